@@ -6,19 +6,32 @@
 //! records.
 
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 
 mod agent;
 mod console;
 mod engines;
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the VM, its structures and the registers have unsigned numbers in signed types and the reverse"
+)]
 mod jvmti;
 mod lock_order;
 mod memory;
 mod names;
+mod options;
 mod output;
 mod session;
 mod stacks;
-
-use hprof_options as options;
 
 /// The parsers of text that users write, for `fuzz/`; not an interface of the agent.
 #[doc(hidden)]

@@ -3,7 +3,7 @@ import java.lang.management.ThreadMXBean;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What the programs here share: they say how much CPU time each of their methods took, by the thread's own clock. */
+/** Shared by the programs here: prints how much CPU time each of their methods took, by the thread's own clock. */
 final class Truth {
     static volatile double sink;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether each line of a text profile stands behind what it names: check_order.py FILE prints what does not, and exits 1.
+"""Checks that each line of a text profile follows the lines that it names: check_order.py FILE prints those that do not, and exits 1.
 
 Threads are named by traces (thread=y), WAIT and WAITED lines, monitor dumps and THREAD END; traces by the rows of every
 section. 200000 is the thread that was never announced.

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What every script here shares: the paths, messages, the record of what was skipped, and --help; it brings in the
+# Shared by all scripts: the paths, messages, the record of what was skipped, and --help; it brings in the
 # rest of this directory too, and changes to the root of the repository.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -8,7 +8,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-$root/target}")
 agent=$target/release/libhprof.so
 cli=$target/release/hprof
 
-# What was left out and why; scripts print it at their end with `report_skipped`.
+# The parts that were left out, and why; scripts print them at their end with `report_skipped`.
 skipped=()
 
 note() { printf '== %s\n' "$*" >&2; }

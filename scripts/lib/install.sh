@@ -92,7 +92,7 @@ need_rust_component() {
         die "cargo $2 is missing: install Rust's component $1"
 }
 
-# What every build and every run needs.
+# Needed by every build and every run.
 install_base() {
     need_command cc gcc libc6-dev || die "a C linker is needed to build"
     need_cargo
@@ -186,7 +186,7 @@ install_hprof2flamegraph() {
     [[ -x $tools/venv/bin/stackcollapse-hprof ]] || install_python_packages hprof2flamegraph==0.0.6
 }
 
-# What reads the tables.
+# Readers of the tables.
 has_duckdb() { "$tools/venv/bin/python" -c 'import duckdb, pyarrow' 2>/dev/null; }
 
 install_duckdb() {
@@ -194,7 +194,7 @@ install_duckdb() {
         install_python_packages duckdb==2.0.0 pyarrow==26.0.1
 }
 
-# What the Python package in fleet/ runs on, and what checks it. With `spark`, Spark too, which is 300 MB.
+# The dependencies of the Python package in fleet/, and the tools that check it. With `spark`, Spark too, which is 300 MB.
 install_fleet() {
     install_duckdb || return 1
     "$tools/venv/bin/python" -c 'import mypy, pytest, ruff' 2>/dev/null ||

@@ -12,7 +12,7 @@ import time
 import zipfile
 from pathlib import Path
 
-# What the files need of a system, as pip says it.
+# The requirements on the system, in the form that pip uses.
 TAGS = {"gnu": "manylinux_2_17_{0}.manylinux2014_{0}", "musl": "musllinux_1_2_{0}"}
 
 DESCRIPTION = """\

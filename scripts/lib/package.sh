@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What `scripts/package` does, step by step. A platform is <architecture>-<C library>.
+# The steps of `scripts/package`. A platform is <architecture>-<C library>.
 
 packaging=${target:?common.sh comes first}/package
 dist=$packaging/dist
@@ -9,7 +9,7 @@ summary="Heap and CPU profiling agent for today's JVMs"
 description="HPROF, which the JDK shipped until version 8, rebuilt for JDK 11, 17, 21
 and 25: exact allocation sites, heap dumps, CPU samples, call times and
 monitors; and the command that reads its files and brings it to programs
-that run already."
+that are already running."
 maintainer="The hprof developers <hprof@localhost>"
 # Stands in for the time of the build wherever a format wants a time.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml)}
@@ -269,7 +269,7 @@ reproduce() {
     echo "the same, byte for byte: $(cd "$dist" && echo *)"
 }
 
-# What each registry's own tool says of what would be uploaded. Nothing leaves the machine.
+# Checks what would be uploaded with each registry's own tool. Nothing leaves the machine.
 check_uploads() {
     local venv=$tools/twine repository=$packaging/maven-repository
     if "$venv/bin/python" -m twine --version >/dev/null 2>&1 || { need_pip && python3 -m venv --clear "$venv" && "$venv/bin/pip" install --quiet twine==7.0.0; }; then

@@ -61,7 +61,7 @@ fetch_corpus() {
     rm -rf "$new"
 }
 
-# What other compilers and other times made of classes.
+# Classes that other compilers and older versions made.
 class_jars="org.jetbrains.kotlin:kotlin-stdlib:2.2.20 org.jetbrains.kotlin:kotlin-compiler-embeddable:2.2.20
     org.scala-lang:scala-library:2.13.16 org.codehaus.groovy:groovy-all:2.4.21 hsqldb:hsqldb:1.8.0.10
     xerces:xercesImpl:2.4.0 ant:ant:1.5.4 bouncycastle:bcprov-jdk14:138"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the scripts that test on foreign platforms share.
+# Shared by the scripts that test on other platforms.
 
 # Every kind of measurement and both ways to begin, with the default collector. `test_smoke` puts a JVM's version for XX.
 smoke_tests=(

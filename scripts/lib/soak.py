@@ -27,7 +27,7 @@ MODES = [
     "heap=sites,sample=512k",
 ]
 
-# What the rounds may grow by from the first third to the last, in the figure's unit, and how it is called.
+# The growth that is allowed from the first third of the rounds to the last, in the unit of the figure, and its name.
 FIGURES = [
     ("resident MB", 8.0),
     ("agent KB", 64.0),

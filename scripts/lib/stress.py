@@ -53,7 +53,7 @@ class Run:
         ]
 
     def fault(self):
-        """What was wrong with the run; nothing where all was well."""
+        """Returns what was wrong with the run; nothing if all was well."""
         with open(self.folder / "stdout", "wb") as stdout, open(self.folder / "stderr", "wb") as stderr:
             program = subprocess.Popen(
                 self.command(), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, preexec_fn=with_core,

@@ -33,7 +33,7 @@ MODES = {
     "times": "cpu=times",
     "monitor": "monitor=y,heap=sites",
 }
-# What the preloaded malloc does: one call in so many, all from the nth on, and large ones alone.
+# The calls that the preloaded malloc refuses: one in so many, all from the nth on, or only large ones.
 FAILURES = [
     *({"ONE_IN": one_in, "SEED": seed} for one_in in (300, 3_000, 30_000) for seed in (1, 2)),
     *({"FROM": first} for first in (0, 3, 30, 300, 3_000, 30_000)),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/stress does with --stacks, as its help says."""
+"""The part of scripts/stress that --stacks runs, as its help describes it."""
 
 import argparse
 import pathlib

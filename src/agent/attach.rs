@@ -41,7 +41,7 @@ enum Refused {
     Begin(JvmtiError),
     #[error("a fault of the agent ended the profile")]
     Fault,
-    #[error("stopped, but the profile is not whole: the program's stderr says why")]
+    #[error("stopped, but the profile is incomplete: the program's stderr says why")]
     NotWhole,
 }
 

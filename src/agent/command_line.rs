@@ -1,13 +1,13 @@
 //! How the program was started: its main class, its arguments and the VM's flags, without what looks like a secret.
 //!
-//! What counts as a secret, and that the whole argument is replaced, is as in JDK 27's flight recordings (JEP 536); a
-//! password in a URL counts here, too.
+//! The rules for what counts as a secret, and that the whole argument is replaced, are those of JDK 27's flight
+//! recordings (JEP 536); a password in a URL counts here, too.
 
 use std::env;
 use std::fs::File;
 use std::io::Read;
 
-/// What stands in place of an argument that looks like a secret.
+/// The text that replaces an argument that looks like a secret.
 const REDACTED: &str = "[REDACTED]";
 /// An argument with one of these in it is a secret. The value of an option whose name ends in one is, too.
 const SECRETS: [&str; 13] = [

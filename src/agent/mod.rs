@@ -52,8 +52,8 @@ pub enum StartError {
     Jvmti(#[from] JvmtiError),
     /// The VM does not grant a capability that an option needs.
     #[error(
-        "option {option}: this VM does not give what it needs: {error}; another agent may have it, or the VM gives it \
-         only at its start, to -agentpath"
+        "option {option}: this VM does not grant a capability that it needs: {error}; another agent may have it, or the VM grants it \
+         only at startup, with -agentpath"
     )]
     Capability {
         /// The option.
@@ -95,7 +95,7 @@ pub enum StartError {
     )]
     Descriptors,
     /// The system refused to create the writer thread.
-    #[error("no thread for the writer: {0}")]
+    #[error("the writer's thread could not be started: {0}")]
     Thread(io::Error),
     /// The agent's minimum of memory is not available.
     #[error(transparent)]
@@ -287,7 +287,7 @@ fn top_frames(env: Env, options: &Options) -> TopFrames {
     };
     TopFrames::new(env, way, || {
         console::line(format_args!(
-            "a stack was taken wrongly, so the VM is asked for them from here on; stacks=jvmti does so from the beginning"
+            "a stack was taken wrongly, so from now on stacks are requested from the VM; stacks=jvmti does so from the beginning"
         ));
     })
 }

@@ -166,5 +166,5 @@ fn now() -> Millis {
     let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    Millis(since_1970.as_millis() as u64)
+    Millis(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX))
 }

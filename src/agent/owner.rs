@@ -1,4 +1,4 @@
-//! What a session leaves to the agent: its outputs, the end at `timeout=`, and the last words.
+//! The parts of a session that the agent decides: its outputs, the end at `timeout=`, and the last words.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -75,7 +75,7 @@ impl PeriodFiles {
             }
             if let Err(error) = fs::remove_file(&path) {
                 let path = path.display();
-                console::line(format_args!("{path}: {error}; keep= leaves it there"));
+                console::line(format_args!("{path}: {error}; keep= does not remove it"));
             }
         }
     }

@@ -69,7 +69,7 @@ struct Folding<'a, const N: usize> {
     rows: Vec<Row<N>>,
 }
 
-/// What rows are grouped by at one level.
+/// The key by which rows are grouped at one level.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     /// The stack has no more frames.

@@ -130,7 +130,13 @@ fn unmap(headroom: *mut libc::c_void) {
 
 fn current_thread() -> usize {
     // SAFETY: takes nothing, cannot fail.
-    (unsafe { libc::pthread_self() }) as usize
+    let thread = unsafe { libc::pthread_self() };
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "an address has 64 bits, too; musl's is a pointer"
+    )]
+    let thread = thread as usize;
+    thread
 }
 
 /// Allocates from the reserve. If even that is used up, the thread waits: the session is being ended, which frees

@@ -1,4 +1,4 @@
-//! What the standard library and other crates keep for each thread with `thread_local!`. The C library allocates it when
+//! The variables that the standard library and other crates declare with `thread_local!`. The C library allocates one when
 //! a thread first uses it, and ends the process if there is no memory then. This module makes it do neither. The agent's
 //! own values are in [`super::PerThread`].
 

@@ -104,10 +104,14 @@ impl<V> Interner<V> {
 
     /// Iterates over all values with their numbers, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
-        // `intern` refuses an index that does not fit.
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "`intern` refuses an index that does not fit"
+        )]
+        let number = |index: usize| index as u32;
         self.values
             .iter()
-            .map(|(index, value)| (index as u32, value))
+            .map(move |(index, value)| (number(index), value))
     }
 }
 

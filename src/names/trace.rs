@@ -166,10 +166,12 @@ impl Traces {
     }
 
     fn piece(&self, outer: Outer, frames: &[FrameId]) -> TraceId {
+        #[expect(clippy::cast_possible_truncation, reason = "at most PIECE")]
+        let count = frames.len() as u8;
         let mut piece = Piece {
             outer,
             frames: [FrameId(0); PIECE],
-            count: frames.len() as u8,
+            count,
         };
         piece.frames[..frames.len()].copy_from_slice(frames);
         let make = || Node {

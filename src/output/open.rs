@@ -44,7 +44,7 @@ pub enum FileError {
     #[error("it is neither a file nor a pipe nor a terminal")]
     Kind,
     /// Not a regular file (a pipe, for example), where several files are to follow one another.
-    #[error("it is no plain file, which rotate= needs")]
+    #[error("it is not a regular file, which rotate= needs")]
     NotPlain,
     /// Another profile is being written there, whose records would be lost.
     #[error("another profile is being written into it")]

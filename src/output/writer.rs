@@ -193,7 +193,7 @@ impl Records {
         if self.is_closed || self.failed.load(Ordering::Relaxed) {
             return;
         }
-        let time = Micros(self.start.elapsed().as_micros() as u64);
+        let time = Micros(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX));
         encode(&mut *self.encoder, time, &mut self.buffer);
         if self.buffer.len() >= BUFFER {
             self.flush();

@@ -81,7 +81,7 @@ impl Listener {
         match self.complaints.fetch_add(1, Ordering::Relaxed) {
             0..COMPLAINTS => console::line(format_args!("from the receiver: {complaint}")),
             COMPLAINTS => console::line(format_args!(
-                "from the receiver: more of this kind, which is not told"
+                "from the receiver: more messages of this kind are not shown"
             )),
             // The counter must not wrap.
             _ => self.complaints.store(COMPLAINTS + 1, Ordering::Relaxed),

@@ -1,4 +1,4 @@
-//! What a session leaves to whoever began it.
+//! The decisions that a session leaves to its creator.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::exhaustion::Exhausted;
 use crate::jvmti::Jni;
 use crate::output::Writer;
 
-/// What a session leaves to whoever began it. Called on threads of the agent, and on the thread that ends the VM.
+/// The decisions that a session leaves to its creator. Called on threads of the agent, and on the thread that ends the VM.
 pub trait Owner: Send + Sync {
     /// Opens the output of the next period. If it cannot, it reports why and returns `None`.
     fn open_next(&self) -> Option<(Destination, Writer)>;

@@ -386,7 +386,8 @@ impl StackTop {
 
 impl FramesMark {
     fn of(hash: SequenceHash) -> Self {
-        // The hash has 61 bits.
-        Self((hash.number() >> 29) as u32)
+        #[expect(clippy::cast_possible_truncation, reason = "the hash has 61 bits")]
+        let number = (hash.number() >> 29) as u32;
+        Self(number)
     }
 }

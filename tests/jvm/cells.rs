@@ -250,7 +250,7 @@ macro_rules! on_paired_cells {
     };
 }
 
-/// What the macros above run by default, read from their own text.
+/// The cells that the macros above run by default, read from their own text.
 mod coverage {
     use std::collections::{BTreeMap, BTreeSet};
     use std::fs;

@@ -62,7 +62,7 @@ fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
     for (options, missing) in [
         ("heap=sites,cpu=samples", "live objects"),
         ("heap=all", "there is no heap dump; live objects"),
-        ("cpu=times,monitor=y", "there is no dump of monitors"),
+        ("cpu=times,monitor=y", "there is no monitor dump"),
     ] {
         let is_text = options == "cpu=times,monitor=y";
         let file = if is_text { "x.txt" } else { "x.hprof" };

@@ -1,4 +1,4 @@
-//! What `hprof heap --json` prints is what docs/reference/json.md says.
+//! `hprof heap --json` prints what docs/reference/json.md says.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -78,12 +78,12 @@ fn what_cannot_be_taken_is_refused() {
         ("cpu=times,clock=x", "option clock=x: must be cpu|wall"),
         (
             "cpu=times,include=a b",
-            "option include=a b: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+            "option include=a b: must be names of classes like com.acme.Foo or com.acme.*, separated by ':'",
         ),
         ("heap=sites,gc=1", "option gc=1: must be y|n"),
         (
             "heap=sites,sample=0",
-            "option sample=0: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
+            "option sample=0: must be a number of bytes from 1 to 2147483647, optionally followed by k or m",
         ),
         ("heap=some", "option heap=some: must be dump|sites|all"),
         (

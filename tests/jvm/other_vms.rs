@@ -25,7 +25,7 @@ fn only_the_specifications_are_used_in_an_unknown_vm(jvm: &Jvm) {
 
     let sites = well(jvm, "heap=sites,verbose=y,file=x.txt");
     assert!(!sites.stderr.contains("known again"), "{}", sites.stderr);
-    let lossy = "this VM cannot be made to tell of all allocations";
+    let lossy = "this VM cannot be made to report all allocations";
     assert!(sites.stderr.contains(lossy), "{}", sites.stderr);
     assert!(sites.read("x.txt").contains("\nSITES END\n"));
 

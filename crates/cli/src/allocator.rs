@@ -96,7 +96,9 @@ impl MessageLine {
             if number == 0 {
                 break;
             }
-            digits[place] += (number % 10) as u8;
+            #[expect(clippy::cast_possible_truncation, reason = "a digit is below 10")]
+            let digit = (number % 10) as u8;
+            digits[place] += digit;
             number /= 10;
             first = place;
         }

@@ -1,5 +1,11 @@
 //! `hprof`: reads and shows the HPROF agent's files, receives its profiles, and starts the agent in running programs.
 
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
+
 mod about;
 mod allocator;
 mod amounts;
@@ -52,21 +58,21 @@ const WRONG_USAGE: u8 = 2;
     version,
     about = "Checks, shows, compares and converts HPROF files: profiles of Java programs",
     long_about = "\
-The HPROF agent writes what it sees of a running Java program into a file: call
-stacks, CPU samples, allocation sites, heap dumps. With format=b that file is
-compact and made for tools. hprof tells whether such a file is whole and sound,
-and turns it into the text that format=a would have written. Of both forms, and
-of files of the JDK's own agent, it shows what costs most, who calls it and what
-has changed, and writes what other viewers read. It also receives what an agent
-with net=HOST:PORT sends, and starts and stops profiles in programs that run
-already.",
+The HPROF agent records what a running Java program does: CPU samples, call
+times, allocation sites, heap dumps. With format=b it writes compact files for
+tools. hprof checks that such a file is complete and valid, and converts it to
+the text that format=a would have written. From files in either format, and from
+those of the JDK's own agent, it shows what costs most, who calls it and what has
+changed, and it writes the formats of other viewers. It also receives what an
+agent with net=HOST:PORT sends, and starts and stops profiles in programs that
+are already running.",
     after_help = "\
 Examples:
   hprof record -- java Main       profile a program, and show the answer
-  hprof record alloc Main --for 30s               one that runs already
+  hprof record alloc Main --for 30s               one that is already running
   hprof live Main                 watch it, like top
   java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main
-  hprof check java.hprof          is the file sound? what is in it?
+  hprof check java.hprof          is the file valid? what is in it?
   hprof text java.hprof | less    the profile as text
   hprof top java.hprof            what costs most? by method, class, thread, ...
   hprof tree java.hprof --callers MyClass.slow    who calls it?
@@ -76,23 +82,23 @@ Examples:
   hprof export java.hprof --to pprof -o java.pb.gz
   hprof export --to parquet -o tables *.hprof     tables for DuckDB and Spark
   hprof push --otlp http://localhost:4318 java.hprof
-  hprof heap leaks java.hprof     what keeps the heap full, and who allocated it
+  hprof heap leaks java.hprof     what fills the heap, and who allocated it
   java -agentpath:$(hprof agent-path)=heap=sites Main     profile a program
   hprof options                   what the agent can measure, and how
-  hprof doctor                    what would work here, and why not?
+  hprof doctor                    what works here, and why the rest does not
   hprof redact java.hprof -o out.hprof            a dump without its content
-  hprof browse java.hprof         the same in a browser, every object to click through
+  hprof browse java.hprof         a heap dump in a browser, with links between objects
   hprof list                      which JVMs run here?
-  hprof attach 4711 cpu=samples   profile one that runs already
+  hprof attach 4711 cpu=samples   profile a running program
   hprof stop 4711                 write the profile, leave nothing behind
-  hprof check old.hprof.gz        compressed files are read as they are
+  hprof check old.hprof.gz        compressed files need not be unpacked
   hprof recv -l 127.0.0.1:9000 -o java.hprof      an agent with net=localhost:9000
 
 A program that was killed leaves a file that ends in the middle of a record.
 `hprof check` then says at which byte the last whole record ends, and
 `hprof text` prints everything up to there.
 
-Exit status: 0 the file is sound, or the command was carried out; 1 it is not,
+Exit status: 0 the file is valid, or the command was carried out; 1 it is not,
 could not be read or written, or was refused; 2 wrong usage; 3 a condition of
 `hprof diff --fail-if` holds."
 )]
@@ -124,7 +130,7 @@ enum Command {
     Attach(attach::Attach),
     /// Show if a program is being profiled, since when, and into which file
     Status(attach::Running),
-    /// Write the profile so far; it continues, and so do its totals
+    /// Write the profile so far; profiling goes on, and totals are kept
     ///
     /// SIGQUIT (`kill -QUIT PID`) writes the same and then starts counting CPU
     /// samples, times and contention anew, as the original did. Sites are always

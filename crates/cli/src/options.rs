@@ -7,7 +7,7 @@ use hprof_options::{describe, help};
 
 use crate::failure::Failure;
 
-/// Print the options of the agent, or what one of them takes
+/// Print the options of the agent, or describe one of them
 ///
 /// These are the options of -agentpath:libhprof.so=... and of `hprof attach`, as
 /// -agentpath:libhprof.so=help prints them.

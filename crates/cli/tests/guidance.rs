@@ -1,4 +1,4 @@
-//! What the command says to somebody who misspelt a name or gave it the wrong file, and comparisons within one file.
+//! Help for users who misspell a name or give the wrong file, and comparisons within one file.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -207,7 +207,7 @@ fn merged_files_add_up_in_any_order() {
     }
     let old = profile("agent-calls-old.txt");
     let refused = hprof(&["merge", "-o", "/nonexistent/x"], &[&old, &two]);
-    assert!(text(&refused.stderr).contains("cannot stand in one file"));
+    assert!(text(&refused.stderr).contains("cannot be in one file"));
 }
 
 #[test]

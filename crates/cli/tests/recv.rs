@@ -337,7 +337,10 @@ fn what_is_no_plain_file_is_not_replaced() {
     let (status, said) = end(child);
     assert_eq!(
         (status, &*said),
-        (Some(1), "hprof: x.hprof: is there and is no plain file\n")
+        (
+            Some(1),
+            "hprof: x.hprof: exists and is not a regular file\n"
+        )
     );
 }
 

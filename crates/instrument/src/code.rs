@@ -2,7 +2,7 @@
 
 use crate::constructor::{Constructor, Part, Range};
 use crate::error::Fault;
-use crate::frames::{self, HandlerFrame};
+use crate::frames::{self, HandlerFrame, push_u2};
 use crate::layout::{Layout, MAX_CODE, may_throw};
 use crate::opcodes::ATHROW;
 use crate::pool::Pool;
@@ -142,7 +142,7 @@ pub(crate) fn rewrite(
         .layout
         .lay_out(code.bytes, context.pool, entry, exit)?;
     scratch.find_covers(&code, context, insertion, stack_map, body_end)?;
-    let handlers = scratch.handlers(body_end, insertion);
+    let handlers = scratch.handlers(body_end, insertion)?;
     let handler_length = insertion
         .exception_exit
         .map_or(0, |exception_exit| exception_exit.len() + 1);
@@ -159,8 +159,8 @@ pub(crate) fn rewrite(
         // The exception, and the slots for the exit call.
         max_stack = max_stack.max(1 + insertion.stack);
     }
-    push_u2(max_stack.into(), out)?;
-    push_u2(code.max_locals.into(), out)?;
+    push_u2(max_stack, out)?;
+    push_u2(code.max_locals, out)?;
     push_u4(scratch.layout.total, out)?;
     out.extend_from_slice(insertion.entry);
     scratch.layout.write(code.bytes, insertion.exit, out)?;
@@ -197,7 +197,7 @@ impl Scratch {
         }
         let end = u32::try_from(body_end).map_err(|_| Fault::TooLarge)?;
         let Some(descriptor) = insertion.constructor else {
-            let start = insertion.entry.len() as u32;
+            let start = u32::try_from(insertion.entry.len()).map_err(|_| Fault::TooLarge)?;
             self.covers.push(Cover {
                 start,
                 end,
@@ -263,22 +263,22 @@ impl Scratch {
     }
 
     /// Returns the handlers for the covered ranges, in the order in which they follow the body.
-    fn handlers(&self, body_end: usize, insertion: &Insertion) -> Vec<HandlerFrame> {
+    fn handlers(&self, body_end: usize, insertion: &Insertion) -> Result<Vec<HandlerFrame>, Fault> {
         let length = insertion
             .exception_exit
             .map_or(0, |exception_exit| exception_exit.len() + 1);
-        let mut position = body_end as u32;
+        let mut position = body_end;
         let mut handlers = Vec::new();
         for before_super in [false, true] {
             if self.covers.iter().any(|c| c.before_super == before_super) {
                 handlers.push(HandlerFrame {
-                    position,
+                    position: u32::try_from(position).map_err(|_| Fault::TooLarge)?,
                     before_super,
                 });
-                position += length as u32;
+                position += length;
             }
         }
-        handlers
+        Ok(handlers)
     }
 
     /// Writes the exception table. The program's own handlers come first: the inserted ones handle only exceptions that
@@ -291,7 +291,7 @@ impl Scratch {
     ) -> Result<(), Fault> {
         let layout = &self.layout;
         let count = self.program_ranges.len() + self.covers.len();
-        push_u2(u32::try_from(count).unwrap_or(u32::MAX), out)?;
+        push_u2(count, out)?;
         let rows = code.exceptions.as_chunks::<8>().0;
         for (&(start, end, handler), row) in self.program_ranges.iter().zip(rows) {
             let is_valid = usize::from(end) <= code.bytes.len()
@@ -301,7 +301,7 @@ impl Scratch {
                 return Err(Fault::Malformed);
             }
             for place in [start, end, handler] {
-                push_u2(layout.anywhere(place).into(), out)?;
+                push_u2(layout.anywhere(place), out)?;
             }
             out.extend_from_slice(&row[6..]);
         }
@@ -374,12 +374,6 @@ fn write_attributes(
 fn end_attribute(start: usize, out: &mut [u8]) -> Result<(), Fault> {
     let length = u32::try_from(out.len() - start - 6).map_err(|_| Fault::TooLarge)?;
     out[start + 2..start + 6].copy_from_slice(&length.to_be_bytes());
-    Ok(())
-}
-
-fn push_u2(number: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
-    let number = u16::try_from(number).map_err(|_| Fault::TooLarge)?;
-    out.extend_from_slice(&number.to_be_bytes());
     Ok(())
 }
 

@@ -11,7 +11,7 @@ const SAME_LOCALS_EXTENDED: u8 = 247;
 const SAME_EXTENDED: u8 = 251;
 const FULL: u8 = 255;
 /// The number of distances that small frames can encode in their kind.
-const SMALL: u16 = 64;
+const SMALL: u8 = 64;
 
 /// A frame to be added after all others.
 pub(crate) struct HandlerFrame {
@@ -125,7 +125,7 @@ impl<'a> Frames<'a> {
         let kind = reader.u8()?;
         let delta = match kind {
             0..64 => u16::from(kind),
-            64..128 => u16::from(kind) - SMALL,
+            64..128 => u16::from(kind - SMALL),
             SAME_LOCALS_EXTENDED..=FULL => reader.u16()?,
             _ => return Err(Fault::Malformed),
         };
@@ -162,7 +162,7 @@ pub(crate) fn write(
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
     let mut frames = Frames::new(table.unwrap_or(&[0, 0]))?;
-    push_u2(u32::from(frames.left) + handlers.len() as u32, out)?;
+    push_u2(usize::from(frames.left) + handlers.len(), out)?;
     let mut before = None;
     while let Some(frame) = frames.next()? {
         let position = layout.instruction(frame.pc).ok_or(Fault::Malformed)?;
@@ -171,7 +171,7 @@ pub(crate) fn write(
     }
     for handler in handlers {
         out.push(FULL);
-        push_u2(u32::from(distance(before, handler.position)?), out)?;
+        push_u2(distance(before, handler.position)?, out)?;
         match handler.before_super {
             true => out.extend_from_slice(&[0, 1, UNINITIALIZED_THIS]),
             false => out.extend_from_slice(&[0, 0]),
@@ -197,30 +197,31 @@ fn write_frame(
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
     // Code only grows, so a frame may need the long form instead of a short one, but never the reverse.
-    let long = distance >= SMALL;
-    let kind = match frame.kind {
-        0..64 if long => SAME_EXTENDED,
-        64..128 if long => SAME_LOCALS_EXTENDED,
-        0..64 => distance as u8,
-        64..128 => SMALL as u8 + distance as u8,
-        other => other,
+    let short = u8::try_from(distance).ok().filter(|&short| short < SMALL);
+    let kind = match (frame.kind, short) {
+        (0..64, Some(short)) => short,
+        (64..128, Some(short)) => SMALL + short,
+        (0..64, None) => SAME_EXTENDED,
+        (64..128, None) => SAME_LOCALS_EXTENDED,
+        (other, _) => other,
     };
     out.push(kind);
     if kind >= SAME_LOCALS_EXTENDED {
         out.extend_from_slice(&distance.to_be_bytes());
     }
     if kind == FULL {
-        push_u2(u32::from(frame.locals.count), out)?;
+        push_u2(frame.locals.count, out)?;
     }
     frame.locals.write(layout, out)?;
     if kind == FULL {
-        push_u2(u32::from(frame.stack.count), out)?;
+        push_u2(frame.stack.count, out)?;
     }
     frame.stack.write(layout, out)
 }
 
-fn push_u2(number: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
-    let number = u16::try_from(number).map_err(|_| Fault::TooLarge)?;
+/// Writes a number of two bytes.
+pub(crate) fn push_u2(number: impl TryInto<u16>, out: &mut Vec<u8>) -> Result<(), Fault> {
+    let number: u16 = number.try_into().map_err(|_| Fault::TooLarge)?;
     out.extend_from_slice(&number.to_be_bytes());
     Ok(())
 }

@@ -16,7 +16,7 @@ const MAX_ROUNDS: usize = 16;
 
 /// An instruction that is not copied unchanged.
 #[derive(Clone, Copy)]
-struct Site {
+struct ChangedInstruction {
     pc: usize,
     kind: Kind,
     /// `true` for a jump that needs four bytes for its offset.
@@ -28,7 +28,7 @@ struct Site {
 pub(crate) struct Layout {
     /// By old pc, with one more for the end.
     positions: Vec<u32>,
-    sites: Vec<Site>,
+    changes: Vec<ChangedInstruction>,
     /// The final length of the code, including what the caller appends.
     pub(crate) total: usize,
     /// `true` if there is an instruction that may throw.
@@ -46,7 +46,7 @@ impl Layout {
         entry: usize,
         exit: usize,
     ) -> Result<usize, Fault> {
-        self.sites.clear();
+        self.changes.clear();
         self.find_sites(code, pool)?;
         for _ in 0..MAX_ROUNDS {
             let length = self.place_all(code, entry, exit);
@@ -76,7 +76,7 @@ impl Layout {
             match row.kind {
                 Kind::Plain | Kind::Wide => {}
                 Kind::Unknown => return Err(Fault::Malformed),
-                kind => self.sites.push(Site {
+                kind => self.changes.push(ChangedInstruction {
                     pc,
                     kind,
                     widened: false,
@@ -91,19 +91,19 @@ impl Layout {
         Ok(())
     }
 
-    /// Assigns each instruction its position, from site to site. Returns the end.
+    /// Assigns each instruction its position, from change to change. Returns the end.
     fn place_all(&mut self, code: &[u8], entry: usize, exit: usize) -> usize {
         let mut shift = entry;
         let mut from = 0;
-        for site in &self.sites {
-            place(&mut self.positions[from..=site.pc], from, shift);
-            from = site.pc + 1;
-            match site.kind {
+        for change in &self.changes {
+            place(&mut self.positions[from..=change.pc], from, shift);
+            from = change.pc + 1;
+            match change.kind {
                 Kind::Return => shift += exit,
-                Kind::Jump if site.widened => shift += 2,
+                Kind::Jump if change.widened => shift += 2,
                 // The operands stay aligned; `shift` may shrink here, but not below zero, because the entry is before.
                 Kind::Switch => {
-                    shift = shift + padding(site.pc + shift) - padding(site.pc);
+                    shift = shift + padding(change.pc + shift) - padding(change.pc);
                 }
                 _ => {}
             }
@@ -114,24 +114,24 @@ impl Layout {
 
     /// Marks the jumps that do not reach their targets. Returns `true` if there was one.
     fn widen(&mut self, code: &[u8]) -> Result<bool, Fault> {
-        let mut sites = std::mem::take(&mut self.sites);
+        let mut changes = std::mem::take(&mut self.changes);
         let mut widened = false;
-        for site in &mut sites {
-            if site.kind != Kind::Jump || site.widened {
+        for change in &mut changes {
+            if change.kind != Kind::Jump || change.widened {
                 continue;
             }
-            let operand = u16_at(code, site.pc + 1).ok_or(Fault::Malformed)?;
-            let offset = self.new_offset(site.pc, i32::from(operand.cast_signed()))?;
+            let operand = u16_at(code, change.pc + 1).ok_or(Fault::Malformed)?;
+            let offset = self.new_offset(change.pc, i32::from(operand.cast_signed()))?;
             if i16::try_from(offset).is_ok() {
                 continue;
             }
-            if !matches!(code[site.pc], GOTO | JSR) {
+            if !matches!(code[change.pc], GOTO | JSR) {
                 return Err(Fault::JumpTooFar);
             }
-            site.widened = true;
+            change.widened = true;
             widened = true;
         }
-        self.sites = sites;
+        self.changes = changes;
         Ok(widened)
     }
 
@@ -181,20 +181,22 @@ impl Layout {
             .rev()
             .find(|&start| self.positions[start] != INSIDE);
         near.unwrap_or_else(|| {
-            let behind = self.sites.partition_point(|site| site.pc <= pc);
-            behind.checked_sub(1).map_or(0, |site| self.sites[site].pc)
+            let behind = self.changes.partition_point(|change| change.pc <= pc);
+            behind
+                .checked_sub(1)
+                .map_or(0, |change| self.changes[change].pc)
         })
     }
 
     /// Writes the code, without its entry; `exit` goes before each return.
     pub(crate) fn write(&self, code: &[u8], exit: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         let mut from = 0;
-        for site in &self.sites {
-            out.extend_from_slice(&code[from..site.pc]);
-            from = site.pc;
-            match site.kind {
+        for change in &self.changes {
+            out.extend_from_slice(&code[from..change.pc]);
+            from = change.pc;
+            match change.kind {
                 Kind::Return => out.extend_from_slice(exit),
-                Kind::Jump => from += self.write_jump(code, *site, out)?,
+                Kind::Jump => from += self.write_jump(code, *change, out)?,
                 Kind::WideJump => {
                     out.push(code[from]);
                     self.write_offset(code, from, from + 1, out)?;
@@ -208,11 +210,16 @@ impl Layout {
         Ok(())
     }
 
-    fn write_jump(&self, code: &[u8], site: Site, out: &mut Vec<u8>) -> Result<usize, Fault> {
-        let opcode = code[site.pc];
-        let operand = u16_at(code, site.pc + 1).ok_or(Fault::Malformed)?;
-        let offset = self.new_offset(site.pc, i32::from(operand.cast_signed()))?;
-        if site.widened {
+    fn write_jump(
+        &self,
+        code: &[u8],
+        change: ChangedInstruction,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, Fault> {
+        let opcode = code[change.pc];
+        let operand = u16_at(code, change.pc + 1).ok_or(Fault::Malformed)?;
+        let offset = self.new_offset(change.pc, i32::from(operand.cast_signed()))?;
+        if change.widened {
             out.push(if opcode == JSR { JSR_W } else { GOTO_W });
             out.extend_from_slice(&offset.to_be_bytes());
         } else {

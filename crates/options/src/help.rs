@@ -9,7 +9,7 @@ use super::rows::{self, ROWS};
 pub fn help() -> String {
     let mut help = String::from(
         "\
-HPROF: where a Java program makes its objects and spends its CPU time
+HPROF: shows where a Java program allocates objects and spends CPU time
 
 usage: java -agentpath:/path/to/libhprof.so=<option>=<value>,... Main
        java -agentpath:/path/to/libhprof.so=help
@@ -25,27 +25,27 @@ Option                Description                               Default
     }
     help.push_str(
         "
-In file=, %p stands for the process id, %t for the time of the start, %h for
-the host, %m for the main class, %{NAME} for an environment variable. Options
+In file=, %p stands for the process id, %t for the start time, %h for the
+host, %m for the main class, %{NAME} for an environment variable. Options
 in the environment variable _JAVA_HPROF_OPTIONS come after those of the command
 line.
 
-A dump while the program runs: 'hprof dump <pid>', after which counting goes
-on, or SIGQUIT, after which CPU samples, times and contention start anew.
+To dump while the program runs: 'hprof dump <pid>', after which counting goes
+on, or SIGQUIT, after which CPU samples, times and contention start from zero.
 
-Example: every object that is alive, for MAT or VisualVM
+Example: all live objects, for MAT or VisualVM
   java -agentpath:/path/to/libhprof.so=heap=dump,format=b,file=a.hprof Main
-Example: what is alive, and where it was made, 8 frames a trace
+Example: live objects and where they were allocated, 8 frames per trace
   java -agentpath:/path/to/libhprof.so=heap=sites,depth=8 Main
-Example: 20 ms of CPU time a sample, 8 frames a trace, as text
+Example: a sample every 20 ms of CPU time, 8 frames per trace, as text
   java -agentpath:/path/to/libhprof.so=cpu=samples,interval=20,depth=8 Main
 Example: every call of the methods of two packages, counted and timed
   java -agentpath:/path/to/libhprof.so=cpu=times,include=a.b.*:c.* Main
 Example: a binary file, which 'hprof check' verifies and 'hprof text' prints
   java -agentpath:/path/to/libhprof.so=cpu=samples,format=b,file=a.hprof Main
-Example: a file for every ten minutes, the last day of them
+Example: a file every ten minutes, keeping those of the last day
   java -agentpath:/path/to/libhprof.so=cpu=samples,rotate=10m,keep=144 Main
-Example: to a receiver, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
+Example: send to a receiver, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
   java -agentpath:/path/to/libhprof.so=heap=sites,net=127.0.0.1:9000 Main
 ",
     );
@@ -60,7 +60,7 @@ pub fn describe(name: &str) -> Result<String, OptionError> {
     let row = rows::find(name).ok_or_else(|| OptionError::unknown(name, name))?;
     if row.description.is_empty() {
         return Ok(format!(
-            "{}={}\n    accepted for old scripts, without effect\n",
+            "{}={}\n    accepted for old scripts, but has no effect\n",
             row.name, row.values
         ));
     }

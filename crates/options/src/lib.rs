@@ -3,6 +3,29 @@
 //! `rows` is the one list of them, with their values, defaults, help lines, scopes and setters; `table` reads a value with
 //! a row, `scope` tells what options are for, `settings` collects the values; `values` reads times and sizes; `help` is
 //! the usage text; `file_name` turns `file=` into a path; `command` parses commands to a running VM.
+//!
+//! # Example
+//!
+//! ```
+//! use hprof_options::{Cpu, Request, parse};
+//!
+//! let Request::Profile(options) = parse("cpu=samples,depth=8", None)? else {
+//!     panic!("these options ask for a profile");
+//! };
+//! assert_eq!(options.cpu, Some(Cpu::Samples));
+//! assert_eq!(options.depth, 8);
+//!
+//! let error = parse("dept=8", None).unwrap_err();
+//! assert!(error.to_string().contains("did you mean depth?"));
+//! # Ok::<(), hprof_options::OptionError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 mod address;
 mod command;
@@ -56,7 +79,7 @@ pub struct Options {
     pub sort: Sort,
     /// `lineno=`: give frames line numbers.
     pub line_numbers: bool,
-    /// `thread=`: keep traces apart by thread.
+    /// `thread=`: separate traces for each thread.
     pub threads: bool,
     /// `doe=`: write a dump when the program ends.
     pub dump_on_exit: bool,

@@ -211,7 +211,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "y|n",
         allowed: None,
         default: "y in binary",
-        description: "add such rows up under shorter stacks",
+        description: "add small rows up under shorter stacks",
         scope: Scope::Only(&[Use::Sites, Use::Samples, Use::Times]),
         setter: Setter::Switch(|settings, on| settings.options.fold = Some(on)),
     },
@@ -220,7 +220,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "live|alloc",
         allowed: None,
         default: "live",
-        description: "bytes that sites are ordered by",
+        description: "order of sites: live or allocated bytes",
         scope: Scope::Only(&[Use::Sites]),
         setter: Setter::Value(|settings, value| {
             settings.options.sort = match value {
@@ -245,7 +245,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "y|n",
         allowed: None,
         default: "n",
-        description: "keep traces apart by thread",
+        description: "separate traces for each thread",
         scope: Scope::Original(WITH_TRACES),
         setter: Setter::Switch(|settings, on| settings.options.threads = on),
     },
@@ -263,16 +263,16 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "y|n",
         allowed: None,
         default: "y",
-        description: "collect garbage before the heap is looked at",
+        description: "collect garbage before reading the heap",
         scope: Scope::Only(&[Use::Heap]),
         setter: Setter::Switch(|settings, on| settings.options.collect = on),
     },
     OptionRow {
         name: "sample",
         values: "<bytes>",
-        allowed: Some("a number of bytes from 1 to 2147483647, or with k or m behind it"),
+        allowed: Some("a number of bytes from 1 to 2147483647, optionally followed by k or m"),
         default: "every object",
-        description: "estimate sites from one object in so many",
+        description: "estimate: one sample per this many bytes",
         scope: Scope::Only(&[Use::Heap]),
         setter: Setter::Value(|settings, value| {
             settings.options.sample = Some(bytes(value).ok_or(ValueRefusal::NotAllowed)?);
@@ -375,7 +375,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "<time>|<size>",
         allowed: Some(ROTATE),
         default: "one file",
-        description: "begin another file so often",
+        description: "start a new file after this time or size",
         scope: Scope::Always,
         setter: Setter::Value(|settings, value| {
             settings.options.rotate = Some(rotate(value).ok_or(ValueRefusal::NotAllowed)?);
@@ -387,7 +387,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "<files>",
         allowed: Some("a whole number of files from 1 to 1000000"),
         default: "all",
-        description: "with rotate=: remove older files",
+        description: "with rotate=: the number of files to keep",
         scope: Scope::Only(&[Use::PeriodFiles]),
         setter: Setter::Value(|settings, value| match value.parse::<u32>() {
             Ok(files @ 1..=1_000_000) => {
@@ -402,7 +402,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "<time>",
         allowed: Some(TIME),
         default: "none",
-        description: "end the profile, not the program",
+        description: "end the profile after this time",
         scope: Scope::Always,
         setter: Setter::Value(|settings, value| {
             settings.options.timeout = Some(time(value).ok_or(ValueRefusal::NotAllowed)?);
@@ -414,7 +414,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "y|n",
         allowed: None,
         default: "y",
-        description: "say on stderr what is dumped",
+        description: "report each dump on stderr",
         scope: Scope::Always,
         setter: Setter::Switch(|settings, on| {
             settings.options.verbose = on;
@@ -504,7 +504,7 @@ pub(super) const ROWS: &[OptionRow] = &[
 ];
 
 /// The allowed values of `include=` and `exclude=`.
-const CLASSES: &str = "names of classes like com.acme.Foo or com.acme.*, ':' between them";
+const CLASSES: &str = "names of classes like com.acme.Foo or com.acme.*, separated by ':'";
 
 /// The bit of `logflags=` that made the original read its own binary file back.
 const LOG_CHECK_BINARY: u32 = 4;

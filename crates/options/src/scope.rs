@@ -1,4 +1,4 @@
-//! What each option is for: which measurement, or which part of the output, it changes.
+//! The scope of each option: the measurement, or the part of the output, that it changes.
 
 use super::{Cpu, Format, Heap, Oom, Options, SamplingChoice};
 
@@ -45,7 +45,7 @@ pub(super) enum Scope {
     Original(&'static [Use]),
 }
 
-/// What has traces whose form can be chosen: `cpu=old` has pairs of methods.
+/// The measurements with traces whose form can be chosen: `cpu=old` has pairs of methods.
 pub(super) const WITH_TRACES: &[Use] = &[
     Use::Heap,
     Use::Samples,
@@ -53,7 +53,7 @@ pub(super) const WITH_TRACES: &[Use] = &[
     Use::Monitors,
     Use::Dump,
 ];
-/// What has rows that can be left out.
+/// The measurements with rows that can be left out.
 pub(super) const WITH_ROWS: &[Use] = &[Use::Sites, Use::Samples, Use::Times, Use::Monitors];
 
 impl Use {
@@ -133,7 +133,7 @@ mod tests {
     use crate::tests::{error, name, options};
     use crate::{OptionError, parse};
 
-    /// What the options may ask for, each alone.
+    /// The options that measure something, each alone.
     const ASKED: [&str; 9] = [
         "heap=sites",
         "heap=dump",

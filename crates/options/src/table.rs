@@ -14,7 +14,7 @@ pub(super) struct OptionRow {
     pub(super) allowed: Option<&'static str>,
     pub(super) default: &'static str,
     pub(super) description: &'static str,
-    /// What the option is for.
+    /// The measurements that it changes.
     pub(super) scope: Scope,
     pub(super) setter: Setter,
 }

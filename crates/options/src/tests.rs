@@ -343,15 +343,15 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         ("cpu=times,clock=x", "option clock=x: must be cpu|wall"),
         (
             "cpu=times,include=",
-            "option include=: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+            "option include=: must be names of classes like com.acme.Foo or com.acme.*, separated by ':'",
         ),
         (
             "cpu=times,exclude=a::b",
-            "option exclude=a::b: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+            "option exclude=a::b: must be names of classes like com.acme.Foo or com.acme.*, separated by ':'",
         ),
         (
             "cpu=times,include=com/acme/*",
-            "option include=com/acme/*: must be names of classes like com.acme.Foo or com.acme.*, ':' between them",
+            "option include=com/acme/*: must be names of classes like com.acme.Foo or com.acme.*, separated by ':'",
         ),
         (
             "heap=dump,dumper=hotspot",
@@ -364,11 +364,11 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         ("heap=sites,gc=yes", "option gc=yes: must be y|n"),
         (
             "heap=sites,sample=0",
-            "option sample=0: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
+            "option sample=0: must be a number of bytes from 1 to 2147483647, optionally followed by k or m",
         ),
         (
             "heap=sites,sample=4000m",
-            "option sample=4000m: must be a number of bytes from 1 to 2147483647, or with k or m behind it",
+            "option sample=4000m: must be a number of bytes from 1 to 2147483647, optionally followed by k or m",
         ),
         ("heap=x", "option heap=x: must be dump|sites|all"),
         ("monitor=yes", "option monitor=yes: must be y|n"),

@@ -7,6 +7,7 @@ use indexmap::IndexSet;
 
 use crate::model::{FrameId, LabelsId, Profile};
 use crate::names::{Name, Names};
+use crate::number::number;
 
 /// Returns a name of a class that is the same in every run: without the number of a lambda and the address of a hidden
 /// class, as in `Main$$Lambda$14.0x00007f12a4000a08`.
@@ -41,7 +42,7 @@ impl Profile {
     /// the parts that differ from run to run, so that several may become one.
     #[must_use]
     pub fn comparable(mut self) -> Profile {
-        let count = self.names.iter().len() as u32;
+        let count = number(self.names.iter().len());
         let stable: Vec<Option<Name>> = (0..count)
             .map(|name| self.names.stable(Name(name)))
             .collect();
@@ -87,7 +88,7 @@ fn again<T: Copy + Eq + std::hash::Hash>(
     let mut changed = IndexSet::with_capacity_and_hasher(all.len(), RandomState::default());
     let places = all
         .iter()
-        .map(|&one| changed.insert_full(change(one)).0 as u32);
+        .map(|&one| number(changed.insert_full(change(one)).0));
     let places = places.collect();
     (changed, places)
 }

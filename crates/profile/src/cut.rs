@@ -69,7 +69,7 @@ impl Profile {
     pub fn with_cut_marked(mut self) -> Profile {
         let mut stacks = Stacks::default();
         let mut cut = Vec::with_capacity(self.stacks.len());
-        for stack in (0..self.stacks.len() as u32).map(StackId) {
+        for stack in self.stacks.ids() {
             let cut_at = self.cut_at(stack);
             cut.push(cut_at);
             let marker = cut_at.map(|frames| self.marker(&format!("[cut at {frames} frames]")));

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-type Map<K, V> = HashMap<K, V, RandomState>;
+/// A map of what comes from a file.
+pub(crate) type Map<K, V> = HashMap<K, V, RandomState>;
 
 /// A map from numbers that are mostly consecutive.
 pub(crate) struct Dense<V> {

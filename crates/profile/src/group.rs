@@ -6,8 +6,9 @@ use std::str::FromStr;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::model::{FrameKind, LabelsId, Profile};
+use crate::model::{FrameKind, Profile};
 use crate::names::Name;
+use crate::number::number;
 
 /// The property that the costs of a row have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -129,19 +130,15 @@ impl Groups {
             Some(name) => profile.names.text(name).to_owned(),
             None => unknown.to_owned(),
         };
-        let count = profile.label_sets().len() as u32;
-        Groups::collect((0..count).map(|labels| {
-            let labels = profile.labels(LabelsId(labels));
-            match by {
-                By::Type => text(labels.class, UNKNOWN_TYPE),
-                _ => text(labels.thread, UNKNOWN_THREAD),
-            }
+        Groups::collect(profile.label_sets().map(|labels| match by {
+            By::Type => text(labels.class, UNKNOWN_TYPE),
+            _ => text(labels.thread, UNKNOWN_THREAD),
         }))
     }
 
     fn collect(keys: impl Iterator<Item = String>) -> Groups {
         let mut names: IndexSet<String, RandomState> = IndexSet::default();
-        let of = keys.map(|key| names.insert_full(key).0 as u32).collect();
+        let of = keys.map(|key| number(names.insert_full(key).0)).collect();
         let names = names.into_iter().collect();
         Groups { names, of }
     }

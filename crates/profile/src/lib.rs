@@ -26,6 +26,11 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 pub mod export;
 
@@ -41,6 +46,7 @@ mod merge;
 mod metric;
 mod model;
 mod names;
+mod number;
 mod origin;
 mod own_code;
 mod records;

@@ -39,7 +39,7 @@ pub enum LoadError {
     Io(#[from] io::Error),
     /// The file names large stacks again and again.
     #[error(
-        "the stacks of its samples have {frames} frames, those that are named again counted again; a file of {bytes} bytes may \
+        "the stacks of its samples have {frames} frames, repeated ones included; a file of {bytes} bytes may \
          have {most}"
     )]
     Repetitive {

@@ -53,11 +53,13 @@ impl Merger {
                 self.profile.notes.push(note.clone());
             }
         }
-        let frames: Vec<FrameId> = (0..other.frames().len() as u32)
-            .map(|frame| self.frame(other, FrameId(frame)))
+        let frames: Vec<FrameId> = other
+            .frame_ids()
+            .map(|frame| self.frame(other, frame))
             .collect();
-        let labels: Vec<LabelsId> = (0..other.label_sets().len() as u32)
-            .map(|labels| self.labels(other, LabelsId(labels), added))
+        let labels: Vec<LabelsId> = other
+            .label_ids()
+            .map(|labels| self.labels(other, labels, added))
             .collect();
         let mut stack_of: Vec<Option<StackId>> = vec![None; other.stacks.len()];
         let mut mapped = Vec::new();

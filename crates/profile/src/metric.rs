@@ -106,7 +106,7 @@ impl fmt::Display for Metric {
 
 /// A name that no metric has.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no value; there are {all}", all = Metric::ALL.map(Metric::name).join(", "))]
+#[error("`{0}` is not a value; there are {all}", all = Metric::ALL.map(Metric::name).join(", "))]
 pub struct UnknownMetric(String);
 
 impl FromStr for Metric {

@@ -8,6 +8,7 @@ use indexmap::IndexSet;
 
 use crate::metric::Metric;
 use crate::names::{Name, Names};
+use crate::number::number;
 
 /// A frame of one [`Profile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,9 +99,10 @@ pub struct Stacks {
 impl Stacks {
     /// Adds a stack, innermost frame first.
     pub fn push(&mut self, frames: impl IntoIterator<Item = FrameId>) -> StackId {
+        let id = StackId(number(self.ends.len()));
         self.frames.extend(frames);
         self.ends.push(self.frames.len());
-        StackId(self.ends.len() as u32 - 1)
+        id
     }
 
     /// Returns the frames of a stack, innermost first.
@@ -113,6 +115,11 @@ impl Stacks {
             _ => self.ends[index - 1],
         };
         &self.frames[start..self.ends[index]]
+    }
+
+    /// Returns the ids of all stacks, in their order.
+    pub fn ids(&self) -> impl Iterator<Item = StackId> + use<> {
+        (0..number(self.len())).map(StackId)
     }
 
     /// Replaces the frames by others.
@@ -352,9 +359,14 @@ impl Profile {
         self.frames.iter()
     }
 
+    /// Returns the ids of all frames, in their order.
+    pub fn frame_ids(&self) -> impl Iterator<Item = FrameId> + use<> {
+        (0..number(self.frames.len())).map(FrameId)
+    }
+
     /// Returns the id of a frame, adding it if it is new.
     pub fn intern_frame(&mut self, frame: Frame) -> FrameId {
-        FrameId(self.frames.insert_full(frame).0 as u32)
+        FrameId(number(self.frames.insert_full(frame).0))
     }
 
     /// Returns the id of a frame that is no method.
@@ -381,9 +393,14 @@ impl Profile {
         self.labels.iter()
     }
 
+    /// Returns the ids of all sets of labels, in their order.
+    pub fn label_ids(&self) -> impl Iterator<Item = LabelsId> + use<> {
+        (0..number(self.labels.len())).map(LabelsId)
+    }
+
     /// Returns the id of a set of labels, adding it if it is new.
     pub fn intern_labels(&mut self, labels: Labels) -> LabelsId {
-        LabelsId(self.labels.insert_full(labels).0 as u32)
+        LabelsId(number(self.labels.insert_full(labels).0))
     }
 
     /// Returns `Class.method` of a frame; only the name for a marker.

@@ -3,6 +3,8 @@
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
+use crate::number::number;
+
 /// The id of a text in one [`Names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub(crate) u32);
@@ -24,9 +26,9 @@ impl Names {
     pub fn intern(&mut self, text: &str) -> Name {
         let text = &*hprof_format::shortened(text);
         if let Some(index) = self.0.get_index_of(text) {
-            return Name(index as u32);
+            return Name(number(index));
         }
-        Name(self.0.insert_full(text.into()).0 as u32)
+        Name(number(self.0.insert_full(text.into()).0))
     }
 
     /// Returns the text of a name that this table returned.

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::str::FromStr;
 
 use crate::markers::OTHER;
-use crate::model::{FrameId, FrameKind, Profile, StackId, Stacks};
+use crate::model::{FrameId, FrameKind, Profile, Stacks};
 
 /// Packages that are not one's own unless named: the JDK, languages on the JVM, and well-known libraries.
 /// `docs/guide/reading.md` lists them; a test compares the two.
@@ -131,7 +131,7 @@ impl Profile {
             .collect();
         let mut stacks = Stacks::default();
         let mut cut = Vec::with_capacity(self.stacks.len());
-        for stack in (0..self.stacks.len() as u32).map(StackId) {
+        for stack in self.stacks.ids() {
             cut.push(self.cut_at(stack));
             let frames = self.stacks.frames(stack).iter().copied();
             let mut frames: Vec<FrameId> = frames.filter(|frame| kept[frame.0 as usize]).collect();

@@ -1,8 +1,5 @@
 //! Builds a profile from records.
 
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
-
 use hprof_format::{
     AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord,
     CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Line,
@@ -11,14 +8,12 @@ use hprof_format::{
     source_name,
 };
 
-use crate::dense::Dense;
+use crate::dense::{Dense, Map};
 use crate::markers::NOT_LISTED;
 use crate::metric::Metric;
 use crate::model::{Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, StackId};
 use crate::names::Name;
 use crate::origin::Origin;
-
-type Map<K, V> = HashMap<K, V, RandomState>;
 
 /// The dump of a run to load: each request (SIGQUIT, `hprof dump`) and the end of the run write one. A dump has at most
 /// one section of each kind of values.

@@ -1,4 +1,4 @@
-//! What the numbers of a profile leave out, in words.
+//! Remarks on what the numbers of a profile leave out.
 
 use hprof_format::UNKNOWN_NAME;
 
@@ -6,7 +6,7 @@ use crate::markers::{BEFORE, NO_DEPTH, NO_FRAMES, NOT_LISTED, OTHER};
 use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Profile};
 
-/// What is said of rows that end with `<folded>`.
+/// The remark on rows that end with `<folded>`.
 const FOLDED: &str =
     "is <folded>: rows below the agent's cutoff, added up under shorter stacks; cutoff=0 keeps all";
 
@@ -18,11 +18,11 @@ const UNSAMPLED: &str = "<unsampled>";
 pub struct Remark {
     /// The part of the metric's total.
     pub value: u64,
-    /// What is true of it, to be read after the part: `is in stacks cut at 4 frames: ...`.
+    /// The statement about the part, to be read after its name: `is in stacks cut at 4 frames: ...`.
     pub text: String,
 }
 
-/// What the rows mean whose only frame has this name.
+/// Explains the rows whose only frame has this name.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
         NOT_LISTED => {

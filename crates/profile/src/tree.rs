@@ -5,6 +5,7 @@ use foldhash::HashMap;
 use crate::group::{By, Groups};
 use crate::metric::Metric;
 use crate::model::{FrameId, Profile, Sample};
+use crate::number::number;
 
 /// The direction in which a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +119,7 @@ impl Builder {
     fn add(&mut self, path: &[u32], value: u64) {
         let mut at = 0;
         for &group in path {
-            let next = self.nodes.len() as u32;
+            let next = number(self.nodes.len());
             let child = *self.children.entry((at, group)).or_insert(next);
             if child == next {
                 self.nodes.push(Node {

@@ -1,9 +1,7 @@
 //! Writes a profile as an HPROF file.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
-use foldhash::fast::RandomState;
 use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES,
     CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord, CpuSample,
@@ -13,13 +11,13 @@ use hprof_format::{
     tells_what_is_left_out,
 };
 
+use crate::dense::Map;
 use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
+use crate::number::number;
 use crate::origin::Origin;
 use crate::records::{DEPTH_SEPARATOR, DEPTHS_NOTE};
-
-type Map<K, V> = HashMap<K, V, RandomState>;
 
 const FIRST_CLASS: u32 = 100_001;
 const FIRST_THREAD: u32 = 200_001;
@@ -64,7 +62,7 @@ pub enum WriteError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// No form of HPROF file can hold all of its metrics.
-    #[error("calls by caller and callee (cpu=old) cannot stand in one file with other values")]
+    #[error("calls by caller and callee (cpu=old) cannot be in one file with other values")]
     Mixed,
 }
 
@@ -130,8 +128,8 @@ impl<W: Write> Writer<'_, W> {
             let depths: Vec<String> = profile.depths.iter().map(u32::to_string).collect();
             self.note(&format!("{DEPTHS_NOTE}{}", depths.join(DEPTH_SEPARATOR)))?;
         }
-        for frame in 0..profile.frames().len() as u32 {
-            self.frame(FrameId(frame))?;
+        for frame in profile.frame_ids() {
+            self.frame(frame)?;
         }
         for labels in profile.label_sets() {
             if let Some(thread) = labels.thread {
@@ -226,7 +224,7 @@ impl<W: Write> Writer<'_, W> {
             Form::Binary => self.string(&class_file_name(source))?,
             Form::Text | Form::OldProf => self.string(source)?,
         };
-        let serial = ClassSerial(FIRST_CLASS + self.classes.len() as u32);
+        let serial = ClassSerial(FIRST_CLASS + number(self.classes.len()));
         self.classes.insert(class, serial);
         self.record(&Record::LoadClass(LoadClassRecord {
             serial,
@@ -260,7 +258,7 @@ impl<W: Write> Writer<'_, W> {
         if self.threads.contains_key(&name) {
             return Ok(());
         }
-        let serial = ThreadSerial(FIRST_THREAD + self.threads.len() as u32);
+        let serial = ThreadSerial(FIRST_THREAD + number(self.threads.len()));
         self.threads.insert(name, serial);
         let name = self.optional(Some(name))?;
         self.record(&Record::StartThread(StartThreadRecord {
@@ -300,7 +298,7 @@ impl<W: Write> Writer<'_, W> {
         if self.traces.contains_key(&(stack, labels)) {
             return Ok(());
         }
-        let serial = TraceSerial(FIRST_TRACE + self.traces.len() as u32);
+        let serial = TraceSerial(FIRST_TRACE + number(self.traces.len()));
         self.traces.insert((stack, labels), serial);
         let thread = labels.thread.and_then(|thread| self.threads.get(&thread));
         let frames = self.profile.stacks.frames(stack).iter();

@@ -1,4 +1,4 @@
-//! What a profile says about a file or stacks that were cut, and about rows without a stack.
+//! A profile's remarks on a file or stacks that were cut, and about rows without a stack.
 
 use hprof_format::{BinaryEncoder, ControlSettingsRecord, Encoder, Micros, Millis, Record};
 use hprof_profile::*;

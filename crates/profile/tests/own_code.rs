@@ -69,7 +69,7 @@ fn other_code_is_charged_to_the_code_that_called_it() {
     assert!(streams.contains(&row("java.util.stream.Stream.map", 3, 3)));
 }
 
-/// What was cut stays known, and is marked with the frames that the file has.
+/// A cut stack stays known as one, and is marked with the frames that the file has.
 #[test]
 fn what_was_cut_stays_cut() {
     for profile in [own(""), own("").with_cut_marked()] {

@@ -192,7 +192,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 def _value(name: str) -> Value:
     if name not in BY_NAME:
-        raise argparse.ArgumentTypeError(f"`{name}` is no value; there are {', '.join(BY_NAME)}")
+        raise argparse.ArgumentTypeError(f"`{name}` is not a value; there are {', '.join(BY_NAME)}")
     return BY_NAME[name]
 
 

@@ -30,10 +30,16 @@ impl SampleWeight {
             Self::Exact => Weight::exact(size),
             Self::Sampled(mean) => {
                 let stands_for = 1.0 / -(-(size as f64) / mean).exp_m1();
-                Weight {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "both are positive, and the casts saturate"
+                )]
+                let weight = Weight {
                     instances: (stands_for * Weight::ONE as f64).round() as u64,
                     bytes: (stands_for * size as f64).round() as u64,
-                }
+                };
+                weight
             }
         }
     }

@@ -120,7 +120,7 @@ impl AllocationTracker {
         // A VM that refuses the interval sends events for only some allocations.
         if !prepare(env, interval, &buffer_flags).unwrap_or(false) {
             console::line(format_args!(
-                "this VM cannot be made to tell of all allocations; some will be missing"
+                "this VM cannot be made to report all allocations; some will be missing"
             ));
         }
         let sweeper = Worker::default();
@@ -220,7 +220,7 @@ impl AllocationTracker {
             self.try_to_settle(jni, moment, collect)
                 .unwrap_or_else(|error| {
                     console::line(format_args!(
-                        "{error}; live objects are those of the last look"
+                        "{error}; live objects are those of the last count"
                     ));
                     false
                 })
@@ -263,7 +263,7 @@ impl AllocationTracker {
     fn look_for_unseen(&self, jni: Jni<'_>) -> Vec<(ClassId, Amount)> {
         self.unseen(jni).unwrap_or_else(|error| {
             console::line(format_args!(
-                "{error}; objects that nobody saw being made are left out"
+                "{error}; objects whose allocation was not seen are left out"
             ));
             Vec::new()
         })
@@ -382,7 +382,7 @@ impl Engine for AllocationTracker {
             let flags = &self.shared.buffer_flags;
             if !late.exact(env, jni, &self.agent_threads, flags, is_concurrent)? {
                 console::line(format_args!(
-                    "threads that run already may make half a megabyte of objects each before they are seen"
+                    "threads that are already running may each allocate half a megabyte before it is seen"
                 ));
             }
             return Ok(());

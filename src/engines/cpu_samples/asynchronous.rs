@@ -3,13 +3,13 @@
 //!
 //! Both the thread and the method that are charged are exact, because neither waits for a safepoint.
 
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 use super::Sampler;
 use super::account::Account;
@@ -210,7 +210,7 @@ impl Sampler for AsyncSampler {
 
 impl Shared {
     fn nanos(&self) -> u64 {
-        self.interval.as_nanos() as u64
+        u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Makes the VM create the ids of the methods that it loads, and debug information for the code that it compiles.

@@ -1,7 +1,8 @@
 //! The number of samples charged to each trace.
 
+use std::collections::HashMap;
+
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 use crate::lock_order::{Mutex, rank};
 use crate::memory;

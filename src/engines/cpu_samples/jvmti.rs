@@ -4,12 +4,12 @@
 //! The thread that is charged is exact, because the VM's CPU clocks decide. The method is not quite: the VM shows
 //! stacks only at safepoints, so the cost of a loop without a safepoint goes to the next one.
 
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 use super::Sampler;
 use super::account::Account;
@@ -178,7 +178,7 @@ impl Watched {
 
 impl SamplerState {
     fn nanos(&self) -> u64 {
-        self.interval.as_nanos() as u64
+        u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX)
     }
 
     fn run(&self, jni: Jni<'_>, worker: &Worker) {

@@ -1,4 +1,4 @@
-//! What became of the samples.
+//! Counts of the samples by what became of them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

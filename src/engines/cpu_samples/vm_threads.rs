@@ -3,11 +3,11 @@
 //!
 //! The stacks of these threads mean nothing to a user, so reading their clocks is enough. The system lists them.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
 
 use super::account::Account;
 use super::counts::SampleCounts;

@@ -275,9 +275,11 @@ impl Tree {
             contexts.blocks[index / BLOCK].clone()
         };
         let context = u32::try_from(index).expect("4 G contexts do not fit in memory");
+        #[expect(clippy::cast_possible_truncation, reason = "BLOCK is 64")]
+        let slot = context % BLOCK as u32;
         self.nodes.push(Node {
             block,
-            slot: context % BLOCK as u32,
+            slot,
             trace,
             last_method: NO_METHOD,
             last: ROOT,

@@ -325,7 +325,7 @@ impl Engine for MethodTimer {
         if let Err(error) = self.retransform(jni, |signature, _| {
             self.rewriter.has_rewritten_signature(signature)
         }) {
-            console::line(format_args!("{error}; some methods go on counting"));
+            console::line(format_args!("{error}; some methods continue to be counted"));
         }
     }
 }

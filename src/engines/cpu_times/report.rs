@@ -16,7 +16,7 @@ use crate::output::serials;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// What becomes of small rows.
+/// The treatment of small rows.
 #[derive(Clone, Copy)]
 pub struct RowLimit {
     /// A row is small if its time and its calls are smaller shares of their totals.

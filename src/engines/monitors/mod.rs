@@ -74,7 +74,7 @@ impl MonitorWatch {
         let only_costs = context.options.live.is_some();
         if !only_costs && env.request(&[Capability::MonitorStates]).is_err() {
             console::line(format_args!(
-                "monitor=y: a VM that runs already does not tell which monitors threads want; dumps have their states only"
+                "monitor=y: a VM that is already running does not report which monitors threads want; dumps have only the states of threads"
             ));
         }
         Some(Self {
@@ -202,13 +202,13 @@ impl Engine for MonitorWatch {
         let serial = |thread: Object<'_>| report.threads.serial(jni, thread);
         match snapshot::snapshot(self, jni, &serial) {
             Ok(states) => report::monitor_dump(report.journal, &states),
-            Err(error) => console::line(format_args!("{error}; a dump of monitors is left out")),
+            Err(error) => console::line(format_args!("{error}; a monitor dump is left out")),
         }
         self.report_without_vm(report);
     }
 
     fn unknown_without_vm(&self) -> Option<&'static str> {
-        Some("there is no dump of monitors")
+        Some("there is no monitor dump")
     }
 
     fn report_without_vm(&self, report: &Report<'_>) {

@@ -15,7 +15,7 @@ fn the_status_says_what_is_going_on(jvm: &Jvm) {
     assert_eq!(
         none,
         format!(
-            "no profile is running in process {}, the agent is not there",
+            "no profile is running in process {}: the agent is not loaded",
             run.id()
         )
     );

@@ -31,10 +31,7 @@ on_every_jvm!(what_stands_against_attaching_is_named);
 
 fn what_stands_against_attaching_is_named(jvm: &Jvm) {
     for (option, expected) in [
-        (
-            "-XX:+DisableAttachMechanism",
-            "is told not to let anybody attach",
-        ),
+        ("-XX:+DisableAttachMechanism", "does not allow attaching"),
         (
             "-XX:-EnableDynamicAgentLoading",
             "the program refuses agents",

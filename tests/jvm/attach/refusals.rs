@@ -20,7 +20,7 @@ fn commands_at_the_wrong_time_change_nothing(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:10", "make:20"]);
     for verb in ["dump", "stop"] {
         let nobody = format!(
-            "hprof: no profile is running in process {}, the agent is not there",
+            "hprof: no profile is running in process {}: the agent is not loaded",
             run.id()
         );
         assert_eq!(refusal(&run, verb, &[]), nobody);
@@ -131,7 +131,7 @@ fn options_are_refused_and_the_program_goes_on(jvm: &Jvm) {
         );
     }
     let long = format!("cpu=samples,file={}", "x".repeat(1100));
-    assert!(refusal(&run, "attach", &[&long]).contains("takes no more than 1024"));
+    assert!(refusal(&run, "attach", &[&long]).contains("accepts at most 1024"));
     // It does not prevent a correct command.
     run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
     go(&run, 1);

@@ -242,7 +242,7 @@ pub fn javac() -> PathBuf {
     compiler().join("bin/javac")
 }
 
-/// Whether the test programs for a version of Java can be compiled.
+/// Returns `true` if the test programs for a version of Java can be compiled.
 pub fn compiles(release: u32) -> bool {
     feature(&compiler()).is_none_or(|feature| feature >= release)
 }

@@ -101,6 +101,6 @@ fn a_million_unknown_commands_do_not_flood_the_terminal() {
     );
     assert_eq!(
         lines[10],
-        "hprof: from the receiver: more of this kind, which is not told"
+        "hprof: from the receiver: more messages of this kind are not shown"
     );
 }

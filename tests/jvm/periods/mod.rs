@@ -229,7 +229,7 @@ fn periods_need_plain_files() {
     assert!(!run.status.success());
     assert!(
         run.stderr
-            .contains("it is no plain file, which rotate= needs"),
+            .contains("it is not a regular file, which rotate= needs"),
         "{}",
         run.stderr
     );

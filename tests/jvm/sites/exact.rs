@@ -224,7 +224,7 @@ fn where_the_vm_leaves_allocations_out_the_agent_says_so(cell: &Cell) {
     let vm_options = [unlock, choose, "-XX:-UseTLAB"];
     let run = program(cell.jvm, &options(), &vm_options, "Alloc").run_well();
     let silent = matches!(cell.collector, "Serial" | "Parallel") && cell.jvm.feature < 21;
-    let warning = "hprof: this VM cannot be made to tell of all allocations; some will be missing";
+    let warning = "hprof: this VM cannot be made to report all allocations; some will be missing";
     assert_eq!(
         run.stderr.contains(warning),
         silent,

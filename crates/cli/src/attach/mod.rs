@@ -59,14 +59,16 @@ enum Error {
     AnotherUser { pid: u32, uid: u32 },
     #[error("process {0} is not a JVM")]
     NotAJvm(u32),
-    #[error("process {0} is stopped (SIGSTOP); it cannot answer until it goes on (kill -CONT {0})")]
+    #[error(
+        "process {0} is stopped (SIGSTOP); it cannot answer until it continues (kill -CONT {0})"
+    )]
     Stopped(u32),
-    #[error("process {0} is told not to let anybody attach (-XX:+DisableAttachMechanism)")]
+    #[error("process {0} does not allow attaching (-XX:+DisableAttachMechanism)")]
     Disabled(u32),
-    #[error("process {0} does not take requests yet: it is only starting")]
+    #[error("process {0} does not accept requests yet: it is still starting")]
     Deaf(u32),
     #[error(
-        "process {pid} did not answer within {seconds} s: it is very busy, or lets nobody attach \
+        "process {pid} did not answer within {seconds} s: it is very busy, or does not allow attaching \
          (-XX:+DisableAttachMechanism)"
     )]
     NoAnswer { pid: u32, seconds: u64 },
@@ -79,7 +81,7 @@ enum Error {
         error: io::Error,
     },
     #[error(
-        "process {pid} is user {uid}'s, whose rights this command takes on to reach it: {error}"
+        "process {pid} belongs to user {uid}, and this command could not take on that user's rights: {error}"
     )]
     NotItsUser {
         pid: u32,
@@ -88,15 +90,15 @@ enum Error {
     },
     #[error("process {pid} cannot be sent a signal: {error}")]
     NoSignal { pid: u32, error: io::Error },
-    #[error("{} of process {pid} is no socket: somebody has put it there; nothing was sent", socket.display())]
+    #[error("{} of process {pid} is not a socket: somebody else has put it there; nothing was sent", socket.display())]
     NoSocket { pid: u32, socket: PathBuf },
     #[error(
-        "{} of process {pid} belongs to user {uid}, and not to the program's: somebody else has made it; nothing was sent",
+        "{} of process {pid} belongs to user {uid}, not to the program's user: somebody else has created it; nothing was sent",
         socket.display()
     )]
     ForeignSocket { pid: u32, socket: PathBuf, uid: u32 },
     #[error(
-        "{} as process {pid} sees it: {error}: it is user {uid}'s and not the program's; another process that has the same \
+        "{} as process {pid} sees it: {error}: it belongs to user {uid}, not to the program's user; another process that has the same \
          number in its container made it, and may still use it; nothing was sent",
         socket.display()
     )]
@@ -107,7 +109,7 @@ enum Error {
         error: io::Error,
     },
     #[error(
-        "{} of process {pid} leads to another: process {peer} of user {uid} (0 is one that cannot be seen from here); \
+        "{} of process {pid} leads to another process: {peer} of user {uid} (0 is one that cannot be seen from here); \
          nothing was sent", socket.display()
     )]
     ForeignPeer {
@@ -119,16 +121,16 @@ enum Error {
     #[error("process {0} ended before it answered")]
     Ended(u32),
     #[error(
-        "process {0} closed the connection without a word: its VM does not take requests from this user"
+        "process {0} closed the connection without an answer: its VM does not accept requests from this user"
     )]
     NoWord(u32),
-    #[error("the answer of process {0} is longer than the {max} bytes that are read of one", max = LONGEST_ANSWER)]
+    #[error("the answer of process {0} is longer than {max} bytes, the most that is read", max = LONGEST_ANSWER)]
     TooMuch(u32),
     #[error("the connection to process {pid} broke: {error}")]
     Broken { pid: u32, error: io::Error },
-    #[error("process {pid} gave an answer that cannot be read: {answer}")]
+    #[error("process {pid} sent an answer that cannot be understood: {answer}")]
     Unreadable { pid: u32, answer: String },
-    #[error("the options are {0} bytes long; a VM that runs takes no more than {max}", max = listener::LONGEST)]
+    #[error("the options are {0} bytes long; a running VM accepts at most {max}", max = listener::LONGEST)]
     TooLong(usize),
     #[error("libhprof.so is neither in {} nor in ../lib beside it: name it with --agent", .0.display())]
     NoLibrary(PathBuf),
@@ -137,7 +139,7 @@ enum Error {
          name it with --agent as the process sees it", path.display()
     )]
     NotVisible { pid: u32, path: PathBuf },
-    #[error("no profile is running in process {0}, the agent is not there")]
+    #[error("no profile is running in process {0}: the agent is not loaded")]
     NoAgent(u32),
     #[error(
         "the library that process {pid} runs, {}, has been removed or replaced since: its profile ends with the program",
@@ -148,9 +150,7 @@ enum Error {
     NotLoaded { pid: u32, answer: String },
     #[error("{0}")]
     Refused(String),
-    #[error(
-        "the agent refused (return code {code}); what it says is on the stderr of process {pid}"
-    )]
+    #[error("the agent refused (return code {code}); the reason is on the stderr of process {pid}")]
     RefusedSilently { pid: u32, code: i32 },
 }
 

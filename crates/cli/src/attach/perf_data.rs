@@ -214,7 +214,8 @@ mod tests {
         file.extend([LITTLE_ENDIAN, 2, 0, 1]);
         file.resize(24, 0);
         file.extend(32u32.to_le_bytes());
-        file.extend((entries.len() as u32).to_le_bytes());
+        let count = u32::try_from(entries.len()).expect("a few entries");
+        file.extend(count.to_le_bytes());
         for (name, kind, elements, data) in entries {
             // The name is behind the five numbers, then a zero and the data.
             let data_at = 20 + name.len() as u32 + 1;

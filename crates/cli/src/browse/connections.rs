@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::request::{AccessRule, LONGEST, Request, RequestRefusal};
+use super::request::{AccessRule, LONGEST, PageRequest, RequestRefusal};
 use super::{Answer, Asked};
 
 /// The longest that the head of a request may take to arrive, and an answer to be read.
@@ -46,7 +46,7 @@ struct Connection {
 enum Progress {
     /// More data must come.
     Open,
-    Asked(Result<Request, RequestRefusal>),
+    Asked(Result<PageRequest, RequestRefusal>),
     Gone,
 }
 
@@ -101,7 +101,7 @@ impl Connections {
     fn pass_on(
         &self,
         mut stream: TcpStream,
-        judged: Result<Request, RequestRefusal>,
+        judged: Result<PageRequest, RequestRefusal>,
     ) -> io::Result<()> {
         let refusal = match judged {
             Ok(request) => {

@@ -19,7 +19,7 @@ use crate::heap::pages::{self, Html, Links};
 use crate::heap::with_heap;
 use crate::random;
 use connections::Connections;
-use request::{AccessRule, Page, Request};
+use request::{AccessRule, Page, PageRequest};
 
 /// The most requests that wait for an answer; all of them have the token.
 const QUEUED: usize = 1024;
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;
             drop(out);
             let name = arguments.file.display().to_string();
-            let site = Site {
+            let pages = DumpPages {
                 heap,
                 name: &name,
                 base: &base,
@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let (sender, asked) = mpsc::sync_channel(QUEUED);
             let connections = Connections::new(AccessRule::new(token.clone(), port), sender);
             let reader = thread::spawn(move || connections.serve(&listener));
-            answer_all(&Mutex::new(asked), |request| site.answer(request));
+            answer_all(&Mutex::new(asked), |request| pages.answer(request));
             match reader.join() {
                 Ok(Err(error)) => Err(Failure::Message(format!("127.0.0.1:{port}: {error}"))),
                 // It ends only by an error; a panic has been reported.
@@ -98,10 +98,10 @@ fn token() -> io::Result<String> {
     Ok(text)
 }
 
-type Asked = (Request, TcpStream);
+type Asked = (PageRequest, TcpStream);
 
 /// Answers requests, [`ANSWERED`] at once, until no more can come.
-fn answer_all(asked: &Mutex<Receiver<Asked>>, answer: impl Fn(&Request) -> Answer + Sync) {
+fn answer_all(asked: &Mutex<Receiver<Asked>>, answer: impl Fn(&PageRequest) -> Answer + Sync) {
     let next = || {
         let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.recv().ok()
@@ -122,14 +122,14 @@ fn answer_all(asked: &Mutex<Receiver<Asked>>, answer: impl Fn(&Request) -> Answe
 }
 
 /// The pages of one dump.
-struct Site<'a> {
+struct DumpPages<'a> {
     heap: &'a Heap<'a>,
     name: &'a str,
     base: &'a str,
 }
 
-impl Site<'_> {
-    fn answer(&self, request: &Request) -> Answer {
+impl DumpPages<'_> {
+    fn answer(&self, request: &PageRequest) -> Answer {
         let (heap, links) = (self.heap, Links::Under(self.base));
         let (title, content) = match &request.page {
             Page::Overview => (self.name, pages::overview(heap, self.name, links)),
@@ -227,7 +227,7 @@ mod tests {
             let client = TcpStream::connect(address).expect("it listens");
             let (stream, _) = listener.accept().expect("it came");
             let head_only = false;
-            let request = Request { page, head_only };
+            let request = PageRequest { page, head_only };
             sender.send((request, stream)).expect("somebody answers");
             client
         };

@@ -22,7 +22,7 @@ pub struct RequestRefusal(pub u16, pub &'static str);
 
 /// A request that is allowed.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct PageRequest {
     pub page: Page,
     /// `true` for HEAD: the answer has no body.
     pub head_only: bool,
@@ -48,7 +48,7 @@ impl AccessRule {
     }
 
     /// Checks the whole head of a request.
-    pub fn judge(&self, head: &[u8]) -> Result<Request, RequestRefusal> {
+    pub fn judge(&self, head: &[u8]) -> Result<PageRequest, RequestRefusal> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         let parsed = request.parse(head);
@@ -87,7 +87,7 @@ impl AccessRule {
                 ));
             }
         };
-        Ok(Request { page, head_only })
+        Ok(PageRequest { page, head_only })
     }
 
     fn page(&self, target: &str) -> Result<Page, RequestRefusal> {
@@ -145,7 +145,7 @@ fn find(path: &str, query: &str) -> Option<Page> {
 mod tests {
     use super::*;
 
-    fn ask(lines: &[&str]) -> Result<Request, RequestRefusal> {
+    fn ask(lines: &[&str]) -> Result<PageRequest, RequestRefusal> {
         let gate = AccessRule::new("t0k3n".to_owned(), 7000);
         let request = lines.join("\r\n") + "\r\n\r\n";
         gate.judge(request.as_bytes())

@@ -15,15 +15,17 @@ pub struct Endpoint(String);
 /// The reason a URL is invalid.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum NoEndpoint {
-    #[error("is no URL like http://localhost:4318")]
+    #[error("is not a URL such as http://localhost:4318")]
     Form,
     #[error(
-        "only http:// is spoken; a collector on this machine, or a proxy, can go on with TLS from there"
+        "only http:// is supported; a collector or proxy on this machine can forward profiles over TLS"
     )]
     Scheme,
-    #[error("must have no user name or password, which others could read in the list of processes")]
+    #[error(
+        "must not contain a user name or password, which others could read in the list of processes"
+    )]
     Credentials,
-    #[error("must have no ? or #")]
+    #[error("must not contain ? or #")]
     Query,
 }
 

@@ -14,8 +14,8 @@ control start-allocations      track allocations
 control stop-allocations       track none
 control start-samples [ID]     sample all threads, or the one whose START THREAD record has this object id
 control stop-samples [ID]      sample none, or not this one
-control clear-samples          count samples from nothing
-control clear-sites            count allocations from nothing
+control clear-samples          count samples from zero
+control clear-sites            count allocations from zero
 control depth N                frames of traces taken from now on, 0 to 65535
 exit                           end the VM";
 

@@ -159,8 +159,9 @@ impl Events {
 
     fn try_to_say(&self, event: Event) -> Result<(), Event> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let millis = now.unwrap_or_default().as_millis();
         let line = EventLine {
-            time: now.unwrap_or_default().as_millis() as u64,
+            time: u64::try_from(millis).unwrap_or(u64::MAX),
             lost: self.lost.swap(0, Ordering::Relaxed),
             event,
         };

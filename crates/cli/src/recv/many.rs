@@ -174,10 +174,7 @@ impl Server {
             (false, false) => Some(Duration::from_secs(1)),
             (false, true) => None,
         };
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: timeout.as_secs() as i64,
-            tv_nsec: timeout.subsec_nanos().into(),
-        });
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         match poll(&mut all, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

@@ -104,7 +104,7 @@ pub struct Arguments {
     )]
     max_agents: usize,
 
-    /// The most bytes of each agent, which is disconnected then; the number may end in k, m or g
+    /// The most bytes of each agent, which is then disconnected; the number may end in k, m or g
     #[arg(long, value_name = "BYTES", value_parser = size::bytes, requires = "dir", conflicts_with = "output")]
     max_bytes: Option<u64>,
 
@@ -216,7 +216,7 @@ fn create(path: &Path) -> Result<NamedTempFile, Failure> {
     };
     // It would be replaced, even /dev/null.
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(Failure::about(path, "is there and is no plain file"));
+        return Err(Failure::about(path, "exists and is not a regular file"));
     }
     let mut prefix = OsString::from(".");
     prefix.push(name);

@@ -26,15 +26,15 @@ pub struct Pattern(String);
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum NoPattern {
     /// It would lead to another folder.
-    #[error("a file's name without '/' is needed: all files are in the folder that --dir names")]
+    #[error("the name must not contain '/': all files go into the folder of --dir")]
     Path,
     /// An unknown placeholder between braces.
     #[error(
-        "{{{0}}} stands for nothing; there are {{peer}}, {{host}}, {{port}}, {{time}}, {{number}}"
+        "unknown variable {{{0}}}; there are {{peer}}, {{host}}, {{port}}, {{time}}, {{number}}"
     )]
     Unknown(String),
     /// A brace without its counterpart.
-    #[error("a '{{' needs its '}}'")]
+    #[error("'{{' must be closed by '}}'")]
     Open,
 }
 
@@ -106,12 +106,9 @@ impl AgentFacts {
 
 /// Formats a time as `20261122-003015`, in UTC.
 fn time(time: SystemTime) -> String {
-    let since = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    chrono::DateTime::from_timestamp(since.as_secs() as i64, 0)
-        .map(|time| time.format("%Y%m%d-%H%M%S").to_string())
-        .unwrap_or_default()
+    chrono::DateTime::<chrono::Utc>::from(time)
+        .format("%Y%m%d-%H%M%S")
+        .to_string()
 }
 
 /// A file that has a temporary name until it is finished, under which it can be read if that never happens.

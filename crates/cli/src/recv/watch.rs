@@ -163,9 +163,10 @@ impl Binary {
     /// Consumes the next item of the piece; returns the rest.
     fn see<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
         if self.skip > 0 {
-            let count = self.skip.min(piece.len() as u64);
-            self.skip -= count;
-            return &piece[count as usize..];
+            let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
+            let skipped = skip.min(piece.len());
+            self.skip -= skipped as u64;
+            return &piece[skipped..];
         }
         let (head, rest) = piece.split_at(piece.len().min(RECORD_HEADER - self.head.len()));
         self.head.extend_from_slice(head);

@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use hprof_profile::{By, Frame, FrameKind, Groups, Metric, Profile, StackId, Table};
 use serde::Serialize;
 
-use super::stacks::Stacks;
+use super::stacks::{Stacks, number};
 use crate::about;
 
 /// A profile and its name.
@@ -91,7 +91,7 @@ const LARGEST: u64 = 1 << 53;
 
 /// Writes the profiles. With `by_thread`, the outermost frame of every stack is the thread.
 pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = Writer::default();
+    let mut writer = PageWriter::default();
     let places: Vec<RowKeys> = runs
         .iter()
         .map(|run| writer.place(&run.profile, by_thread))
@@ -112,7 +112,8 @@ pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -
         start,
     };
     let header = serde_json::to_vec(&header)?;
-    out.write_all(&(header.len() as u32).to_le_bytes())?;
+    let length = u32::try_from(header.len()).map_err(io::Error::other)?;
+    out.write_all(&length.to_le_bytes())?;
     out.write_all(&header)?;
     out.write_all(&writer.bytes)
 }
@@ -148,7 +149,7 @@ struct RowKeys {
 
 /// Collects the data to write.
 #[derive(Default)]
-struct Writer {
+struct PageWriter {
     strings: Vec<String>,
     string_of: HashMap<String, u32>,
     frames: Vec<[u32; 5]>,
@@ -158,12 +159,12 @@ struct Writer {
     bytes: Vec<u8>,
 }
 
-impl Writer {
+impl PageWriter {
     fn string(&mut self, text: &str) -> u32 {
         if let Some(&known) = self.string_of.get(text) {
             return known;
         }
-        let number = self.strings.len() as u32;
+        let number = number(self.strings.len());
         self.strings.push(text.to_owned());
         self.string_of.insert(text.to_owned(), number);
         number
@@ -195,7 +196,7 @@ impl Writer {
     }
 
     fn intern(&mut self, frame: [u32; 5]) -> u32 {
-        let next = self.frames.len() as u32;
+        let next = number(self.frames.len());
         let number = *self.frame_of.entry(frame).or_insert(next);
         if number == next {
             self.frames.push(frame);
@@ -293,8 +294,8 @@ impl Writer {
         let largest = numbers().max().unwrap_or(0);
         let width = (u64::BITS - largest.leading_zeros()).div_ceil(8).max(1);
         self.columns.push(Column(width, column.len()));
-        for place in 0..width {
-            let bytes = numbers().map(|number| (number >> (8 * place)) as u8);
+        for place in 0..width as usize {
+            let bytes = numbers().map(|number| number.to_le_bytes()[place]);
             self.bytes.extend(bytes);
         }
     }

@@ -18,12 +18,21 @@ pub struct Preorder {
     pub numbers: Vec<u32>,
 }
 
+/// Returns the number that the page has for a position.
+///
+/// # Panics
+/// From the 2^32nd item on, whose number would be another's. No browser could show such a page.
+pub fn number(position: usize) -> u32 {
+    u32::try_from(position).expect("fewer than 2^32 items of a kind in a page")
+}
+
 impl Stacks {
     /// Adds a stack and returns its number.
     pub fn push(&mut self, path: impl IntoIterator<Item = u32>) -> u32 {
+        let number = number(self.ends.len());
         self.frames.extend(path);
         self.ends.push(self.frames.len());
-        self.ends.len() as u32 - 1
+        number
     }
 
     fn path(&self, number: u32) -> &[u32] {
@@ -34,25 +43,25 @@ impl Stacks {
 
     /// Returns all stacks in order.
     pub fn preorder(&self) -> Preorder {
-        let mut sorted: Vec<u32> = (0..self.ends.len() as u32).collect();
-        sorted.sort_unstable_by_key(|&number| self.path(number));
+        let mut sorted: Vec<u32> = (0..number(self.ends.len())).collect();
+        sorted.sort_unstable_by_key(|&stack| self.path(stack));
         let mut order = Preorder {
             fewer: vec![0],
             frames: vec![0],
             numbers: vec![0; self.ends.len()],
         };
         let mut before: &[u32] = &[];
-        for number in sorted {
-            let path = self.path(number);
+        for stack in sorted {
+            let path = self.path(stack);
             let pairs = path.iter().zip(before);
             let shared = pairs.take_while(|(one, other)| one == other).count();
-            let mut fewer = (before.len() - shared) as u32;
+            let mut fewer = number(before.len() - shared);
             for &frame in &path[shared..] {
                 order.fewer.push(fewer);
                 order.frames.push(frame);
                 fewer = 0;
             }
-            order.numbers[number as usize] = order.frames.len() as u32 - 1;
+            order.numbers[stack as usize] = number(order.frames.len() - 1);
             before = path;
         }
         order

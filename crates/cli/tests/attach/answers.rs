@@ -11,7 +11,7 @@ fn an_answer_without_an_end_is_not_taken() {
     let fake = Fake::new(Says::Endless);
     let said = fake.refusal("status");
     assert!(
-        said.ends_with(" is longer than the 65536 bytes that are read of one\n"),
+        said.ends_with(" is longer than 65536 bytes, the most that is read\n"),
         "{said}"
     );
 }
@@ -68,7 +68,7 @@ fn a_program_that_goes_on_is_not_said_to_have_ended() {
     let fake = Fake::new(Says::Closes);
     let said = fake.refusal("status");
     assert!(
-        said.contains(" closed the connection without a word"),
+        said.contains(" closed the connection without an answer"),
         "{said}"
     );
 }

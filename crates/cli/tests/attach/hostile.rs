@@ -64,7 +64,7 @@ fn a_socket_of_another_program_gets_nothing() {
     let fake = Fake::new(Says::Nothing);
     let listener = UnixListener::bind(socket(fake.pid)).expect("a socket");
     let said = fake.refusal("status");
-    let own = format!(" leads to another: process {} of user ", std::process::id());
+    let own = format!(" leads to another process: {} of user ", std::process::id());
     assert!(said.contains(&own), "{said}");
     let mut sent = Vec::new();
     let (mut stream, _) = listener.accept().expect("it came");
@@ -78,7 +78,7 @@ fn a_link_in_the_place_of_the_socket_is_not_followed() {
     let fake = Fake::new(Says::Nothing);
     symlink(socket(victim.pid), socket(fake.pid)).expect("a link");
     let said = fake.refusal("status");
-    assert!(said.contains(" is no socket: "), "{said}");
+    assert!(said.contains(" is not a socket: "), "{said}");
     assert!(!victim.was_asked());
 }
 
@@ -105,7 +105,7 @@ fn a_socket_that_root_left_is_named() {
     drop(UnixListener::bind(socket(fake.pid)).expect("a socket"));
     let said = fake.refusal("status");
     assert!(
-        said.contains("it is user 0's and not the program's"),
+        said.contains("it belongs to user 0, not to the program's user"),
         "{said}"
     );
     // The path may mean a different file to the reader: the socket of a living VM.
@@ -163,7 +163,7 @@ fn a_program_of_root_with_the_number_of_another_is_told_apart() {
     let runner = ["unshare", "--pid", "--fork", "--mount-proc"];
     let other = with_the_number_of(&victim, &runner, "", r#""$@""#);
     let said = other.refusal("status");
-    let peer = format!(" leads to another: process {} of user 0 ", victim.pid);
+    let peer = format!(" leads to another process: {} of user 0 ", victim.pid);
     assert!(said.contains(&peer), "{said}");
     assert!(!victim.was_asked());
 }

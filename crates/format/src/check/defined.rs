@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hash};
 
 use foldhash::HashMap;
 
-use super::Writer;
+use super::WriterKind;
 use super::warnings::{Tolerance, Warning};
 use crate::fault::{Fault, Subject};
 use crate::kind::HeapKind;
@@ -25,7 +25,7 @@ type Digest = u64;
 /// Everything that the file has defined so far.
 #[derive(Default)]
 pub(super) struct Defined {
-    pub(super) writer: Writer,
+    pub(super) writer: WriterKind,
     strings: HashMap<StringId, Digest>,
     frames: HashMap<FrameId, Digest>,
     traces: HashMap<TraceSerial, Digest>,
@@ -84,7 +84,7 @@ impl Defined {
                 span(&mut self.classes, serial, (trace, name))
             }
             Record::UnloadClass(UnloadClassRecord { serial }) => {
-                let may_be_missing = self.writer != Writer::Agent;
+                let may_be_missing = self.writer != WriterKind::Agent;
                 let was_loaded = end(&mut self.classes, serial)
                     || may_be_missing && tolerance.allows(Warning::ClassNotLoaded, offset);
                 if !was_loaded {
@@ -125,7 +125,7 @@ impl Defined {
             ),
             Record::EndThread(EndThreadRecord { serial }) => {
                 let unwritten = !self.threads.contains_key(&serial)
-                    && (self.writer == Writer::JdkAgent
+                    && (self.writer == WriterKind::JdkAgent
                         || tolerance.allows(Warning::ThreadNotStarted, offset));
                 if !unwritten && !end(&mut self.threads, serial) {
                     return Err(Fault::NotRunning {
@@ -174,16 +174,16 @@ impl Defined {
             Named::Frame(id) => self.frames.contains_key(&id),
             Named::Class(serial) => {
                 self.classes.contains_key(&serial)
-                    || self.writer == Writer::JdkAgent && by == RecordKind::AllocSites
+                    || self.writer == WriterKind::JdkAgent && by == RecordKind::AllocSites
             }
             Named::Thread(serial) => {
                 self.threads.contains_key(&serial)
                     || !serial.is_started()
-                    || self.writer == Writer::HeapDumper
+                    || self.writer == WriterKind::HeapDumper
             }
             Named::Trace(serial) => {
                 self.traces.contains_key(&serial)
-                    || self.writer != Writer::Agent
+                    || self.writer != WriterKind::Agent
                         && matches!(by, RecordKind::LoadClass | RecordKind::StartThread)
             }
         }
@@ -195,14 +195,14 @@ impl Defined {
             Named::String(id) => self.strings.contains_key(&id),
             Named::Trace(serial) => {
                 self.traces.contains_key(&serial)
-                    || self.writer == Writer::HeapDumper
+                    || self.writer == WriterKind::HeapDumper
                         && by == HeapKind::RootThread
                         && serial == NO_TRACE
             }
             Named::Thread(serial) => {
                 self.threads.contains_key(&serial)
                     || !serial.is_started()
-                    || self.writer == Writer::HeapDumper
+                    || self.writer == WriterKind::HeapDumper
             }
             Named::Class(_) | Named::Frame(_) => unreachable!("{by} names neither"),
         }

@@ -5,7 +5,7 @@ use std::io::{Read, Seek};
 
 use foldhash::HashSet;
 
-use super::Writer;
+use super::WriterKind;
 use super::defined::Defined;
 use super::ids::Ids;
 use super::warnings::{Tolerance, Warning};
@@ -83,7 +83,7 @@ impl HeapDumps {
         };
         self.complete += 1;
         let is_androids = reader.header().version == Version::V1_0_3;
-        let is_ours = defined.writer == Writer::Agent;
+        let is_ours = defined.writer == WriterKind::Agent;
         let verified = dump.classes.verify(|offset| {
             is_androids || !is_ours && dump.tolerance.allows(Warning::InstanceSize, offset)
         });
@@ -464,7 +464,7 @@ impl Dump {
                 thread(serial)?;
                 self.named(offset, Named::Trace(trace), root.kind(), defined)?;
             }
-            Root::JniGlobal { .. } if defined.writer == Writer::HeapDumper => {
+            Root::JniGlobal { .. } if defined.writer == WriterKind::HeapDumper => {
                 self.held.insert(object);
             }
             _ => {}
@@ -474,7 +474,7 @@ impl Dump {
         match referred {
             Err(HeapFault::Dangling { .. })
                 if is_global
-                    && defined.writer == Writer::HeapDumper
+                    && defined.writer == WriterKind::HeapDumper
                     && self.tolerance.allows(Warning::GlobalNotDumped, offset) =>
             {
                 Ok(())

@@ -108,7 +108,7 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
     let mut heap_dumps = HeapDumps::default();
     while let Some(entry) = reader.read()? {
         if records.is_empty() {
-            defined.writer = Writer::of(header.id_size, entry.item.kind());
+            defined.writer = WriterKind::of(header.id_size, entry.item.kind());
         }
         *records.entry(entry.item.kind()).or_default() += 1;
         match entry.item {
@@ -118,7 +118,7 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
             })) => return Err(heap_dumps.broke_off(entry.offset, text)),
             Item::Record(record) => {
                 if let Record::ControlSettings(ControlSettingsRecord { flags, .. }) = record
-                    && defined.writer == Writer::Agent
+                    && defined.writer == WriterKind::Agent
                 {
                     let follows = flags & CONTROL_HEAP_DUMP_FOLLOWS != 0;
                     heap_dumps.announce(entry.offset, follows);
@@ -147,7 +147,7 @@ fn verify<R: Read + Seek>(source: R, mut tolerance: Tolerance) -> Result<Summary
 
 /// The writer of a file: not all follow all rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Writer {
+enum WriterKind {
     /// This project's agent, which follows them.
     #[default]
     Agent,
@@ -157,13 +157,13 @@ enum Writer {
     HeapDumper,
 }
 
-impl Writer {
+impl WriterKind {
     /// Identifies the writer. Agents begin with their settings, and the JDK's has ids of 4 bytes on every machine.
-    fn of(id_size: IdSize, first_record: RecordKind) -> Writer {
+    fn of(id_size: IdSize, first_record: RecordKind) -> WriterKind {
         match (first_record, id_size) {
-            (RecordKind::ControlSettings, IdSize::Eight) => Writer::Agent,
-            (RecordKind::ControlSettings, IdSize::Four) => Writer::JdkAgent,
-            _ => Writer::HeapDumper,
+            (RecordKind::ControlSettings, IdSize::Eight) => WriterKind::Agent,
+            (RecordKind::ControlSettings, IdSize::Four) => WriterKind::JdkAgent,
+            _ => WriterKind::HeapDumper,
         }
     }
 }

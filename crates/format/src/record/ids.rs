@@ -1,4 +1,4 @@
-//! What records name things by, and the types of their fields.
+//! The ids and serial numbers in records, and the types of their fields.
 
 use std::fmt;
 

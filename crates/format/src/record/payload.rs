@@ -1,4 +1,4 @@
-//! What the content of every kind of record can do, and how its fields are read and written.
+//! The trait of the contents of all kinds of records, and how their fields are read and written.
 
 use std::fmt;
 

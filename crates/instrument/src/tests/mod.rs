@@ -1,5 +1,11 @@
 //! Hand-made classes, and their expected results.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the classes are small"
+)]
+
 mod build;
 mod constructors;
 mod methods;

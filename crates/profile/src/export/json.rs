@@ -106,8 +106,8 @@ struct StackRows<'a>(&'a Profile);
 impl Source for StackRows<'_> {
     fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
         let stacks = &self.0.stacks;
-        (0..stacks.len() as u32).try_for_each(|stack| {
-            let frames = stacks.frames(StackId(stack)).iter();
+        stacks.ids().try_for_each(|stack| {
+            let frames = stacks.frames(stack).iter();
             rows.serialize_element(&frames.map(|frame| frame.0).collect::<Vec<_>>())
         })
     }

@@ -14,12 +14,12 @@ pub use otlp::{LimitTooSmall, Origin, Request, Requests, explanation, otlp, reje
 pub use pprof::pprof;
 pub use speedscope::speedscope;
 
-use crate::model::{Frame, FrameId, FrameKind, Profile};
+use crate::model::{Frame, FrameKind, Profile};
 
 /// Returns the frames' names for tools without fields for class and signature: `Class.method`.
 fn method_names(profile: &Profile) -> Vec<String> {
-    let frames = 0..profile.frames().len() as u32;
-    frames.map(|frame| profile.method(FrameId(frame))).collect()
+    let frames = profile.frame_ids();
+    frames.map(|frame| profile.method(frame)).collect()
 }
 
 /// Returns the source file of a frame; empty if unknown.

@@ -14,7 +14,7 @@ use crate::names::class::ClassId;
 /// The fewest slots of a non-empty table; a power of two.
 const FIRST: usize = 64;
 /// An odd number whose multiples spread over all bits.
-const SPREAD: usize = 0x9e37_79b9_7f4a_7c15_u64 as usize;
+const SPREAD: usize = 0x9e37_79b9_7f4a_7c15;
 
 /// The classes.
 #[derive(Default)]

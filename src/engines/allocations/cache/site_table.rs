@@ -132,6 +132,10 @@ impl SiteTable {
     #[inline]
     fn places(&self, key: u64) -> impl Iterator<Item = usize> + use<> {
         let length = self.slots.len();
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the low bits choose the slot"
+        )]
         let first = key as usize;
         (0..length).map(move |step| first.wrapping_add(step) & (length - 1))
     }

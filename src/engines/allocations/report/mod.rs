@@ -1,4 +1,4 @@
-//! What a report says of allocations: `sections` writes ALLOC SITES and HEAP SUMMARY, `unseen` counts what was allocated
+//! The sections on allocations: `sections` writes ALLOC SITES and HEAP SUMMARY, `unseen` counts what was allocated
 //! before the agent could see it, `heap_totals` the whole heap where nothing is tracked.
 
 pub(super) mod heap_totals;

@@ -133,9 +133,14 @@ pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: Hea
             allocated_bytes: total.allocated.bytes,
             allocated_instances: total.allocated.instances,
         }));
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the record has 32 bits for it"
+        )]
+        let cutoff = request.cutoff as f32;
         entry.records.write(&Record::AllocSites(AllocSitesRecord {
             flags: flags(request, state),
-            cutoff: request.cutoff as f32,
+            cutoff,
             live_bytes: total.live.bytes,
             live_instances: total.live.instances,
             allocated_bytes: total.allocated.bytes,

@@ -59,6 +59,10 @@ impl<'o> ChunkWriter<'o> {
 }
 
 /// Converts a primitive value to the format's.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the value is in the low bits"
+)]
 pub(super) fn value(kind: Primitive, bits: u64) -> Value {
     match kind {
         Primitive::Boolean => Value::Boolean(bits & 0xFF != 0),
@@ -66,7 +70,7 @@ pub(super) fn value(kind: Primitive, bits: u64) -> Value {
         Primitive::Char => Value::Char(bits as u16),
         Primitive::Short => Value::Short(bits as i16),
         Primitive::Int => Value::Int(bits as i32),
-        Primitive::Long => Value::Long(bits as i64),
+        Primitive::Long => Value::Long(bits.cast_signed()),
         Primitive::Float => Value::Float(f32::from_bits(bits as u32)),
         Primitive::Double => Value::Double(f64::from_bits(bits)),
     }

@@ -198,6 +198,10 @@ impl<'a> Facts<'a> {
         Ok(facts)
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a class file has 16 bits for their number"
+    )]
     fn declared(&self) -> u32 {
         self.fields
             .as_ref()

@@ -132,7 +132,9 @@ impl<'a> Describer<'_, 'a> {
                 }
                 _ => {}
             }
-            offset += basic_type(field.kind).size(8) as u32;
+            #[expect(clippy::cast_possible_truncation, reason = "a value has 1 to 8 bytes")]
+            let size = basic_type(field.kind).size(8) as u32;
+            offset += size;
         }
         let tag = Tag(self.tags.get(mirror)?);
         chunks.put(&HeapRecord::Instance {

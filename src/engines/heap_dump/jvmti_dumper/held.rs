@@ -21,7 +21,7 @@ impl HeldObjects {
         object: Object<'_>,
         tag: Tag,
     ) -> Result<(), DumpError> {
-        let number = tag.number() as usize;
+        let number = tag.index();
         self.numbers.grow(number + 1);
         if !self.numbers.put(number) {
             let reference = GlobalRef::new(jni, object);

@@ -29,6 +29,7 @@ pub(super) struct FieldSlot {
 }
 
 impl FieldSlot {
+    #[expect(clippy::cast_possible_truncation, reason = "a value has 1 to 8 bytes")]
     fn size(kind: Option<Primitive>) -> u32 {
         kind.map_or(8, Primitive::size) as u32
     }

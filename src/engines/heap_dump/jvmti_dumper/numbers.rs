@@ -23,6 +23,15 @@ impl Tag {
         self.0 & (DUMPED - 1)
     }
 
+    /// Returns the number as a position in a table.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "an address has 64 bits, too"
+    )]
+    pub(super) fn index(self) -> usize {
+        self.number() as usize
+    }
+
     /// Returns the array's length, or 0 if it is not known yet.
     pub(super) fn length(self) -> u32 {
         // Lengths of arrays have 31 bits.

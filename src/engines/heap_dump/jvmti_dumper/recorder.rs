@@ -243,9 +243,9 @@ impl HeapVisitor for Recorder<'_, '_> {
         let Some(tag) = self.meet(&mut referee) else {
             return self.fail(TOO_MANY);
         };
-        if root == RootReference::JniGlobal && self.held.contains(tag.number() as usize) {
+        if root == RootReference::JniGlobal && self.held.contains(tag.index()) {
             // One global reference is the agent's; it does not matter which of several is skipped.
-            self.held.remove(tag.number() as usize);
+            self.held.remove(tag.index());
             return self.go_on();
         }
         let place = self.classes.place(self.numbers, class);

@@ -214,7 +214,9 @@ fn references_of(index: &DumpIndex, class: u64) -> Rc<[u32]> {
             if kind == BasicType::Object {
                 references.push(at);
             }
-            at += kind.size(8) as u32;
+            #[expect(clippy::cast_possible_truncation, reason = "a value has 1 to 8 bytes")]
+            let size = kind.size(8) as u32;
+            at += size;
         }
         next = index.layouts.get(&layout.super_class);
     }

@@ -306,7 +306,7 @@ impl Visitor for DumpIndex {
                     signature: read_u64_be(body, 16),
                     source_file: read_u64_be(body, 24),
                     class: read_u32_be(body, 32),
-                    line: read_u32_be(body, 36) as i32,
+                    line: read_u32_be(body, 36).cast_signed(),
                 };
                 self.frames.insert(read_u64_be(body, 0), frame);
             }
@@ -329,7 +329,8 @@ impl Visitor for DumpIndex {
         {
             self.blocks.push(HeapBlock {
                 offset,
-                length: length.min(block.len() as u64) as usize,
+                length: usize::try_from(length)
+                    .map_or(block.len(), |length| length.min(block.len())),
                 ids: self.ids,
             });
         }

@@ -179,9 +179,14 @@ impl VmEngine {
         let name = folder.name_for_the_vm()?;
         let name = self.name_in_the_heap(jni, dumper, &name)?;
         let List { list, meaning } = self.list(jni, dumper, subject)?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a Java array has at most 2^31 elements"
+        )]
+        let lengths = [list.length_of_outer() as u32, ObjectList::CHUNK as u32];
         let wanted = ListReference {
             reference: list.reference(),
-            lengths: [list.length_of_outer() as u32, ObjectList::CHUNK as u32],
+            lengths,
             primitive_arrays: subject.primitive_arrays,
         };
         let start = Instant::now();

@@ -109,7 +109,7 @@ impl RecordNaming<'_> {
         };
         let line = match frame.line {
             _ if !self.line_numbers => Line::Unknown,
-            line @ 1.. => Line::Number(line as u32),
+            line @ 1.. => Line::Number(line.cast_unsigned()),
             -3 => Line::Native,
             _ => Line::Unknown,
         };

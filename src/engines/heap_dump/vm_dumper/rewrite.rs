@@ -259,7 +259,9 @@ fn primitive_ranges(index: &DumpIndex, class: u64) -> Box<[(u32, u32)]> {
     let mut next = index.layouts.get(&class);
     while let Some(layout) = next {
         for &kind in &layout.fields {
-            let end = at + kind.size(8) as u32;
+            #[expect(clippy::cast_possible_truncation, reason = "a value has 1 to 8 bytes")]
+            let size = kind.size(8) as u32;
+            let end = at + size;
             match ranges.last_mut() {
                 _ if kind == BasicType::Object => {}
                 Some(last) if last.1 == at => last.1 = end,

@@ -73,9 +73,9 @@ impl Source {
             self.fill(RECORD_HEADER)?;
             let head = self.take(RECORD_HEADER);
             let tag = head[0];
-            let length = u64::from(u32::from_be_bytes([head[5], head[6], head[7], head[8]]));
+            let length = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
             if HEAP_TAGS.contains(&tag) {
-                self.visit_heap(length, visitor)?;
+                self.visit_heap(length.into(), visitor)?;
             } else {
                 self.fill(length as usize)?;
                 visitor.record(tag, self.take(length as usize))?;
@@ -96,7 +96,8 @@ impl Source {
         while rest > 0 {
             memory::stop_if_out();
             self.fill(1)?;
-            let length = ((self.end - self.start) as u64).min(rest) as usize;
+            let buffered = self.end - self.start;
+            let length = usize::try_from(rest).map_or(buffered, |rest| rest.min(buffered));
             let block = &mut self.buffer[self.start..self.start + length];
             let progress = visitor.heap(block, self.offset)?;
             match progress {
@@ -105,7 +106,9 @@ impl Source {
                     rest -= used;
                 }
                 DumpProgress::Needs(needed) if needed > length as u64 && needed <= rest => {
-                    self.fill(needed as usize)?;
+                    #[expect(clippy::cast_possible_truncation, reason = "`rest` came from 32 bits")]
+                    let needed = needed as usize;
+                    self.fill(needed)?;
                 }
                 _ => return Err(self.error("a record ends behind its segment")),
             }
@@ -167,10 +170,12 @@ impl Source {
     }
 
     fn skip(&mut self, length: u64) -> io::Result<()> {
-        let buffered = (self.end - self.start) as u64;
+        let buffered = self.end - self.start;
         self.offset += length;
-        if length <= buffered {
-            self.start += length as usize;
+        if let Ok(length) = usize::try_from(length)
+            && length <= buffered
+        {
+            self.start += length;
             return Ok(());
         }
         (self.start, self.end) = (0, 0);

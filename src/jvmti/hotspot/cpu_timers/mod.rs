@@ -70,7 +70,7 @@ pub enum NoCpuTimers {
     #[error("{0}")]
     Vm(&'static str),
     /// The system refused.
-    #[error("the system gives no timer on a thread's CPU clock: {0}")]
+    #[error("the system refuses a timer on a thread's CPU clock: {0}")]
     Timer(String),
     /// The program uses the signal itself.
     #[error("the program has taken over SIGVTALRM, the signal of the timers")]
@@ -79,7 +79,7 @@ pub enum NoCpuTimers {
     #[error("{0} for samples")]
     Memory(OutOfMemory),
     /// Samples are being taken already.
-    #[error("a session before has not ended")]
+    #[error("an earlier session has not ended")]
     InUse,
 }
 

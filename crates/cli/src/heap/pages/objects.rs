@@ -108,8 +108,9 @@ pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Resul
         .markup("</h1>\n<h2>Live objects</h2>\n");
     out.markup("<table>\n<tr><th class=\"number\">Shallow</th><th class=\"number\">Retained</th><th>Object</th></tr>\n");
     let end = first.saturating_add(ROWS);
-    let rows = heap.largest(Some(name), usize::try_from(end).unwrap_or(usize::MAX))?;
-    for row in rows.iter().skip(first as usize) {
+    let count_of = |rows| usize::try_from(rows).unwrap_or(usize::MAX);
+    let rows = heap.largest(Some(name), count_of(end))?;
+    for row in rows.iter().skip(count_of(first)) {
         out.markup("<tr>");
         size_cell(&mut out, "", row.shallow);
         size_cell(&mut out, "", row.retained);

@@ -101,6 +101,11 @@ fn draw_box(area: &Area, at: Rectangle, level: u32, whole: u64, out: &mut Html) 
     if at.width >= NAMED.0 && at.height >= NAMED.1 {
         out.markup("<text x=\"").number(at.x + 3.0);
         out.markup("\" y=\"").number(at.y + 11.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a width of a few thousand, at least NAMED"
+        )]
         let letters = ((at.width - 6.0) / LETTER) as usize;
         let shown: String = title.chars().take(letters).collect();
         out.markup("\">").text(&shown).markup("</text>");

@@ -8,6 +8,7 @@ use indexmap::IndexSet;
 
 use crate::export::source;
 use crate::model::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
+use crate::number::number;
 
 type Set<T> = IndexSet<T, RandomState>;
 
@@ -72,14 +73,14 @@ impl<'a> Dictionary<'a> {
             dictionary.string(metric.name());
             dictionary.string(metric.unit().name());
         }
-        let frames = (0..).zip(profile.frames());
+        let frames = profile.frame_ids().zip(profile.frames());
         let location_of: Vec<u32> = frames
-            .map(|(id, frame)| dictionary.location(profile, FrameId(id), frame))
+            .map(|(id, frame)| dictionary.location(profile, id, frame))
             .collect();
-        for stack in 0..profile.stacks.len() as u32 {
-            let frames = profile.stacks.frames(StackId(stack)).iter();
+        for stack in profile.stacks.ids() {
+            let frames = profile.stacks.frames(stack).iter();
             let locations = frames.map(|frame| location_of[frame.0 as usize]).collect();
-            let stack = dictionary.stacks.insert_full(locations).0 as u32;
+            let stack = number(dictionary.stacks.insert_full(locations).0);
             dictionary.stack_of.push(stack);
         }
         for labels in profile.label_sets() {
@@ -101,16 +102,16 @@ impl<'a> Dictionary<'a> {
 
     /// Returns the index of a text that is in the table.
     pub fn known_string(&self, text: &str) -> u32 {
-        self.strings.get_index_of(text).unwrap_or(0) as u32
+        number(self.strings.get_index_of(text).unwrap_or(0))
     }
 
     fn string(&mut self, text: impl Into<Cow<'a, str>>) -> u32 {
-        self.strings.insert_full(text.into()).0 as u32
+        number(self.strings.insert_full(text.into()).0)
     }
 
     fn attribute(&mut self, key: &'static str, value: impl Into<Cow<'a, str>>) -> u32 {
         let (key, value) = (self.string(key), value.into());
-        self.attributes.insert_full(Attribute { key, value }).0 as u32
+        number(self.attributes.insert_full(Attribute { key, value }).0)
     }
 
     fn location(&mut self, profile: &'a Profile, id: FrameId, frame: &'a Frame) -> u32 {
@@ -122,11 +123,11 @@ impl<'a> Dictionary<'a> {
             file: self.string(source(profile, frame)),
         };
         let location = Location {
-            function: self.functions.insert_full(function).0 as u32,
+            function: number(self.functions.insert_full(function).0),
             line: frame.line.unwrap_or(0),
             is_java: frame.kind != FrameKind::Marker,
         };
-        self.locations.insert_full(location).0 as u32
+        number(self.locations.insert_full(location).0)
     }
 
     fn attributes_of(&mut self, profile: &'a Profile, labels: &Labels) -> Vec<u32> {

@@ -247,7 +247,7 @@ impl<'a> Draft<'a> {
             self.size += delimited(text.len());
             self.dictionary.string_table.push(text);
         }
-        index as i32
+        index_of(index)
     }
 
     fn function(&mut self, number: u32) -> i32 {
@@ -263,7 +263,7 @@ impl<'a> Draft<'a> {
             self.size += field(&message);
             self.dictionary.function_table.push(message);
         }
-        index as i32
+        index_of(index)
     }
 
     fn location(&mut self, number: u32) -> i32 {
@@ -284,7 +284,7 @@ impl<'a> Draft<'a> {
             self.size += field(&message);
             self.dictionary.location_table.push(message);
         }
-        index as i32
+        index_of(index)
     }
 
     fn stack(&mut self, number: u32) -> i32 {
@@ -297,7 +297,7 @@ impl<'a> Draft<'a> {
             self.size += field(&message);
             self.dictionary.stack_table.push(message);
         }
-        index as i32
+        index_of(index)
     }
 
     fn attribute(&mut self, number: u32) -> i32 {
@@ -315,8 +315,16 @@ impl<'a> Draft<'a> {
             self.size += field(&message);
             self.dictionary.attribute_table.push(message);
         }
-        index as i32
+        index_of(index)
     }
+}
+
+/// Returns the number that the messages have for a position.
+///
+/// # Panics
+/// From the 2^31st item on, for which the messages have no number; such a request would not fit into memory.
+fn index_of(position: usize) -> i32 {
+    i32::try_from(position).expect("fewer than 2^31 items of a kind in a request")
 }
 
 /// Gives each profile an id that depends on the request's whole content, so that a duplicate request can be detected.

@@ -58,7 +58,7 @@ pub struct Request {
 
 /// The limit does not have room for even a single sample.
 #[derive(Debug, thiserror::Error)]
-#[error("a request with a single sample takes {size} bytes, and may have {limit}")]
+#[error("a request with a single sample takes {size} bytes; the limit is {limit}")]
 pub struct LimitTooSmall {
     /// The size that would be needed.
     pub size: usize,
@@ -176,6 +176,7 @@ mod tests {
     }
 
     /// Returns the sum of each method's values, over all requests.
+    #[expect(clippy::cast_sign_loss, reason = "indexes are not negative")]
     fn sums(requests: &[Request]) -> BTreeMap<String, i64> {
         let mut sums = BTreeMap::new();
         for request in requests {

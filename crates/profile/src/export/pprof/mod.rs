@@ -13,7 +13,7 @@ use prost::Message;
 
 use super::source;
 use crate::metric::Metric;
-use crate::model::{Frame, LabelsId, Profile};
+use crate::model::{Frame, FrameId, LabelsId, Profile};
 use crate::names::Name;
 use message::{Function, Label, Line, Location, Profile as Part, Sample, ValueType};
 
@@ -78,8 +78,10 @@ impl<W: Write> Encoder<'_, W> {
 
     fn samples(&mut self) -> io::Result<()> {
         let metrics = self.profile.metrics();
-        let labels: Vec<Vec<Label>> = (0..self.profile.label_sets().len() as u32)
-            .map(|labels| self.labels(LabelsId(labels)))
+        let labels: Vec<Vec<Label>> = self
+            .profile
+            .label_ids()
+            .map(|labels| self.labels(labels))
             .collect();
         let mut part = Part::default();
         let mut frames_in_part = 0;
@@ -133,7 +135,7 @@ impl<W: Write> Encoder<'_, W> {
         type Method = (Name, Name, Option<Name>, Option<Name>);
         let mut functions: IndexSet<Method, RandomState> = IndexSet::default();
         let mut part = Part::default();
-        for (id, frame) in (1..).zip(self.profile.frames()) {
+        for (id, frame) in self.profile.frame_ids().zip(self.profile.frames()) {
             let method = (frame.class, frame.method, frame.signature, frame.source);
             let (function, new) = functions.insert_full(method);
             let function = function as u64 + 1;
@@ -141,7 +143,7 @@ impl<W: Write> Encoder<'_, W> {
                 part.function.push(self.function(function, id, frame));
             }
             part.location.push(Location {
-                id,
+                id: u64::from(id.0) + 1,
                 line: vec![Line {
                     function_id: function,
                     line: frame.line.map_or(0, i64::from),
@@ -155,10 +157,8 @@ impl<W: Write> Encoder<'_, W> {
         self.write(&part)
     }
 
-    fn function(&mut self, id: u64, location: u64, frame: &Frame) -> Function {
-        let name = self
-            .profile
-            .method(crate::model::FrameId(location as u32 - 1));
+    fn function(&mut self, id: u64, location: FrameId, frame: &Frame) -> Function {
+        let name = self.profile.method(location);
         let signature = frame.signature.map_or("", |s| self.profile.names.text(s));
         Function {
             id,
@@ -170,10 +170,10 @@ impl<W: Write> Encoder<'_, W> {
 
     fn string_table(&mut self) -> io::Result<()> {
         let mut string_table = vec![String::new(); self.strings.0.len()];
-        for (text, &index) in &self.strings.0 {
-            // Indexes into the string table, which begins with the empty string.
-            string_table[index as usize - 1].clone_from(text);
+        for (text, &place) in &self.strings.0 {
+            string_table[place].clone_from(text);
         }
+        // The table begins with the empty string.
         string_table.insert(0, String::new());
         let part = Part {
             string_table,
@@ -183,21 +183,24 @@ impl<W: Write> Encoder<'_, W> {
     }
 }
 
-/// Texts and their indexes in the string table, where 0 is the empty one.
+/// Texts and their positions in the string table, from the one after the empty text.
 #[derive(Default)]
-struct Strings(HashMap<String, i64, RandomState>);
+struct Strings(HashMap<String, usize, RandomState>);
 
 impl Strings {
     fn index(&mut self, text: &str) -> i64 {
         if text.is_empty() {
             return 0;
         }
-        if let Some(&index) = self.0.get(text) {
-            return index;
-        }
-        let index = self.0.len() as i64 + 1;
-        self.0.insert(text.to_owned(), index);
-        index
+        let place = match self.0.get(text) {
+            Some(&place) => place,
+            None => {
+                let place = self.0.len();
+                self.0.insert(text.to_owned(), place);
+                place
+            }
+        };
+        signed(place as u64 + 1)
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! # What is read, and why it can be
 //!
-//! What the parent module says of the stack, of code and of methods holds here, too. In addition:
+//! The parent module describes the rules for the stack, for code and for methods; they hold here, too. In addition:
 //!
 //! - **Certain places**: the last Java frame of a thread that has left Java, and the frames behind it: the VM walks them
 //!   by the same rules. Each keeps its method, the method's class, and its code with the debug information.
