@@ -138,6 +138,11 @@ pub fn exactly(bytes: u64) -> String {
 /// Returns a time with three digits: `12.3 s`, `187 ms`, `4.20 µs`; whole minutes and hours from 1000 s on.
 pub fn time(seconds: f64) -> String {
     if seconds >= 999.5 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "above 16; what is too large is the largest number"
+        )]
         let minutes = (seconds / 60.0).round() as u64;
         return match (minutes / 60, minutes % 60) {
             (0, minutes) => format!("{minutes} min"),
@@ -175,17 +180,19 @@ pub fn percent(part: u64, whole: u64) -> f64 {
 /// Returns the shares of the parts and of the rest of the whole in hundredths of a percent, so that together they are
 /// exactly 100 %: they are rounded down, and what is missing goes to those that have lost most.
 pub fn shares(parts: &[u64], whole: u64) -> (Vec<u64>, u64) {
-    const ALL: u128 = 10_000;
+    const ALL: u64 = 10_000;
     let used = parts.iter().map(|&part| u128::from(part)).sum::<u128>();
     let rest = u128::from(whole).saturating_sub(used);
     let sum = (used + rest).max(1);
     let parts = parts.iter().map(|&part| u128::from(part)).chain([rest]);
-    let scaled: Vec<u128> = parts.map(|part| part * ALL).collect();
-    let mut shares: Vec<u64> = scaled.iter().map(|&part| (part / sum) as u64).collect();
-    let missing = ALL as u64 - shares.iter().sum::<u64>().min(ALL as u64);
+    let scaled: Vec<u128> = parts.map(|part| part * u128::from(ALL)).collect();
+    // None is above ALL.
+    let share = |&part: &u128| u64::try_from(part / sum).unwrap_or(ALL);
+    let mut shares: Vec<u64> = scaled.iter().map(share).collect();
+    let missing = ALL.saturating_sub(shares.iter().sum());
     let mut order: Vec<usize> = (0..scaled.len()).filter(|&at| scaled[at] > 0).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(scaled[at] % sum));
-    for &at in order.iter().take(missing as usize) {
+    for (at, _) in order.into_iter().zip(0..missing) {
         shares[at] += 1;
     }
     let rest = shares.pop().unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use crate::metric::Metric;
 use crate::model::{Profile, StackId};
+use crate::number::number;
 
 /// The innermost frame of what the agent spent on a thread of the program, and the only one of its own threads.
 const AGENT: &str = "<HPROF>";
@@ -10,7 +11,7 @@ impl Profile {
     /// Returns the profile without what the agent itself spent; [`Profile::left_out`] tells how much that was.
     #[must_use]
     pub fn without_agent(mut self) -> Profile {
-        let is_own: Vec<bool> = (0..self.stacks.len() as u32)
+        let is_own: Vec<bool> = (0..number(self.stacks.len()))
             .map(|stack| self.is_of_agent(StackId(stack)))
             .collect();
         let mut left_out = Vec::new();

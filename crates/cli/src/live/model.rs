@@ -164,7 +164,7 @@ impl Model {
         push(&mut tables, &SITES, &self.whole.sites);
         push(&mut tables, &LOCKS, &self.whole.locks);
         let mut profile = self.profile().with_tables(tables);
-        profile.length = self.length.as_micros() as u64;
+        profile.length = u64::try_from(self.length.as_micros()).unwrap_or(u64::MAX);
         profile
     }
 }

@@ -354,7 +354,13 @@ fn seconds(value: f64) -> String {
 
 fn amount(value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "" };
-    format!("{sign}{}", size(value.abs() as u64))
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative; what is too large is the largest number"
+    )]
+    let bytes = value.abs() as u64;
+    format!("{sign}{}", size(bytes))
 }
 
 #[cfg(test)]
