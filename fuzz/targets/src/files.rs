@@ -82,15 +82,12 @@ pub fn redactor(data: &[u8]) {
         let mut redacted = Vec::new();
         let key = RedactKey::new(b"sixteen bytes...");
         if redact(reader, key, selection, &mut redacted).is_ok() {
-            let mut length = 0;
-            if let Some(mut original) = source(data) {
-                length = io::copy(&mut original, &mut io::sink()).unwrap_or(0);
-            }
-            assert_eq!(redacted.len() as u64, length);
-            if let Some(original) = source(data) {
-                let compared = compare_redacted(original, &*redacted);
-                compared.expect("it is the redacted form of that file");
-            }
+            let mut original = source(data).expect("it has been read");
+            let length = io::copy(&mut original, &mut io::sink());
+            assert_eq!(redacted.len() as u64, length.expect("it has been read"));
+            let original = source(data).expect("it has been read");
+            let compared = compare_redacted(original, &*redacted);
+            compared.expect("it is the redacted form of that file");
         }
     }
 }

@@ -120,15 +120,23 @@ impl Redactor {
     }
 
     /// Learns the names and classes of a file, and goes back to its start. What is damaged is an error when it is read
-    /// again.
+    /// again; a source that has failed may not fail again.
     fn learn<R: Read + Seek>(&mut self, reader: &mut Reader<R>) -> Result<(), ReadError> {
+        match self.learn_all(reader) {
+            Err(error @ ReadError::Io { .. }) => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        reader.seek(HEADER_LENGTH as u64)
+    }
+
+    fn learn_all<R: Read>(&mut self, reader: &mut Reader<R>) -> Result<(), ReadError> {
         let id_size = reader.header().id_size;
-        while let Ok(Some(entry)) = reader.read() {
+        while let Some(entry) = reader.read()? {
             if let Item::Record(record) = entry.item {
                 self.chosen.record(&record);
                 self.names.record(&record, &self.chosen);
             }
-            while let Ok(Some(entry)) = reader.read_heap() {
+            while let Some(entry) = reader.read_heap()? {
                 if let HeapItem::Record(record) = entry.item {
                     if let HeapRecord::Class(class) = &record {
                         self.class(class, id_size);
@@ -137,7 +145,7 @@ impl Redactor {
                 }
             }
         }
-        reader.seek(HEADER_LENGTH as u64)
+        Ok(())
     }
 
     fn copy<R: Read>(
