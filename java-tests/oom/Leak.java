@@ -1,6 +1,7 @@
 import java.util.ArrayList;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 
 /**
  * Runs out of something, in one of these ways:
@@ -51,16 +52,28 @@ public class Leak {
         }
     }
 
+    /** Waits until all threads have started, for which the heap must have room. */
+    static void fillFrom(CountDownLatch begin, int key) {
+        try {
+            begin.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+        fill(key);
+    }
+
     static void together(int count) throws InterruptedException {
         var ended = new java.util.concurrent.atomic.AtomicInteger();
         var threads = new ArrayList<Thread>();
+        var begin = new CountDownLatch(1);
         for (int i = 0; i < count; i++) {
             int key = i;
-            Thread thread = new Thread(() -> fill(key), "filler-" + i);
+            Thread thread = new Thread(() -> fillFrom(begin, key), "filler-" + i);
             thread.setUncaughtExceptionHandler((failed, error) -> ended.incrementAndGet());
             threads.add(thread);
         }
         for (Thread thread : threads) thread.start();
+        begin.countDown();
         for (Thread thread : threads) thread.join();
         ORDERS.clear();
         System.out.println("ended " + ended.get());

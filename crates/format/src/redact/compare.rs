@@ -161,10 +161,13 @@ impl Comparison {
         if theirs.get(..end) == self.expected.get(..end) {
             return Ok(());
         }
-        Err(match theirs.get(..end) == ours.get(..end) {
-            true => RedactedContent::Left { offset },
-            false => RedactedContent::Other { offset },
-        })
+        let mut bytes = self.expected.iter().zip(ours).zip(theirs).take(end);
+        Err(
+            match bytes.all(|((expected, ours), theirs)| theirs == expected || theirs == ours) {
+                true => RedactedContent::Left { offset },
+                false => RedactedContent::Other { offset },
+            },
+        )
     }
 }
 
