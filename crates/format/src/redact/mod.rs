@@ -122,9 +122,8 @@ impl Redactor {
     /// Learns the names and classes of a file, and goes back to its start. What is damaged is an error when it is read
     /// again; a source that has failed may not fail again.
     fn learn<R: Read + Seek>(&mut self, reader: &mut Reader<R>) -> Result<(), ReadError> {
-        match self.learn_all(reader) {
-            Err(error @ ReadError::Io { .. }) => return Err(error),
-            Ok(()) | Err(_) => {}
+        if let Err(error @ ReadError::Io { .. }) = self.learn_all(reader) {
+            return Err(error);
         }
         reader.seek(HEADER_LENGTH as u64)
     }
