@@ -11,6 +11,10 @@ pub(super) enum FrameState {
     /// The caller's frame pointer has been saved behind the return address.
     FramePointerSaved,
     /// All of it, but the caller's frame pointer is still in its register.
+    #[cfg_attr(
+        target_arch = "aarch64",
+        allow(dead_code, reason = "it is saved with the return address there")
+    )]
     FramePointerUnsaved,
     /// All of it.
     Complete,
