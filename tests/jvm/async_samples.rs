@@ -337,7 +337,7 @@ fn a_system_without_timers_gets_the_portable_engine_and_says_why() {
     let profile = Profile::parse(&run.read("x.txt"));
     let said = &profile.head["Samples"];
     assert!(
-        said.starts_with("engine=jvmti, safepoint-biased (no async: the system gives no timer"),
+        said.starts_with("engine=jvmti, safepoint-biased (no async: the system refuses a timer"),
         "{said}"
     );
     assert!(profile.share("Spin.hot") > 0.3);
@@ -347,7 +347,7 @@ fn a_system_without_timers_gets_the_portable_engine_and_says_why() {
     assert!(
         refused
             .stderr
-            .contains("option engine=async: the system gives no timer"),
+            .contains("option engine=async: the system refuses a timer"),
         "{}",
         refused.stderr
     );

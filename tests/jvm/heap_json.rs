@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::any_jvm;
+use crate::harness::{Program, any_jvm};
 use crate::heap_graph::{agent, heap};
 
 /// The fields of each kind of object, and the field's type, as in the page.
@@ -122,6 +122,11 @@ fn the_answers_of_hprof_heap_have_the_documented_fields_and_no_others() {
     let jvm = any_jvm();
     let leak = agent(jvm, "", "Leak", "cache");
     let waste = agent(jvm, "", "Waste", "");
+    let full = Program::java(jvm, "heap=sites,oom=dump,file=x.txt", &["-Xmx64m"])
+        .program("oom", "Leak")
+        .arg("catch")
+        .run_well();
+    let full = full.path("x.oom-1.hprof");
     let (leak, waste) = (leak.path("x.hprof"), waste.path("x.hprof"));
     let other = waste.to_str().expect("UTF-8");
     let largest = ["retained", "--by", "object", "--json"];
@@ -133,6 +138,7 @@ fn the_answers_of_hprof_heap_have_the_documented_fields_and_no_others() {
         (&leak, &["histogram", "--by", "site"]),
         (&leak, &["leaks"]),
         (&waste, &["leaks"]),
+        (&full, &["leaks"]),
         (&leak, &["retained", "--by", "object"]),
         (&leak, &["paths", "--class", "byte[]"]),
         (&leak, &["who", "--class", "byte[]"]),

@@ -67,7 +67,7 @@ fn a_file_that_exists_is_not_replaced() {
         );
     }
     let status = run.hprof_well("status", &[]);
-    assert!(status.contains("the agent is not there"), "{status}");
+    assert!(status.contains("the agent is not loaded"), "{status}");
     let beside = format!("y-{}.txt", run.id());
     fs::write(run.path(&beside), "mine").expect("a file");
     run.hprof_well("attach", &[&format!("{EXACT}y-%p.txt")]);
