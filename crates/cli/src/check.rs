@@ -82,7 +82,7 @@ fn compare(original: &Path, redacted: &Path) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(
         out,
-        "{objects} objects, roots and classes compared: nothing of the content is left"
+        "{objects} objects, roots and classes compared: no content is left"
     )
     .and_then(|()| out.flush())
     .map_err(|error| Failure::writing(Path::new("standard output"), &error))

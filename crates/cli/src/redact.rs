@@ -96,7 +96,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // If nobody can read it, nothing else is lost.
     let _ = writeln!(
         io::stderr(),
-        "hprof: {} objects and classes without their content, {} with it",
+        "hprof: removed the content of {} objects and classes, kept that of {}",
         totals.redacted,
         totals.kept
     );
