@@ -87,10 +87,16 @@ ranks! {
     UnseenBeforeDump
     /// `AllocationTracker::reported_unseen`.
     ReportedUnseen
+    /// `allocations::EstimateErrors`.
+    EstimateErrors
     /// The threads of either CPU sampler.
     SampledThreads
     /// `cpu_samples::vm_threads`.
     VmThreads
+    /// `wall_samples::rounds`, with which the VM is called.
+    WallRounds
+    /// `wall_samples::threads`.
+    WallThreads
     /// `cpu_samples::counts`.
     SampleCounts
     /// `MethodTimer::ledger`.
@@ -135,6 +141,8 @@ ranks! {
     QueuedBytes
     /// `output::Writer::thread`, held while the thread ends.
     WriterThread
+    /// `output::SnapshotBuffer`.
+    SnapshotBytes
     /// `Journal::threads`.
     AnnouncedThreads
 

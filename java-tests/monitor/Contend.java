@@ -21,14 +21,14 @@ public class Contend {
         }
     }
 
-    /** Until there has been something to measure, on a machine that is slow to start the other as well. */
+    /** Until there has been so much to measure that what a busy machine adds in other places is small beside it. */
     static void fight(CyclicBarrier start) {
         try {
             start.await();
         } catch (Exception e) {
             throw new AssertionError(e);
         }
-        for (int k = 0; k < 10 || contended.get() < 50_000_000; k++) hold(5);
+        for (int k = 0; k < 10 || contended.get() < 400_000_000; k++) hold(5);
     }
 
     static void waitABit() {

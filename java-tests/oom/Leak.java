@@ -10,7 +10,8 @@ import java.util.concurrent.CountDownLatch;
  * <li>`die`: fills the heap from `main`, which the error ends with status 1.
  * <li>`catch`: the same, but catches the error, lets go of everything and prints `went on`.
  * <li>`again N`: the same N times, with arrays of 200,000 bytes.
- * <li>`wait`: as `catch`, once there is a file `go` in the working folder; prints `ready` before.
+ * <li>`wait`: as `catch`, once there is a file `go` in the working folder; prints `ready` before. `wait N`: with arrays of N
+ * bytes.
  * <li>`threads N`: N threads named `filler-0` and so on fill the heap together; each error ends its thread. Prints
  * `ended N`, the threads that ended by one, when all have.
  * <li>`array`: asks for an array that is longer than any VM allows, `large`: for one that is larger than the heap.
@@ -100,6 +101,7 @@ public class Leak {
                 for (int i = Integer.parseInt(args[1]); i > 0; i--) caught();
                 break;
             case "wait":
+                if (args.length > 1) length = Integer.parseInt(args[1]);
                 System.out.println("ready");
                 while (!new java.io.File("go").exists()) Thread.sleep(20);
                 caught();

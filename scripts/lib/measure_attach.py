@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures what a profile costs a service that runs already.
 
-    measure_attach.py [--rounds N] [--seconds N] --cli HPROF --agent LIBRARY --java JAVA --classes DIRECTORY --folder DIRECTORY
+    measure_attach.py [--rounds N] [--seconds N] [--options OPTIONS] --cli HPROF --agent LIBRARY --java JAVA --classes DIRECTORY
+        --folder DIRECTORY
 
 Starts `Service` (benches/attach), lets it warm up, and counts the requests that it serves in so many seconds (6) before
-`hprof attach PID heap=sites`, while the profile runs, and after `hprof stop`. Prints, tab-separated, medians over the rounds:
+`hprof attach PID OPTIONS` (heap=sites), while the profile runs, and after `hprof stop`. Prints, tab-separated, medians over the rounds:
 
     requests a second before; during and after, as shares of that; the same two of the requests by CPU second; the seconds that
     `attach` and `stop` take
@@ -59,7 +60,7 @@ def hprof(*command: str) -> float:
 def measure(options: argparse.Namespace) -> list[float]:
     service = Service(options)
     pid = str(service.process.pid)
-    profile = f"heap=sites,verbose=n,force=y,file={options.folder / 'attach.txt'}"
+    profile = f"{options.options},verbose=n,force=y,file={options.folder / 'attach.txt'}"
     service.speed(WARM_UP * options.seconds)
     before = service.speed(options.seconds)
     attach = hprof(options.cli, "attach", pid, profile, "--agent", options.agent)
@@ -75,6 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=6)
+    parser.add_argument("--options", default="heap=sites")
     for name in ("--cli", "--agent", "--java", "--classes"):
         parser.add_argument(name, required=True)
     parser.add_argument("--folder", type=pathlib.Path, required=True)

@@ -1,5 +1,7 @@
 //! The facts about the run at the beginning of a profile.
 
+use hprof_format::redacted_fact;
+
 use super::command_line::CommandLine;
 use crate::engines::SamplingMethod;
 use crate::jvmti::{BoolFlag, Env};
@@ -27,10 +29,11 @@ pub(super) enum Begun {
 }
 
 /// Returns the facts known when an output begins; the length of the run is known only at its end. `options` is the text
-/// as given.
+/// as given. The arguments of the program and system properties are hidden if `redacts`.
 pub(super) fn facts(
     env: Env,
     options: &str,
+    redacts: bool,
     sampling_method: Option<&SamplingMethod>,
     begun: Begun,
 ) -> Vec<(&'static str, String)> {
@@ -51,7 +54,11 @@ pub(super) fn facts(
     facts.extend(sampling_method.map(|way| ("Samples", way.to_string())));
     let command = env.property(c"sun.java.command");
     let CommandLine { program, flags } = CommandLine::of_this_process(command.as_deref());
-    facts.extend([("Program", program), ("Flags", flags)]);
+    let lines = [("Program", program), ("Flags", flags)];
+    facts.extend(lines.map(|(label, line)| match redacts {
+        true => (label, redacted_fact(label, &line)),
+        false => (label, line),
+    }));
     facts.retain(|(_, value)| !value.is_empty());
     facts
 }

@@ -39,12 +39,16 @@ impl OpenOutput {
         }
     }
 
-    /// Returns the path next to which temporary files are put: the output's own, if it is a file.
+    /// Returns the path next to which temporary files are put: the output's own, if it is a file. A descriptor
+    /// (`/dev/stdout`) has that of the file behind it.
     pub(super) fn path(&self) -> PathBuf {
-        match &self.file {
-            Some(file) => file.clone(),
-            None => std::env::temp_dir().join("java.hprof"),
-        }
+        let found = match &self.file {
+            Some(file) if self.is_plain => Some(file.clone()),
+            // A pipe without a name has none, nor has a file that was removed.
+            Some(file) => file.canonicalize().ok(),
+            None => None,
+        };
+        found.unwrap_or_else(|| std::env::temp_dir().join("java.hprof"))
     }
 }
 

@@ -3,9 +3,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use hprof_format::{BinaryEncoder, Encoder, Millis, OldProfEncoder, TextEncoder};
+use hprof_format::{BinaryEncoder, Encoder, OldProfEncoder, TextEncoder};
 
 use super::head::Begun;
 use super::output::{self, OpenOutput};
@@ -16,8 +15,8 @@ use crate::engines::SamplingMethod;
 use crate::jvmti::Env;
 use crate::lock_order::{Mutex, rank};
 use crate::options::{Cpu, Format, Options, beside, with_number};
-use crate::output::Writer;
-use crate::session::{Destination, Exhausted, Receiver};
+use crate::output::{BlackBoxFile, NoBlackBox, Writer, now};
+use crate::session::{BlackBoxOutput, Destination, Exhausted, Receiver};
 
 /// Opens the outputs of a profile one after the other.
 pub(super) struct Outputs {
@@ -30,6 +29,8 @@ pub(super) struct Outputs {
     files: Mutex<PeriodFiles, rank::PeriodFiles>,
     /// The first file, beside which others may be written; `None` for an output of another kind.
     place_beside: Option<PathBuf>,
+    /// The facts about the run in the file of `blackbox=`, which is opened later.
+    black_box_facts: Vec<(&'static str, String)>,
 }
 
 impl Outputs {
@@ -40,7 +41,10 @@ impl Outputs {
         sampling_method: Option<SamplingMethod>,
         first: &OpenOutput,
     ) -> Self {
+        let method = sampling_method.as_ref();
+        let facts = || head::facts(env, given, options.redact, method, Begun::First);
         Self {
+            black_box_facts: options.black_box.then(facts).unwrap_or_default(),
             env,
             options: options.clone(),
             given: given.to_owned(),
@@ -69,12 +73,8 @@ impl Outputs {
         let options = &self.options;
         let name = output.name(options);
         let method = self.sampling_method.as_ref();
-        let facts = || head::facts(self.env, &self.given, method, begun);
-        let encoder: Box<dyn Encoder> = match options.format {
-            Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
-            Format::Text => Box::new(TextEncoder::of_run(facts())),
-            Format::Binary => Box::new(BinaryEncoder::of_run(facts())),
-        };
+        let facts = head::facts(self.env, &self.given, self.options.redact, method, begun);
+        let encoder = encoder(options, options.format, facts);
         let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
         let destination = Destination {
             name,
@@ -121,11 +121,45 @@ impl Outputs {
         let path = output.file.unwrap_or(path);
         let path = path::absolute(&path).unwrap_or(path);
         let method = self.sampling_method.as_ref();
-        let mut facts = head::facts(self.env, &self.given, method, Begun::Beside);
+        let mut facts = head::facts(
+            self.env,
+            &self.given,
+            self.options.redact,
+            method,
+            Begun::Beside,
+        );
         facts.splice(0..0, exhausted.facts());
         let encoder = Box::new(BinaryEncoder::of_run(facts));
         let writer = Writer::without_thread(encoder, output.sink, now());
         Ok((path, writer))
+    }
+
+    /// Opens the file of `blackbox=`, beside the first one. Its profile has the binary format if that has records for what
+    /// is measured.
+    pub(super) fn open_black_box(&self) -> Result<BlackBoxOutput, (PathBuf, NoBlackBox)> {
+        let profile = self.place_beside.as_deref().unwrap_or(Path::new(""));
+        let beside = |end: &str| {
+            let mut name = profile.as_os_str().to_owned();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        let path = beside(".blackbox");
+        if self.place_beside.is_none() {
+            return Err((path, NoBlackBox::NoPlace));
+        }
+        let path = path::absolute(&path).unwrap_or(path);
+        let file = BlackBoxFile::create(&path, &beside(".old.blackbox"));
+        let file = file.map_err(|error| (path, error))?;
+        let facts = self.black_box_facts.clone();
+        let options = self.options.clone();
+        let format = match options.text_only() {
+            Some(_) => Format::Text,
+            None => Format::Binary,
+        };
+        Ok(BlackBoxOutput {
+            file: Arc::new(file),
+            encoder: Box::new(move || encoder(&options, format, facts.clone())),
+        })
     }
 
     /// Opens the next output. If its file cannot be opened, because someone has put another file or a link in its place,
@@ -162,9 +196,14 @@ impl Outputs {
     }
 }
 
-fn now() -> Millis {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Millis(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX))
+fn encoder(
+    options: &Options,
+    format: Format,
+    facts: Vec<(&'static str, String)>,
+) -> Box<dyn Encoder> {
+    match format {
+        Format::Text if options.cpu == Some(Cpu::Old) => Box::new(OldProfEncoder::new()),
+        Format::Text => Box::new(TextEncoder::of_run(facts)),
+        Format::Binary => Box::new(BinaryEncoder::of_run(facts)),
+    }
 }

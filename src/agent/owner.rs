@@ -11,7 +11,7 @@ use crate::engines::Context;
 use crate::jvmti::Jni;
 use crate::options::StackSource;
 use crate::output::Writer;
-use crate::session::{Destination, Exhausted, Owner};
+use crate::session::{BlackBoxOutput, Destination, Exhausted, Owner};
 use crate::stacks::{TopFrames, TopFramesTally};
 
 /// The owner of a session.
@@ -62,6 +62,19 @@ impl Owner for ProfileOwner {
             Ok(opened) => Some(opened),
             Err(error) => {
                 console::line(format_args!("out of memory ({exhausted}): {error}"));
+                None
+            }
+        }
+    }
+
+    fn open_black_box(&self) -> Option<BlackBoxOutput> {
+        match self.outputs.open_black_box() {
+            Ok(opened) => Some(opened),
+            Err((path, error)) => {
+                let path = path.display();
+                console::line(format_args!(
+                    "blackbox=y: {path}: {error}; the profile goes on without a black box"
+                ));
                 None
             }
         }

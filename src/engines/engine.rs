@@ -49,6 +49,10 @@ pub trait Engine: Send + Sync {
     /// not belong to the VM. [`Engine::stop`] has not been called.
     fn report_without_vm(&self, report: &Report<'_>);
 
+    /// Writes what is known by now, every second, for the case that the process is killed. Asks the VM nothing, changes
+    /// nothing, and leaves out rows below `least`, a share of the whole.
+    fn report_known(&self, _journal: &Journal, _least: f64) {}
+
     /// Called when the process ends while another thread is in [`Engine::report`]: removes temporary files it would
     /// leave behind.
     fn abandon_report(&self) {}

@@ -1,5 +1,5 @@
 //! One folder per measurement: `cpu_samples` is `cpu=samples`, `cpu_times` is `cpu=times|old`, `allocations` is
-//! `heap=sites`, `heap_dump` is `heap=dump`, `monitors` is `monitor=y`. Each holds the engine, its counters and the
+//! `heap=sites`, `heap_dump` is `heap=dump`, `monitors` is `monitor=y`, `wall_samples` is `wall=`. Each holds the engine, its counters and the
 //! records it reports.
 //!
 //! `engine` has the trait they share, and `context` the parts of the agent they use; this file lists them. `gc` knows the
@@ -14,6 +14,7 @@ mod folding;
 mod gc;
 pub mod heap_dump;
 pub mod monitors;
+mod wall_samples;
 mod worker;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub use cpu_samples::{SamplingMethod, SamplingMethodRefused};
 use cpu_times::MethodTimer;
 use heap_dump::HeapDumps;
 use monitors::MonitorWatch;
+use wall_samples::WallSampler;
 
 pub use context::{Context, Requirement};
 pub use worker::Worker;
@@ -81,6 +83,7 @@ impl Engines {
             engine(&engines.heap_dump),
             engine(&engines.allocations),
             engine(&engines.cpu_samples),
+            engine(&WallSampler::new(context).map(Arc::new)),
             engine(&engines.cpu_times),
         ]
         .into_iter()

@@ -127,6 +127,11 @@ pub fn own_cpu_time() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
+/// Returns the CPU time of the process, in nanoseconds.
+pub fn process_cpu_time() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
+}
+
 /// The CPU clock of a thread, which other threads can read.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadCpuClock(libc::clockid_t);

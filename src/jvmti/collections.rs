@@ -48,6 +48,12 @@ pub(super) fn told() -> Option<ToldCollections> {
     quiet(TOLD.load(Ordering::Acquire))
 }
 
+/// Returns `true` while a collection is under way for which the VM has sent an event.
+#[inline]
+pub fn collection_is_under_way() -> bool {
+    told().is_none()
+}
+
 #[inline]
 fn quiet(told: usize) -> Option<ToldCollections> {
     (told & UNDER_WAY == 0).then_some(ToldCollections(told))

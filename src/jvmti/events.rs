@@ -88,7 +88,7 @@ pub struct Allocation<'a> {
     pub size: u64,
 }
 
-/// What the VM has run out of.
+/// The resource that the VM has run out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// Room in the Java heap.

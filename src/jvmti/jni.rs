@@ -284,6 +284,11 @@ impl ObjectRef {
         self.0.as_ptr().expose_provenance()
     }
 
+    /// Returns a number that no other reference has until this one is deleted.
+    pub fn identity(&self) -> u64 {
+        self.address() as u64
+    }
+
     /// Returns the object, for the lifetime of this reference; calls about an object that has been collected treat it
     /// as null.
     pub fn object(&self) -> Object<'_> {

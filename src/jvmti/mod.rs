@@ -41,7 +41,10 @@ mod vm_kind;
 
 pub use agent_thread::AgentThreads;
 pub use callbacks::Event;
-pub use clock::{ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack};
+pub use clock::{
+    ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack, process_cpu_time,
+};
+pub use collections::collection_is_under_way;
 pub use env::{Capability, Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
@@ -57,10 +60,10 @@ pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
 pub use hotspot::{
-    BoolFlag, BytesUntilSample, Collection, CpuTimerSupport, CpuTimers, HeapFill, HeapSize,
-    NoCpuTimers, NoStack, NumberFlag, SampledStack, SequenceHash, SettableFlags, StackSample,
-    StackWalker, TimedThread, VmDumper, VmFlags, WalkCache, Walked, WeakSlots, characters,
-    current_tid,
+    BoolFlag, BytesUntilSample, Collection, CollectionCount, CpuTimerSupport, CpuTimers, HeapFill,
+    HeapSize, NoCpuTimers, NoStack, NumberFlag, SampledStack, SequenceHash, SettableFlags,
+    StackSample, StackWalker, SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache,
+    Walked, WeakSlots, characters, current_tid,
 };
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 
@@ -68,7 +71,7 @@ pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
 pub use object_list::ObjectList;
 pub use own_objects::OwnObjects;
 pub use prefetch::prefetch;
-pub use process_exit::at_process_exit;
+pub use process_exit::{ExitCaller, at_process_exit};
 pub use registered_threads::RegisteredThreads;
 pub use session_id::SessionId;
 pub use sys::{JNI_ERR, JNI_OK, JavaVM};

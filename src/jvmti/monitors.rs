@@ -59,6 +59,8 @@ states! {
     is_waiting = JVMTI_THREAD_STATE_WAITING;
     /// It is in `Object.wait`.
     is_in_object_wait = JVMTI_THREAD_STATE_IN_OBJECT_WAIT;
+    /// It is parked, as by `LockSupport.park`.
+    is_parked = JVMTI_THREAD_STATE_PARKED;
     /// It is in `Thread.sleep`.
     is_sleeping = JVMTI_THREAD_STATE_SLEEPING;
     /// It has been suspended.

@@ -153,6 +153,12 @@ impl VmKind {
         self.is_before(21)
     }
 
+    /// Returns `true` if the stack of a single thread is taken while all threads are stopped. An unknown VM may be one
+    /// that does.
+    pub fn stops_all_for_one_stack(self) -> bool {
+        self.is_before(16) || self.version.is_none()
+    }
+
     /// Returns `true` if removing tags during a heap pass corrupts the VM's memory with ZGC. An unknown VM may be one
     /// that does.
     pub(super) fn damages_tags_with_zgc(self) -> bool {

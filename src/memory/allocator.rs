@@ -3,11 +3,12 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::OutOfMemory;
 use super::large_blocks;
 use super::reserve::Reserve;
+use super::set_aside::SetAside;
 
 /// The size of the reserve that serves small needs once the system refuses memory: those of threads that are in an
 /// event at that time, and of the end of the session.
@@ -28,8 +29,8 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 static OUT: AtomicBool = AtomicBool::new(false);
 /// The thread that ends the session, as returned by `pthread_self`; 0 if there is none.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
-/// Address of the headroom: mapped and never touched; null outside a session.
-static HEADROOM_AT: AtomicPtr<libc::c_void> = AtomicPtr::new(ptr::null_mut());
+/// The headroom, and what a session sets aside beside it.
+static SET_ASIDE: SetAside = SetAside::new();
 /// Part of the library's own data: if there is no memory for it, the library is not loaded.
 static IN_RESERVE: Reserve<RESERVE> = Reserve::new();
 
@@ -53,29 +54,34 @@ pub fn is_out() -> bool {
 
 /// Prepares for a session: memory is no longer out, and the headroom is set aside.
 pub fn prepare() -> Result<(), OutOfMemory> {
-    // SAFETY: a new private mapping at an address of the system's choice.
-    let headroom = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            HEADROOM,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        )
-    };
-    if headroom == libc::MAP_FAILED {
-        return Err(OutOfMemory);
-    }
-    unmap(HEADROOM_AT.swap(headroom, Ordering::Relaxed));
+    SET_ASIDE.set(HEADROOM)?;
     ENDING.store(0, Ordering::Relaxed);
     OUT.store(false, Ordering::Relaxed);
     Ok(())
 }
 
-/// Releases the headroom, because there is no session any more.
+/// Sets more aside for what [`lend_reserve`] is for, if the system has twice that: the program must not lack it.
+pub fn set_more_aside(bytes: usize) {
+    if system_has(bytes.saturating_mul(2)) {
+        SET_ASIDE.add(bytes);
+    }
+}
+
+/// Gives what is set aside back to the system for what is about to be done, until [`restore_reserve`]. The agent's
+/// allocations and those of the VM get it.
+pub fn lend_reserve() {
+    SET_ASIDE.lend();
+}
+
+/// Sets aside again what was lent, if the system still has it.
+pub fn restore_reserve() {
+    return_free_memory();
+    SET_ASIDE.restore();
+}
+
+/// Releases what is set aside, because there is no session any more.
 pub fn put_reserve_away() {
-    unmap(HEADROOM_AT.swap(ptr::null_mut(), Ordering::Relaxed));
+    SET_ASIDE.release();
 }
 
 /// Marks the current thread as the one that ends the session, which may use the last of the reserve.
@@ -115,17 +121,10 @@ pub(super) fn end_has(bytes: usize) -> bool {
     ENDING.load(Ordering::Relaxed) == current_thread() && IN_RESERVE.room() / 2 >= bytes
 }
 
-/// Marks memory as out. Allocates nothing and takes no lock.
+/// Marks memory as out. Allocates nothing, and holds a lock for a moment only.
 pub(super) fn system_refused() {
     OUT.store(true, Ordering::Relaxed);
     put_reserve_away();
-}
-
-fn unmap(headroom: *mut libc::c_void) {
-    if !headroom.is_null() {
-        // SAFETY: `prepare` mapped it, nothing refers into it, and only the thread that swapped it out has it.
-        unsafe { libc::munmap(headroom, HEADROOM) };
-    }
 }
 
 fn current_thread() -> usize {

@@ -11,11 +11,13 @@ mod allocator;
 mod large_blocks;
 mod per_thread;
 mod reserve;
+mod set_aside;
 mod system_thread;
 mod thread_local;
 
 pub use allocator::{
-    ends_session, is_out, own_memory, prepare, put_reserve_away, return_free_memory, system_has,
+    ends_session, is_out, lend_reserve, own_memory, prepare, put_reserve_away, restore_reserve,
+    return_free_memory, set_more_aside, system_has,
 };
 
 pub use per_thread::PerThread;

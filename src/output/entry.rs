@@ -39,6 +39,8 @@ pub(super) struct Written {
     thread_names: u64,
     /// `true` if the output says that a heap dump follows and none has ended since.
     dump_is_announced: bool,
+    /// The number of whole heap dumps so far.
+    dumps: u32,
     /// The number of notes so far: each has an id of its own.
     notes: u32,
 }
@@ -67,6 +69,16 @@ impl Entry<'_> {
         if !self.written.dump_is_announced {
             self.settings(true);
         }
+    }
+
+    /// Counts a heap dump, which has been written whole.
+    pub fn dump_is_whole(&mut self) {
+        self.written.dumps += 1;
+    }
+
+    /// Returns the number of whole heap dumps in the output so far.
+    pub fn dumps(&self) -> u32 {
+        self.written.dumps
     }
 
     /// Notes that the announced dump has ended, whole or not.

@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use super::Sink;
 use super::open::{self, FileError, Opened};
+use super::pipe;
+use super::slow_reader::Timeouts;
 
 /// A file being written, in pieces of whole records.
 pub struct FileSink {
@@ -17,6 +19,7 @@ pub struct FileSink {
     /// The number of bytes written so far; `None` if others write to the file too, so that it is neither replaced nor
     /// truncated.
     written: Option<u64>,
+    is_pipe: bool,
 }
 
 impl FileSink {
@@ -37,6 +40,7 @@ impl FileSink {
             path: path.to_owned(),
             replaces: opened.found_at.filter(|_| opened.is_plain),
             written: opened.is_plain.then_some(0),
+            is_pipe: opened.is_pipe,
         }
     }
 
@@ -58,7 +62,10 @@ impl Sink for FileSink {
 
     /// Writes a piece, whole or not at all if the file can be truncated: after an error it ends after the last whole
     /// piece.
-    fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
+    fn write(&mut self, piece: &[u8], is_ending: &AtomicBool) -> io::Result<()> {
+        if self.is_pipe {
+            return pipe::write(&self.file, piece, Timeouts::new("the reader"), is_ending);
+        }
         if let Some(path) = self.replaces.take() {
             self.file = open::replace(self.file.try_clone()?, &path)?;
         }

@@ -68,6 +68,7 @@ pub(super) struct Opened {
     pub(super) file: File,
     /// `true` for a regular file that nobody else writes to, which may be replaced and truncated.
     pub(super) is_plain: bool,
+    pub(super) is_pipe: bool,
     /// The path behind all links; `None` if the file did not exist before.
     pub(super) found_at: Option<PathBuf>,
 }
@@ -112,6 +113,7 @@ fn open_once(path: &Path) -> Result<Opened, FileError> {
     Ok(Opened {
         file,
         is_plain,
+        is_pipe: kind.is_fifo(),
         found_at: Some(target.path),
     })
 }
@@ -167,6 +169,7 @@ pub(super) fn create_new(path: &Path) -> Result<Opened, FileError> {
     Ok(Opened {
         file,
         is_plain: true,
+        is_pipe: false,
         found_at: None,
     })
 }

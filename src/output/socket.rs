@@ -3,31 +3,18 @@
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Sink;
+use super::slow_reader::{POLL_INTERVAL, SendWait, Timeouts};
 
 /// The longest that each of the receiver's addresses is tried.
 const CONNECT: Duration = Duration::from_secs(10);
-/// The interval at which a waiting write checks whether the program is ending.
-const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The longest that a receiver may accept nothing. Shorter breaks are the network's; the program must not stand still
-/// any longer, because its threads wait once the queue is full.
-const TIMEOUT: Duration = Duration::from_secs(60);
-/// The same limit once the program is ending.
-const LAST_TIMEOUT: Duration = Duration::from_secs(20);
-
 /// A connection to a receiver. Writing never raises SIGPIPE: the standard library sends with `MSG_NOSIGNAL`.
 pub struct SocketSink {
     stream: TcpStream,
     name: String,
     timeout: Timeouts,
-}
-
-#[derive(Clone, Copy)]
-struct Timeouts {
-    running: Duration,
-    ending: Duration,
 }
 
 impl SocketSink {
@@ -43,11 +30,7 @@ impl SocketSink {
                 break;
             }
         }
-        let timeout = Timeouts {
-            running: TIMEOUT,
-            ending: LAST_TIMEOUT,
-        };
-        Self::new(answer?, timeout)
+        Self::new(answer?, Timeouts::new("the receiver"))
     }
 
     fn new(stream: TcpStream, timeout: Timeouts) -> io::Result<Self> {
@@ -98,33 +81,6 @@ impl Sink for SocketSink {
     }
 }
 
-/// The time that a write has waited, and the part of it since the program began to end.
-#[derive(Default)]
-struct SendWait {
-    since: Option<Instant>,
-    ending_since: Option<Instant>,
-}
-
-impl SendWait {
-    fn go_on(&mut self, timeout: Timeouts, is_ending: bool) -> io::Result<()> {
-        let now = Instant::now();
-        // The first check comes after one wait.
-        let waited = now - *self.since.get_or_insert(now - POLL_INTERVAL);
-        if is_ending && now - *self.ending_since.get_or_insert(now) >= timeout.ending {
-            return Err(idle(timeout.ending));
-        }
-        if waited >= timeout.running {
-            return Err(idle(timeout.running));
-        }
-        Ok(())
-    }
-}
-
-fn idle(time: Duration) -> io::Error {
-    let message = format!("the receiver has taken nothing for {} s", time.as_secs());
-    io::Error::new(ErrorKind::TimedOut, message)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read;
@@ -148,6 +104,7 @@ mod tests {
         Timeouts {
             running: Duration::from_secs(running),
             ending: Duration::from_secs(ending),
+            ..Timeouts::new("the receiver")
         }
     }
 

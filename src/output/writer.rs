@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hprof_format::{Encoder, Micros, Millis, MonitorRecord, Record, Timing};
 
@@ -31,6 +31,14 @@ const SPARE: usize = 4;
 /// The longest that a record stays unwritten, as long as the disk keeps up.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Returns the time by the system's clock.
+pub fn now() -> Millis {
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Millis(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX))
+}
+
 /// The output of one run.
 pub struct Writer {
     records: Arc<Mutex<Records, rank::Records>>,
@@ -47,6 +55,8 @@ pub struct Records {
     is_closed: bool,
     way: Way,
     failed: Arc<AtomicBool>,
+    /// The time stamp of the file.
+    time: Millis,
     start: Instant,
 }
 
@@ -86,10 +96,21 @@ impl Writer {
 
     /// As [`Writer::start`], but whoever writes records writes the file, too.
     pub fn without_thread(encoder: Box<dyn Encoder>, sink: Box<dyn Sink>, time: Millis) -> Self {
+        Self::since(encoder, sink, time, Instant::now())
+    }
+
+    /// As [`Writer::without_thread`], for an output about what began at `start`, which was `time`.
+    pub fn since(
+        encoder: Box<dyn Encoder>,
+        sink: Box<dyn Sink>,
+        time: Millis,
+        start: Instant,
+    ) -> Self {
         let output = Output::new(sink);
         let (is_ending, bytes) = (output.is_ending.clone(), output.written.clone());
         let failed = output.failed.clone();
-        let records = Records::new(encoder, time, failed, Way::Direct(output));
+        let mut records = Records::new(encoder, time, failed, Way::Direct(output));
+        records.start = start;
         Self {
             records: Arc::new(Mutex::new(records)),
             thread: Mutex::new(None),
@@ -170,8 +191,14 @@ impl Records {
             is_closed: false,
             way,
             failed,
+            time,
             start: Instant::now(),
         }
+    }
+
+    /// Returns the time stamp of the file.
+    pub fn time(&self) -> Millis {
+        self.time
     }
 
     /// Appends a record.

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hprof_format::Encoder;
+
 use super::listener::{Listener, Receiver};
-use crate::output::ClientRequests;
+use crate::output::{BlackBoxFile, ClientRequests};
 
 /// An output that has been opened.
 pub struct Destination {
@@ -16,6 +18,14 @@ pub struct Destination {
     pub receiver: Option<Receiver>,
     /// The requests of the `hprof live` that takes it.
     pub requests: Option<ClientRequests>,
+}
+
+/// The file of `blackbox=`, and how to encode a profile in it.
+pub struct BlackBoxOutput {
+    /// The file.
+    pub file: Arc<BlackBoxFile>,
+    /// Creates an encoder of a profile, with the facts about the run.
+    pub encoder: Box<dyn Fn() -> Box<dyn Encoder> + Send>,
 }
 
 /// The output that is being written.

@@ -1,4 +1,5 @@
-//! What a program has run out of (`oom=`), and the threads that wait until that is written. `out_of_memory` writes it.
+//! The resource that a program has run out of (`oom=`), and the threads that wait until that is written. `out_of_memory`
+//! writes it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -58,7 +59,7 @@ impl Limit {
     }
 }
 
-/// What the program has run out of, and where.
+/// The resource that the program has run out of, and where.
 pub struct Exhausted {
     /// The number of the file, from 1.
     pub number: u32,
@@ -75,11 +76,9 @@ impl Exhausted {
     /// Returns what stands in the head of the file, with labels of one word.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("Exhausted", self.to_string())];
-        facts.extend(
-            self.heap.map(|HeapFill { used, limit }| {
-                ("Heap", format!("{used} of {limit} bytes in use"))
-            }),
-        );
+        facts.extend(self.heap.map(|HeapFill { used, limit, .. }| {
+            ("Heap", format!("{used} of {limit} bytes in use"))
+        }));
         facts.push(("Thread", self.thread.clone()));
         facts.push(("Stack", self.stack.join(" <- ")));
         facts.retain(|(_, value)| !value.is_empty());
@@ -97,7 +96,7 @@ impl fmt::Display for Exhausted {
     }
 }
 
-/// What the program has run out of during a session.
+/// The resources that the program has run out of during a session.
 pub(super) struct Exhaustions {
     state: Mutex<State, rank::Exhaustions>,
     changed: Condvar,

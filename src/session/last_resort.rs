@@ -15,7 +15,7 @@ use super::lifecycle::{self, GATE};
 use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Totals};
-use crate::jvmti::{Jni, at_process_exit, caught};
+use crate::jvmti::{ExitCaller, Jni, at_process_exit, caught};
 use crate::lock_order::{Condvar, Mutex, rank};
 use crate::memory::{self, OutOfMemory, SystemThread};
 
@@ -52,8 +52,9 @@ fn process_exits() {
     }
     let done = Arc::new((Mutex::<_, rank::LastResort>::new(false), Condvar::new()));
     let on_thread = done.clone();
+    let caller = ExitCaller::find();
     let thread = SystemThread::start(c"HPROF last", move || {
-        let _ = caught(write);
+        let _ = caught(|| write(caller));
         *on_thread.0.lock() = true;
         on_thread.1.notify_all();
     });
@@ -69,9 +70,12 @@ fn process_exits() {
     }
 }
 
-fn write() {
+fn write(caller: ExitCaller) {
     if let Some(closed) = GATE.close(EVENT_TIMEOUT) {
         memory::ends_session();
+        if caller == ExitCaller::Vm {
+            closed.get().keep_black_box();
+        }
         closed.get().last_resort();
         // The process is ending: there is no need to free the memory.
         std::mem::forget(closed);

@@ -293,6 +293,7 @@ impl Session {
             self.answer(jni, requests)?;
         }
         self.start_clocks(jni)?;
+        self.start_black_box(jni)?;
         // The file shows the new profile's head at once, and no longer its previous contents.
         self.context.journal.flush();
         Ok(())
@@ -343,6 +344,7 @@ impl Session {
 
     fn vm_death(&self, jni: Jni<'_>) {
         self.dump_thread.ask_to_stop();
+        self.black_box_thread.ask_to_stop();
         self.ask_clocks_to_stop();
         self.end(jni);
         let dumps = self.context.options.dump_on_exit && !self.is_live();
@@ -362,6 +364,7 @@ impl Session {
     /// program: a user who stops a profile wants to see it. Returns `false` if not everything could be written.
     fn stop(&self, jni: Jni<'_>) -> bool {
         self.dump_thread.stop();
+        self.black_box_thread.ask_to_stop();
         self.stop_clocks();
         self.end(jni);
         let is_sound = !GATE.has_panicked();
@@ -394,6 +397,7 @@ impl Session {
             self.context.journal.ended(&self.last_note());
         }
         let is_whole = self.context.journal.close();
+        self.end_black_box(is_whole);
         self.closed(&self.destination.lock(), is_whole);
         // The previous period's output may still be being closed.
         drop(self.closing.lock());

@@ -3,14 +3,16 @@
 //! A VM sees several, one after another, when profiles are started and stopped by attaching. `lifecycle` begins and
 //! ends them; `state` is the session itself; `events` passes the VM's events to the one that runs; `threads` assigns
 //! serial numbers; `reports` makes dumps; `out_of_memory` writes a file when the program is out of it, as `exhaustion`
-//! notes; `last_resort` handles an end without an event from the VM; `destination` is an output, and `periods` moves on to
+//! notes; `black_box` writes what is known every second, with the process's `growth`; `last_resort` handles an end without an event from the VM; `destination` is an output, and `periods` moves on to
 //! the next one (`rotate=`); `listener` is the connection of a receiver, and `commands` carries out what it sends; `live`
 //! answers `hprof live`; `status` is what `hprof status` shows; `owner` is what a session leaves to the agent around it.
 
+mod black_box;
 mod commands;
 mod destination;
 mod events;
 mod exhaustion;
+mod growth;
 mod last_resort;
 mod lifecycle;
 mod listener;
@@ -23,7 +25,7 @@ mod state;
 mod status;
 mod threads;
 
-pub use destination::Destination;
+pub use destination::{BlackBoxOutput, Destination};
 pub use events::begin;
 pub use exhaustion::Exhausted;
 pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};

@@ -6,6 +6,9 @@
 //! be to throw away what the file is about. A thread waits in native code and holds no lock of the agent, and the thread
 //! for dumps runs no Java code, so it needs nothing that a waiting thread holds.
 //!
+//! The memory that the file takes outside the Java heap was set aside before; the allocator lends it until the file is
+//! written.
+//!
 //! The thread for dumps makes no object in a Java heap that is full: sites are counted as of the last garbage
 //! collection, and the heap is dumped with JVMTI if there is no room for what the VM's dumper needs.
 
@@ -26,6 +29,11 @@ use crate::options::Oom;
 
 /// The most frames of the failed request in the head of the file.
 const FRAMES: usize = 32;
+/// The memory that is set aside for a dump, for each byte of the Java heap: a dump by JVMTI takes up to 76 bytes for each
+/// object outside the heap, and few heaps have objects of fewer than 26 bytes on average.
+const SET_ASIDE_SHARE: u64 = 3;
+/// The most memory that is set aside for a dump.
+const MOST_SET_ASIDE: u64 = 256 << 20;
 
 impl Session {
     /// From here on the VM tells when the program runs out of memory.
@@ -35,6 +43,12 @@ impl Session {
             return;
         }
         self.exhaustions.is_watching.store(true, Ordering::Relaxed);
+        if self.context.options.oom == Some(Oom::Dump) {
+            let heap = self.exhaustions.heap_size.map(HeapSize::fill);
+            let walk = heap.map_or(MOST_SET_ASIDE, |heap| SET_ASIDE_SHARE * heap.limit);
+            let bytes = usize::try_from(walk.min(MOST_SET_ASIDE));
+            memory::set_more_aside(bytes.unwrap_or(0));
+        }
         if let Err(error) = env.enable(Event::ResourceExhausted) {
             console::line(format_args!(
                 "{error}; no file will be written when memory runs out"
@@ -72,6 +86,7 @@ impl Session {
         let description = description.to_string_lossy().into_owned();
         let limit = Limit::new(resource, &description, heap);
         if let Some(noting) = exhaustions.begin(limit, self.context.options.oom_count) {
+            memory::lend_reserve();
             let (name, stack) = self.place_of(jni, thread.object());
             let number = noting.number;
             noting.ask(Exhausted {
@@ -110,6 +125,7 @@ impl Session {
         let _written = Written(&self.exhaustions);
         let _dumping = self.dumping.lock();
         self.write_exhausted(jni, &exhausted);
+        memory::restore_reserve();
         if self.exhaustions.are_enough(self.context.options.oom_count) {
             // Every further event would be of no use, and HotSpot prints a line for each.
             let _ = self.context.env.disable(Event::ResourceExhausted);

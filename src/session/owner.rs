@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::destination::Destination;
+use super::destination::{BlackBoxOutput, Destination};
 use super::exhaustion::Exhausted;
 use crate::jvmti::Jni;
 use crate::output::Writer;
@@ -18,6 +18,9 @@ pub trait Owner: Send + Sync {
     /// Opens the file that is written when the program has run out of something (`oom=`), with that in its head. If it
     /// cannot, it reports why and returns `None`.
     fn open_beside(&self, exhausted: &Exhausted) -> Option<(PathBuf, Writer)>;
+
+    /// Opens the file of `blackbox=`. If it cannot, it reports why and returns `None`.
+    fn open_black_box(&self) -> Option<BlackBoxOutput>;
 
     /// An output has been closed: this file, or `None` for a receiver. `is_whole` if everything could be written.
     fn closed(&self, file: Option<&Path>, is_whole: bool);

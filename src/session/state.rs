@@ -1,7 +1,7 @@
 //! The session: what runs from its beginning to its end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, OnceLock};
 
 use super::destination::{Destination, OpenDestination};
 use super::exhaustion::Exhaustions;
@@ -10,6 +10,7 @@ use super::status::Status;
 use super::threads::ThreadRegistry;
 use crate::engines::{Context, Engines, Totals, Worker};
 use crate::lock_order::{Mutex, rank};
+use crate::output::BlackBoxFile;
 
 /// One profile.
 ///
@@ -38,8 +39,14 @@ pub struct Session {
     /// Ends the session at `timeout=`.
     pub(super) timeout_thread: Worker,
     pub(super) timed_out: AtomicBool,
-    /// What the program has run out of (`oom=`).
+    /// The resources that the program has run out of (`oom=`).
     pub(super) exhaustions: Exhaustions,
+    /// The file of `blackbox=`, once it is open.
+    pub(super) black_box: OnceLock<Arc<BlackBoxFile>>,
+    /// Set if it stays when the profile ends.
+    pub(super) keeps_black_box: AtomicBool,
+    /// Writes it.
+    pub(super) black_box_thread: Worker,
 }
 
 /// The state of the agent's start. The VM may ask for a dump before: its signal thread runs beside VMInit.
@@ -83,6 +90,9 @@ impl Session {
             timeout_thread: Worker::default(),
             timed_out: AtomicBool::new(false),
             exhaustions,
+            black_box: OnceLock::new(),
+            keeps_black_box: AtomicBool::new(false),
+            black_box_thread: Worker::default(),
         }
     }
 }

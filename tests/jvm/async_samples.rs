@@ -112,6 +112,26 @@ fn a_method_is_charged_for_making_its_frame_and_giving_it_up(jvm: &Jvm) {
     }
 }
 
+on_every_jvm!(the_interpreter_is_charged_while_it_makes_a_frame);
+
+fn the_interpreter_is_charged_while_it_makes_a_frame(jvm: &Jvm) {
+    let options = "cpu=samples,engine=async,interval=1,file=x.txt";
+    let run = Program::with_vm_options(jvm, options, &["-Xint"], "Calls")
+        .arg("40")
+        .run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    let samples = profile.samples();
+    let reason = "java.lang.Thread.<between frames of the interpreter>(";
+    let unseen = samples.rows.iter().filter(|row| {
+        let frames = &profile.traces[&row.trace].frames;
+        frames.get(1).is_some_and(|frame| frame.starts_with(reason))
+    });
+    let unseen = f64::from(unseen.map(|row| row.count).sum::<u32>());
+    let share = unseen / f64::from(samples.total);
+    println!("{}: {share:.4}", jvm.feature);
+    assert!(share < 0.015, "{}: {share}", jvm.feature);
+}
+
 on_every_jvm!(compilers_leave_notes_of_inlining_once_samples_are_taken);
 
 fn compilers_leave_notes_of_inlining_once_samples_are_taken(jvm: &Jvm) {

@@ -42,7 +42,9 @@ macro_rules! pages {
 
 pages! {
     start_here: "docs/index.md",
+    five_minutes: "docs/five-minutes.md",
     slow: "docs/questions/slow.md",
+    no_cpu: "docs/questions/no-cpu.md",
     memory: "docs/questions/memory.md",
     waiting: "docs/questions/waiting.md",
     many_jvms: "docs/questions/many-jvms.md",
@@ -209,27 +211,25 @@ fn shown_jvm() -> Option<&'static Jvm> {
     jvms().iter().find(|jvm| jvm.feature == 17)
 }
 
-/// A folder for the path: `hprof` with the library beside it, and a `javac` for that JVM.
-fn make_bin(bin: &Path) {
-    fs::create_dir(bin).expect("a folder");
-    fs::copy(cli(), bin.join("hprof")).expect("hprof");
-    fs::copy(agent(), bin.join("libhprof.so")).expect("the agent");
+/// A command `javac` for that JVM.
+fn make_javac(folder: &Path) {
     let script = format!(
         "#!/bin/sh\nexec '{}' --release 17 \"$@\"\n",
         javac().display()
     );
-    let path = bin.join("javac");
+    let path = folder.join("javac");
     fs::write(&path, script).expect("javac");
     fs::set_permissions(path, Permissions::from_mode(0o755)).expect("javac");
 }
 
-/// Runs the commands; gives what each prints.
-fn run(page: &Page, jvm: &Jvm) -> Vec<String> {
+/// Runs the commands, with the `hprof` of a folder; gives what each prints.
+fn run(page: &Page, jvm: &Jvm, hprof: &Path) -> Vec<String> {
     let temporary = TempDir::new().expect("a folder");
     let bin = temporary.path().join("bin");
     let folder = temporary.path().join("me");
-    make_bin(&bin);
+    fs::create_dir(&bin).expect("a folder");
     fs::create_dir(&folder).expect("a folder");
+    make_javac(&bin);
     for (name, text) in &page.files {
         let path = folder.join(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -240,7 +240,7 @@ fn run(page: &Page, jvm: &Jvm) -> Vec<String> {
     let output = temporary.path().join("output");
     let file = File::create(&output).expect("the output");
 
-    let mut path = vec![bin, jvm.home.join("bin")];
+    let mut path = vec![bin, hprof.to_owned(), jvm.home.join("bin")];
     path.extend(std::env::split_paths(
         &std::env::var_os("PATH").expect("a path"),
     ));
@@ -290,13 +290,22 @@ fn class_path() -> std::ffi::OsString {
     std::env::join_paths(folders).expect("a class path")
 }
 
+/// Compares what the commands of a page print with what it shows.
 fn check(name: &str) {
+    let folder = TempDir::new().expect("a folder");
+    fs::copy(cli(), folder.path().join("hprof")).expect("hprof");
+    fs::copy(agent(), folder.path().join("libhprof.so")).expect("the agent");
+    check_with(name, folder.path());
+}
+
+/// The same with the `hprof` of a folder.
+pub fn check_with(name: &str, hprof: &Path) {
     let Some(jvm) = shown_jvm() else {
         skip("the commands of the book: there is no JVM 17, whose output its pages show");
         return;
     };
     let mut page = Page::read(name);
-    let printed = run(&page, jvm);
+    let printed = run(&page, jvm, hprof);
     assert_eq!(printed.len(), page.commands.len(), "{name}: {printed:?}");
     let bless = std::env::var_os("HPROF_BLESS").is_some();
     let mut faults = Vec::new();

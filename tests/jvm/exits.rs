@@ -132,7 +132,7 @@ on_every_jvm!(a_process_that_exits_without_vmdeath_keeps_its_profile);
 
 /// HotSpot 11 and 17 call `exit` here; later ones call `_exit`, which runs no code of the process.
 fn a_process_that_exits_without_vmdeath_keeps_its_profile(jvm: &Jvm) {
-    let options = "heap=sites,file=x.txt";
+    let options = "heap=sites,blackbox=y,file=x.txt";
     let run = full_heap(jvm, options, &["-XX:+ExitOnOutOfMemoryError"]);
     let context = format!("{}: {}", jvm.feature, run.stderr);
     assert_eq!(run.status.code(), Some(3), "{context}");
@@ -145,16 +145,21 @@ fn a_process_that_exits_without_vmdeath_keeps_its_profile(jvm: &Jvm) {
         "{context}"
     );
     assert_eq!(profile.sites.len(), usize::from(is_told), "{context}");
+    assert!(run.path("x.txt.blackbox").exists(), "{context}");
 }
 
 /// Runs a program that ends in native code, in one of the ways of `NativeExit`.
 fn native_exit(jvm: &Jvm, way: &str) -> Option<Finished> {
     let library = c_library("java-tests/exits/native_exit.c")?;
-    let run = Program::java(jvm, "heap=sites,cutoff=0,file=x.txt", &["-Xmx64m"])
-        .program("exits", "NativeExit")
-        .arg(library)
-        .arg(way)
-        .run();
+    let run = Program::java(
+        jvm,
+        "heap=sites,cutoff=0,blackbox=y,file=x.txt",
+        &["-Xmx64m"],
+    )
+    .program("exits", "NativeExit")
+    .arg(library)
+    .arg(way)
+    .run();
     Some(run)
 }
 
@@ -180,6 +185,7 @@ fn native_code_that_calls_exit_keeps_the_profile(jvm: &Jvm) {
     assert_eq!(run.status.code(), Some(7), "{context}");
     assert_eq!(run.stderr.matches(WITHOUT_VM).count(), 1, "{context}");
     assert!(made_once(&run, &context).without_vm.is_some(), "{context}");
+    assert!(!run.path("x.txt.blackbox").exists(), "{context}");
 }
 
 on_every_jvm!(a_forked_child_that_exits_writes_nothing);

@@ -69,7 +69,7 @@ impl Documented {
             let fits = match kind {
                 "text" => value.is_string() || value.is_null(),
                 "id" => value.as_str().is_some_and(|id| id.starts_with("0x")),
-                "count" | "bytes" => value.is_u64() || value.is_null(),
+                "count" | "bytes" | "milliseconds" => value.is_u64() || value.is_null(),
                 "share" => value.is_f64(),
                 "boolean" => value.is_boolean(),
                 "counts" => value
@@ -120,7 +120,7 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<String>> {
 fn the_answers_of_hprof_heap_have_the_documented_fields_and_no_others() {
     let documented = Documented::read();
     let jvm = any_jvm();
-    let leak = agent(jvm, "", "Leak", "cache");
+    let leak = agent(jvm, ",heap=all,lifetimes=y", "Leak", "cache");
     let waste = agent(jvm, "", "Waste", "");
     let full = Program::java(jvm, "heap=sites,oom=dump,file=x.txt", &["-Xmx64m"])
         .program("oom", "Leak")
@@ -151,7 +151,7 @@ fn the_answers_of_hprof_heap_have_the_documented_fields_and_no_others() {
         let kind = &documented.answers[arguments[0]];
         let kind = match arguments[0] {
             // What another option brings is behind a semicolon.
-            "histogram" => kind.split(';').next().expect("the first"),
+            "histogram" | "diff" => kind.split(';').next().expect("the first"),
             "retained" => kind.split(',').next().expect("the first"),
             _ => kind,
         };

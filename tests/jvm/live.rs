@@ -16,7 +16,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::harness::{Jvm, Program, Running, agent, any_jvm, cli};
 
 /// The longest that a test waits for a screen, or for the end of a command.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn watched(jvm: &Jvm) -> Running {
     let run = Program::bare_java(jvm, &[])
@@ -243,7 +243,7 @@ impl Terminal {
 
     /// Waits for a text. Only what changes on a screen is drawn, so its width is changed now and then: then all is.
     fn wait_for(&self, awaited: &str) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         for round in 0.. {
             self.resize(80 + round % 2);
             for _ in 0..20 {
@@ -282,7 +282,7 @@ impl Terminal {
     /// Waits for the end of the command, which leaves the terminal as it was.
     fn wait(mut self) -> Option<i32> {
         let status = self.client.wait().expect("it ends");
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         // The end of the alternate screen.
         while !self.shown.lock().expect("no panic").contains("\x1b[?1049l") {
             assert!(Instant::now() < end, "{}", self.shown());

@@ -5,8 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
 use crate::cells::Cell;
-use crate::harness::{Finished, Jvm, Program, cli, skip};
+use crate::harness::{Finished, Jvm, Program, Running, any_jvm, cli, skip};
 use crate::heap_graph::heap;
 use crate::profile::Profile;
 use crate::sites::count;
@@ -301,6 +303,42 @@ fn the_vms_own_ways_go_together_with_it(jvm: &Jvm) {
     }
 }
 
+on_every_jvm!(a_dump_has_memory_that_was_set_aside);
+
+/// The limit is set when the VM is up, and leaves less than a dump of so many objects takes: the VM's tags alone are 76
+/// bytes for each of about 540,000.
+fn a_dump_has_memory_that_was_set_aside(jvm: &Jvm) {
+    let options = "heap=dump,oom=dump,doe=n";
+    let run = program(jvm, options, &["-XX:+UseSerialGC"], "Leak")
+        .args(["wait", "200"])
+        .start();
+    run.wait_for_output("ready");
+    limit_address_space(&run, 16 << 20);
+    fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    let what = format!("{}: {}", jvm.feature, run.stderr);
+    assert!(run.status.success(), "{what}{}", run.stdout);
+    assert!(run.stdout.ends_with("went on\n"), "{what}{}", run.stdout);
+    is_whole(&run, &what);
+    let told = "the allocation sites and the heap are in ";
+    assert!(run.stderr.contains(told), "{what}");
+    let answer = heap(&["histogram"], &run.path(FILE));
+    assert!(answer.contains("Leak$Order"), "{what}{answer}");
+}
+
+/// Limits the address space of a running program to so many bytes more than it has.
+fn limit_address_space(run: &Running, more: u64) {
+    let pages = fs::read_to_string(format!("/proc/{}/statm", run.id())).expect("it runs");
+    let pages = pages.split(' ').next().and_then(|size| size.parse().ok());
+    let bytes: u64 = pages.map(|pages: u64| pages * 4096).expect("a number");
+    let pid = i32::try_from(run.id()).ok().and_then(Pid::from_raw);
+    let limit = Rlimit {
+        current: Some(bytes + more),
+        maximum: Some(bytes + more),
+    };
+    prlimit(pid, Resource::As, limit).expect("it is ours");
+}
+
 on_every_jvm!(a_file_of_another_kind_stays on 17 and 25);
 
 fn a_file_of_another_kind_stays(jvm: &Jvm) {
@@ -332,4 +370,21 @@ fn nothing_is_written_where_it_is_not_wanted(jvm: &Jvm) {
         assert_eq!(run.stdout, "went on\n", "{options}");
         assert_eq!(run.stderr, "", "{options}");
     }
+}
+
+#[test]
+fn a_full_heap_is_dumped_without_its_content() {
+    let secret = "Zq7xK2vW";
+    let vm_options = ["-XX:+UseSerialGC", &format!("-Dkey={secret}")];
+    let options = "heap=sites,oom=dump";
+    let dump = |options: &str| {
+        let run = program(any_jvm(), options, &vm_options, "Leak");
+        let run = run.arg("catch").run_well();
+        is_whole(&run, options);
+        leaks_name_it(&run.path(FILE), "main", options);
+        fs::read(run.path(FILE)).expect("the file")
+    };
+    let has_secret = |dump: &[u8]| dump.windows(secret.len()).any(|at| at == secret.as_bytes());
+    assert!(has_secret(&dump(options)));
+    assert!(!has_secret(&dump(&format!("{options},redact=y"))));
 }

@@ -66,6 +66,14 @@ fn what_cannot_be_taken_is_refused() {
             "heap=dump,dumper=x",
             "option dumper=x: must be auto|vm|jvmti",
         ),
+        (
+            "heap=dump,dumper=vm,redact=y",
+            "option dumper=vm: must be auto|jvmti with redact=y, for the VM's dumper puts all content on a disk first",
+        ),
+        (
+            "heap=sites,redact=y",
+            "option redact=y: does nothing without heap=dump|all",
+        ),
         ("heap=dump,primfields=1", "option primfields=1: must be y|n"),
         (
             "cpu=times,format=b",
@@ -84,6 +92,18 @@ fn what_cannot_be_taken_is_refused() {
         (
             "heap=sites,sample=0",
             "option sample=0: must be a number of bytes from 1 to 2147483647, optionally followed by k or m",
+        ),
+        (
+            "heap=sites,budget=0%",
+            "option budget=0%: must be a share of the program's CPU time from 1% to 100%, such as 20%",
+        ),
+        (
+            "heap=sites,budget=20",
+            "option budget=20: must be a share of the program's CPU time from 1% to 100%, such as 20%",
+        ),
+        (
+            "cpu=times,budget=20%",
+            "option budget=20%: does nothing without heap=",
         ),
         ("heap=some", "option heap=some: must be dump|sites|all"),
         (

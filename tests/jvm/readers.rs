@@ -148,7 +148,12 @@ fn each_dump(jvm: &Jvm, read: impl Fn(&str, &Path, &Counts)) {
 }
 
 fn dump(jvm: &Jvm, dumper: &str) -> Finished {
-    let options = format!("heap=dump,format=b,dumper={dumper},file=known.hprof");
+    // The sites and what goes with them are records that these readers pass over.
+    let heap = match dumper {
+        "vm" => "dump",
+        _ => "all,lifetimes=y",
+    };
+    let options = format!("heap={heap},format=b,dumper={dumper},file=known.hprof");
     Program::java(jvm, &options, &["-XX:+UseSerialGC"])
         .program("readers", "Known")
         .run_well()

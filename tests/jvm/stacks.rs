@@ -12,14 +12,14 @@ use crate::profile::Profile;
 const LIFE: &str = "1500";
 
 /// The agent's report at the end: stacks that were recognized, and those of them that were checked and differed.
-struct Told {
+struct Comparison {
     known: u64,
     asked: u64,
     checked: u64,
     differed: u64,
 }
 
-fn told(run: &Finished) -> Option<Told> {
+fn comparison(run: &Finished) -> Option<Comparison> {
     let line = run
         .stderr
         .lines()
@@ -28,7 +28,7 @@ fn told(run: &Finished) -> Option<Told> {
         let before = line.split(what).next()?;
         before.split_whitespace().next_back()?.parse().ok()
     };
-    Some(Told {
+    Some(Comparison {
         known: number(" known again")?,
         asked: number(" asked of the VM")?,
         checked: number(" checked")?,
@@ -55,12 +55,12 @@ fn assert_all_agree_at(
         run = run.arg(argument);
     }
     let run = run.run_well();
-    let Some(told) = told(&run) else {
+    let Some(found) = comparison(&run) else {
         panic!("{vm_options:?}: no stack was walked over: {}", run.stderr);
     };
-    assert_eq!(told.differed, 0, "{vm_options:?}: {}", run.stderr);
-    assert_eq!(told.checked, told.known, "{vm_options:?}");
-    assert!(told.known > 500, "{vm_options:?}: {}", run.stderr);
+    assert_eq!(found.differed, 0, "{vm_options:?}: {}", run.stderr);
+    assert_eq!(found.checked, found.known, "{vm_options:?}");
+    assert!(found.known > 500, "{vm_options:?}: {}", run.stderr);
 }
 
 /// Options for how the VM generates code.
@@ -117,12 +117,12 @@ fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
     };
     let (walked, run) = sites("auto");
     assert!(
-        told(&run).is_some_and(|told| told.known > 0),
+        comparison(&run).is_some_and(|found| found.known > 0),
         "{}",
         run.stderr
     );
     let (asked, run) = sites("jvmti");
-    assert!(told(&run).is_none(), "{}", run.stderr);
+    assert!(comparison(&run).is_none(), "{}", run.stderr);
     assert!(walked.len() > 5, "{walked:?}");
     assert_eq!(walked, asked);
 }
@@ -139,10 +139,10 @@ fn new_stacks_of_known_frames_are_not_asked_of_the_vm(jvm: &Jvm) {
     let paths = own_paths(&profile);
     assert_eq!(paths.len(), 8_191);
     assert!(paths.values().all(|&made| made == 2), "each twice");
-    let told = told(&run).expect("stacks are walked over");
+    let found = comparison(&run).expect("stacks are walked over");
     // The last thousand are not reported.
-    assert!(told.known > 2 * 8_191 - 1_024, "{}", run.stderr);
-    assert!(told.asked < 8_191, "{}", run.stderr);
+    assert!(found.known > 2 * 8_191 - 1_024, "{}", run.stderr);
+    assert!(found.asked < 8_191, "{}", run.stderr);
 }
 
 /// Returns the number of `Paths$Leaf` objects that each stack has allocated.
@@ -176,7 +176,7 @@ fn cut_stacks_of_any_height_are_those_of_the_program(jvm: &Jvm) {
         let made: BTreeMap<String, u64> = made.collect();
         assert!(made.len() > 4_000, "{}", made.len());
         assert!(made == seen, "{way:?}: {} and {}", made.len(), seen.len());
-        assert!(told(&run).is_some_and(|told| told.known > 10_000));
+        assert!(comparison(&run).is_some_and(|found| found.known > 10_000));
     }
 }
 

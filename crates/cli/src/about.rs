@@ -1,4 +1,4 @@
-//! What a run was, in one line: the program, the JDK, when it started, how long it took, and the agent's options.
+//! A run in one line: the program, the JDK, when it started, how long it took, and the agent's options.
 
 use std::time::Duration;
 

@@ -10,6 +10,7 @@ mod about;
 mod allocator;
 mod amounts;
 mod attach;
+mod autopsy;
 mod browse;
 mod check;
 mod diff;
@@ -17,6 +18,7 @@ mod export;
 mod facts;
 mod failure;
 mod flame;
+mod growth;
 mod heap;
 mod input;
 mod live;
@@ -75,6 +77,7 @@ Examples:
   hprof check java.hprof          is the file valid? what is in it?
   hprof text java.hprof | less    the profile as text
   hprof top java.hprof            what costs most? by method, class, thread, ...
+  hprof growth java.hprof         which sites leak?
   hprof tree java.hprof --callers MyClass.slow    who calls it?
   hprof flame java.hprof -o java.svg              a flame graph
   hprof report java.hprof -o java.html            everything, as a page for a browser
@@ -87,6 +90,7 @@ Examples:
   hprof options                   what the agent can measure, and how
   hprof doctor                    what works here, and why the rest does not
   hprof redact java.hprof -o out.hprof            a dump without its content
+  hprof autopsy java.hprof.txt.blackbox           what a killed program has left
   hprof browse java.hprof         a heap dump in a browser, with links between objects
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile a running program
@@ -114,6 +118,7 @@ enum Command {
     Check(check::Arguments),
     Text(text::Arguments),
     Top(top::Arguments),
+    Growth(growth::Arguments),
     Tree(tree::Arguments),
     Flame(flame::Arguments),
     Report(report::Arguments),
@@ -121,6 +126,7 @@ enum Command {
     Merge(merge::Arguments),
     Export(export::Arguments),
     Redact(redact::Arguments),
+    Autopsy(autopsy::Arguments),
     Push(push::Arguments),
     #[command(alias = "agent")]
     Options(options::Arguments),
@@ -157,6 +163,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Text(arguments) => text::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
+        Command::Growth(arguments) => growth::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Flame(arguments) => flame::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
@@ -164,6 +171,7 @@ fn main() -> ExitCode {
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Redact(arguments) => redact::run(&arguments),
+        Command::Autopsy(arguments) => autopsy::run(&arguments),
         Command::Push(arguments) => push::run(&arguments),
         Command::Options(arguments) => options::run(&arguments),
         Command::AgentPath(arguments) => arguments.run(),

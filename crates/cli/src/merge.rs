@@ -1,6 +1,6 @@
 //! `hprof merge`: the sum of several profiles.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use hprof_profile::{Added, Form, Merger, WriteError, write};
@@ -15,7 +15,8 @@ use crate::terminal::{Terminal, Watched};
 /// The last dump of each file counts. The sum is exact, and independent of the
 /// order of the files. It is written in the binary form; call times and monitors
 /// exist only in text, so a sum with these is written in the text form, where
-/// times are rounded. Heap dumps are omitted.
+/// times are rounded. Heap dumps are omitted, and so are the ages of objects and
+/// the course of what was alive, because each run has a time of its own.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -60,14 +61,23 @@ impl std::str::FromStr for MergeLabel {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut merger = Merger::default();
     let terminal = Terminal::new();
+    let mut has_course = false;
     for (number, path) in (1..).zip(&arguments.files) {
         terminal.show(format_args!("adding {number} of {}", arguments.files.len()));
         let opened = open(path, None)?;
+        has_course |= opened.profile.history.course.is_some();
         merger.add(&opened.profile, &arguments.added(path));
         // An incomplete file would make a wrong sum.
         opened.finish()?;
     }
     terminal.clear();
+    if has_course {
+        // If even this fails, there is nobody left to tell.
+        let _ = writeln!(
+            io::stderr(),
+            "hprof: the sum has no course and no ages of objects: each run has a time of its own"
+        );
+    }
     let sum = merger.finish();
     let failed = |error| match error {
         WriteError::Io(error) => Failure::writing(&arguments.output, &error),

@@ -20,6 +20,13 @@ pub struct Choice {
     #[arg(long, value_name = "N")]
     section: Option<u32>,
 
+    #[command(flatten)]
+    code: CodeChoice,
+}
+
+/// The choice of the code whose costs are shown.
+#[derive(Default, clap::Args)]
+pub struct CodeChoice {
     /// Leave out what the agent itself spent, `java.lang.Thread.<HPROF>`; the shares and totals are then the program's
     /// alone
     #[arg(long)]
@@ -53,15 +60,17 @@ pub struct Opened {
 impl Choice {
     /// Returns another profile with the same part and code as this one.
     pub fn as_this(&self, other: Opened) -> Opened {
-        match self.without_agent {
-            true => other.without_agent().of_own_code(&self.own),
-            false => other.of_own_code(&self.own),
-        }
+        other.of_code(&self.code)
     }
 
     /// Reads the file.
     pub fn open(&self) -> Result<Opened, Failure> {
-        Ok(self.as_this(open(&self.file, self.section)?))
+        Ok(self.as_this(self.open_whole()?))
+    }
+
+    /// Reads the file, with all code.
+    pub fn open_whole(&self) -> Result<Opened, Failure> {
+        open(&self.file, self.section)
     }
 }
 
@@ -91,7 +100,17 @@ pub fn remarks(profile: &Profile, metric: Metric) -> Vec<String> {
             "{share:.2} % of {metric} in the file is <HPROF>, the agent's own, and left out here"
         )
     });
-    left_out.into_iter().chain(lines).collect()
+    let estimated = profile.standard_error(metric);
+    let estimated = estimated.filter(|&error| error > 0).map(|error| {
+        let share = percent(error, all);
+        // Samples are independent of each other, so the error of a part goes with its root.
+        let of_part = 10.0 * share;
+        format!(
+            "{metric} is estimated: the standard error is {share:.2} % of all, and about {of_part:.2} % of a row that is 1 % of all"
+        )
+    });
+    let estimated = estimated.into_iter().chain(left_out);
+    estimated.chain(lines).collect()
 }
 
 /// Writes remarks, one a line.
@@ -141,23 +160,15 @@ impl Opened {
         remarks(&self.profile, metric)
     }
 
-    /// Returns the same with one's own code alone, if that is wanted.
-    pub fn of_own_code(self, own: &OwnCodeArgument) -> Opened {
-        match &own.mine {
-            Some(own) => Opened {
-                profile: self.profile.of_own_code(own),
-                fault: self.fault,
-            },
-            None => self,
+    /// Returns the same with the chosen code alone.
+    pub fn of_code(mut self, code: &CodeChoice) -> Opened {
+        if code.without_agent {
+            self.profile = self.profile.without_agent();
         }
-    }
-
-    /// Returns the same without what the agent itself spent.
-    fn without_agent(self) -> Opened {
-        Opened {
-            profile: self.profile.without_agent(),
-            fault: self.fault,
+        if let Some(own) = &code.own.mine {
+            self.profile = self.profile.of_own_code(own);
         }
+        self
     }
 
     /// Returns the same with stacks that were cut marked as such.

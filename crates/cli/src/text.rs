@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Encoder, Item, ReadError, Reader, Record, StringRecord, TextEncoder};
+use hprof_format::{Encoder, Item, ReadError, Reader, Record, Source, StringRecord, TextEncoder};
 
 use crate::facts;
 use crate::failure::Failure;
@@ -56,14 +56,32 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => input::open(&arguments.file)?,
         false => input::open_watched(&arguments.file)?,
     };
+    print_to(arguments, source)
+}
+
+/// Prints a profile that was read from `file`.
+pub fn print_profile(
+    profile: Box<dyn Source>,
+    file: &Path,
+    output: Option<&Path>,
+) -> Result<(), Failure> {
+    let arguments = Arguments {
+        file: file.to_owned(),
+        output: output.map(Path::to_owned),
+        no_limit: false,
+    };
+    print_to(&arguments, profile)
+}
+
+fn print_to(arguments: &Arguments, source: Box<dyn Source>) -> Result<(), Failure> {
     // A file that is not a profile must not overwrite an older output, so the output is opened last.
     let reader = Reader::new(source).map_err(|error| Failure::about(&arguments.file, error))?;
     match &arguments.output {
-        Some(path) => {
+        Some(path) if !input::is_standard(path) => {
             let file = output::create(path, [arguments.file.as_path()])?;
             print(reader, arguments, file, path)
         }
-        None => print(
+        _ => print(
             reader,
             arguments,
             io::stdout().lock(),

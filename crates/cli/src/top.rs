@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(long, default_value_t)]
     by: By,
 
-    /// The value: cpu, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, contention
+    /// The value: cpu, wall, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, temporary-bytes, temporary-objects, survived-bytes, survived-objects, peak-bytes, peak-objects, contention
     /// or contentions [default: the first of these that the file has]
     #[arg(long)]
     value: Option<Metric>,
@@ -48,6 +48,10 @@ pub struct Arguments {
     /// Only rows whose name matches this regular expression
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
+
+    /// With --value wall, include threads that wait for work, such as those of a pool
+    #[arg(long)]
+    idle: bool,
 
     /// The most rows; 0 for all
     #[arg(short, value_name = "N", default_value_t = 20)]
@@ -86,10 +90,21 @@ struct TopRow<'a> {
 /// Prints the table.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    let opened = arguments.choice.open()?;
+    let mut opened = arguments.choice.open_whole()?;
+    let idle = match arguments.idle {
+        true => 0,
+        false => opened.profile.remove_idle(),
+    };
+    let opened = arguments.choice.as_this(opened);
     let metric = opened.metric(file, arguments.value)?;
     let (rows, all) = arguments.rows(&opened.profile, metric);
-    let remarks = opened.remarks(metric);
+    let mut remarks = opened.remarks(metric);
+    if metric == Metric::Wall && idle > 0 {
+        let idle = Amounts::of(metric, &opened.profile, arguments.sizes).text(idle);
+        remarks.push(format!(
+            "{idle} of threads that waited for work, or ran no Java, are left out; --idle shows them"
+        ));
+    }
     let output = Output::open(None, file)?;
     output.write(|out| match arguments.json {
         true => arguments.json(&opened.profile, metric, &rows, &remarks, out),

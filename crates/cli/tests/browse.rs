@@ -395,6 +395,26 @@ fn every_object_can_be_reached_by_clicks_and_names_stay_text() {
     browse("clicks", &server.address);
 }
 
+#[test]
+fn a_search_finds_classes_ids_and_strings_and_what_is_asked_stays_text() {
+    let server = Server::start(&file("search"));
+    browse("search", &server.address);
+    let (host, path) = server.parts();
+    let search = |text: &str| {
+        let page = format!("{path}search?text={text}");
+        server.get(&page, &format!("Host: {host}\r\n"))
+    };
+    let found = search("ONERROR");
+    assert!(found.contains("&lt;img src=x onerror="), "{found}");
+    assert!(found.contains("No string has this text."), "{found}");
+    let found = search("0x100");
+    assert!(found.contains("object/0x100\""), "{found}");
+    let found = search("%3C%2Fq%3E%3CB");
+    assert!(found.contains("object/0x100\""), "{found}");
+    assert!(found.contains("value=\"&lt;/q&gt;&lt;B\""), "{found}");
+    assert!(search("").contains("No class has this text."));
+}
+
 /// Creates the page of a file.
 fn report(file: &Path) -> PathBuf {
     let page = file.with_extension("html");

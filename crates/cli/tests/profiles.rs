@@ -312,3 +312,49 @@ fn packagers_get_completions_and_manual_pages() {
     let page = fs::read_to_string(directory.join("hprof-top.1")).expect("it is written");
     assert!(page.contains("hprof\\-top"), "{page}");
 }
+
+/// Returns a text profile with samples of the program and of the agent.
+fn samples(program: u32, agent: u32) -> String {
+    let date = "Fri Nov 20 10:39:12 2026";
+    let total = program + agent;
+    format!(
+        "JAVA PROFILE 1.0.1, created {date}\n\nx\n--------\n\n\
+         TRACE 300001:\n\tMain.main(Main.java:1)\n\
+         TRACE 300002:\n\tjava.lang.Thread.<HPROF>(Thread.java:Native method)\n\tMain.main(Main.java:1)\n\
+         CPU SAMPLES BEGIN (total = {total}) {date}\nrank   self  accum   count trace method\n   \
+         1 75.00% 75.00% {program:7} 300001 Main.main\n   \
+         2 25.00% 100.00% {agent:7} 300002 java.lang.Thread.<HPROF>\nCPU SAMPLES END\n"
+    )
+}
+
+#[test]
+fn the_agents_own_time_is_left_out_of_differences_and_pages() {
+    let folder = directory("without-agent");
+    let (base, new) = (folder.join("base.txt"), folder.join("new.txt"));
+    fs::write(&base, samples(30, 10)).expect("a file");
+    fs::write(&new, samples(60, 10)).expect("a file");
+    let all = json(&["diff", "--json"], &[&base, &new]);
+    assert_eq!(
+        (&all["base_total"], &all["new_total"]),
+        (&40.into(), &70.into()),
+        "{all}"
+    );
+    let arguments = ["diff", "--json", "--without-agent"];
+    let program = json(&arguments, &[&base, &new]);
+    assert_eq!(
+        (&program["base_total"], &program["new_total"]),
+        (&30.into(), &60.into()),
+        "{program}"
+    );
+    let page = |arguments: &[&str]| {
+        let page = folder.join("page.html");
+        shown(arguments, &[&base, Path::new("-o"), &page]);
+        fs::read(&page).expect("the page")
+    };
+    let all = page(&["report"]);
+    assert!(
+        all == page(&["report"]),
+        "the page of one file is always the same"
+    );
+    assert!(all != page(&["report", "--without-agent"]));
+}

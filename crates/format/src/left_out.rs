@@ -18,7 +18,7 @@ pub struct LeftOut<const N: usize> {
 const START: &str = "left out below the cutoff of ";
 
 /// Live bytes and objects, allocated bytes and objects.
-const SITES: [&str; 4] = [
+pub(crate) const SITES: [&str; 4] = [
     "live bytes",
     "live objects",
     "allocated bytes",
@@ -85,29 +85,38 @@ impl LeftOut<2> {
 
 impl<const N: usize> LeftOut<N> {
     fn note(&self, cutoff: f64, units: [&str; N]) -> String {
-        let values = self.values.iter().zip(units);
-        let values: Vec<String> = values
-            .map(|(value, unit)| format!("{value} {unit}"))
-            .collect();
-        format!(
-            "{START}{cutoff}: {} rows with {}",
-            self.rows,
-            values.join(", ")
-        )
+        let values = list(self.values, units);
+        format!("{START}{cutoff}: {} rows with {values}", self.rows)
     }
 
     fn parse(note: &str, units: [&str; N]) -> Option<LeftOut<N>> {
         let (_, rest) = note.strip_prefix(START)?.split_once(": ")?;
         let (rows, listed) = rest.split_once(" rows with ")?;
-        let mut listed = listed.split(", ");
-        let mut values = [0; N];
-        for (value, unit) in values.iter_mut().zip(units) {
-            let (number, its) = listed.next()?.split_once(' ')?;
-            *value = (its == unit).then_some(number)?.parse().ok()?;
-        }
-        let rows = rows.parse().ok()?;
-        listed.next().is_none().then_some(LeftOut { rows, values })
+        Some(LeftOut {
+            rows: rows.parse().ok()?,
+            values: values_of(listed, units)?,
+        })
     }
+}
+
+/// Formats values with their units.
+pub(crate) fn list<const N: usize>(values: [u64; N], units: [&str; N]) -> String {
+    let values = values.iter().zip(units);
+    let values: Vec<String> = values
+        .map(|(value, unit)| format!("{value} {unit}"))
+        .collect();
+    values.join(", ")
+}
+
+/// Parses what [`list`] has formatted.
+pub(crate) fn values_of<const N: usize>(listed: &str, units: [&str; N]) -> Option<[u64; N]> {
+    let mut listed = listed.split(", ");
+    let mut values = [0; N];
+    for (value, unit) in values.iter_mut().zip(units) {
+        let (number, its) = listed.next()?.split_once(' ')?;
+        *value = (its == unit).then_some(number)?.parse().ok()?;
+    }
+    listed.next().is_none().then_some(values)
 }
 
 /// Returns `true` if a note states the sum of omitted rows: a caller that adds the sum to the rows does not need the

@@ -53,10 +53,13 @@
 #![warn(clippy::missing_errors_doc)]
 
 mod binary;
+mod births;
+mod black_box;
 pub mod bytes;
 mod check;
 mod clock;
 mod command;
+mod course;
 mod ctime;
 mod encode;
 mod fault;
@@ -66,6 +69,7 @@ mod heap_layout;
 mod id_size;
 mod kind;
 mod left_out;
+mod lifetimes;
 mod monitor;
 mod monitor_text;
 mod names;
@@ -77,14 +81,25 @@ mod reader;
 mod record;
 mod redact;
 mod source;
+mod standard_errors;
 mod text;
 mod text_reader;
 mod timing;
+mod wall;
 mod window;
 
 pub use binary::BinaryEncoder;
+pub use births::{
+    BirthMoment, BirthsError, BirthsHead, BirthsReader, BirthsWriter, ObjectBirth, births_path,
+    is_births,
+};
+pub use black_box::{
+    BLACK_BOX_BYTES, BlackBox, BlackBoxError, GrowthSample, MOST_GROWTH_SAMPLES, Snapshot,
+    black_box_head, is_black_box, snapshot_offset,
+};
 pub use check::{Occurrences, Summary, Warning, check, check_tolerantly};
 pub use command::*;
+pub use course::{CoursePoint, CourseRow, LiveCourse};
 pub use encode::{Encoder, Micros, Millis};
 pub use fault::{Fault, HeapFault, HeapSubject, Subject};
 pub use heap::{ClassDump, HeapError, HeapRecord, HeapRecords, RawHeapRecord, Root, Value};
@@ -92,6 +107,7 @@ pub use heap_layout::{HeapCounter, HeapTotals};
 pub use id_size::IdSize;
 pub use kind::HeapKind;
 pub use left_out::{LeftOut, tells_what_is_left_out};
+pub use lifetimes::{Age, Fate, LifetimeRow, LifetimeSums, Lifetimes, Peak, Survived};
 pub use monitor::{
     ContendedTime, END_OF_SNAPSHOT, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState,
     ThreadStatus,
@@ -107,9 +123,11 @@ pub use reader::{
 pub use record::*;
 pub use redact::{
     KEPT_FIELDS, RedactError, RedactKey, RedactSelection, RedactTotals, RedactedContent,
-    compare_redacted, redact,
+    SegmentError, SegmentRedactor, compare_redacted, redact, redacted_fact,
 };
 pub use source::{Source, decompressed, is_compressed};
+pub use standard_errors::StandardErrors;
 pub use text::TextEncoder;
 pub use text_reader::{TextEntry, TextError, TextItem, TextReader, is_text};
 pub use timing::{CallTime, Timing, TraceTime};
+pub use wall::{WallSample, WallSamples};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::OptionError;
+use crate::error::OptionError;
 
 /// The action of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::system::uname;
 
-use super::OptionError;
+use crate::error::OptionError;
 
 /// The values that placeholders in a file name are replaced with.
 pub struct Surroundings {

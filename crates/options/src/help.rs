@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::OptionError;
-use super::rows::{self, ROWS};
+use crate::error::OptionError;
+use crate::lookup::find;
+use crate::rows::ROWS;
 
 /// Returns the usage text.
 pub fn help() -> String {
@@ -57,7 +58,7 @@ Example: send to a receiver, 'hprof recv --listen 127.0.0.1:9000 -o a.hprof'
 /// # Errors
 /// [`OptionError`], if there is no such option.
 pub fn describe(name: &str) -> Result<String, OptionError> {
-    let row = rows::find(name).ok_or_else(|| OptionError::unknown(name, name))?;
+    let row = find(name, name)?;
     if row.description.is_empty() {
         return Ok(format!(
             "{}={}\n    accepted for old scripts, but has no effect\n",

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use super::rows::ROWS;
+use crate::rows::ROWS;
 
 const BEGIN: &str = "<!-- The table of crates/options/src/rows.rs; a test compares them. HPROF_BLESS=1 writes it. -->\n";
 const END: &str = "<!-- The end of the table. -->\n";

@@ -3,11 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::scope::{Scope, Use, WITH_ROWS, WITH_TRACES};
-use super::settings::OomChoice;
-use super::table::{OptionRow, Setter, ValueRefusal};
-use super::values::{ROTATE, TIME, bytes, patterns, rotate, sample_engine, time};
-use super::{Address, Clock, Cpu, Dumper, Format, Heap, Oom, Sort, StackSource};
+use crate::address::Address;
+use crate::options::{Clock, Cpu, Dumper, Format, Heap, Oom, Sort, StackSource};
+use crate::scope::{Scope, Use, WITH_ROWS, WITH_TRACES};
+use crate::settings::OomChoice;
+use crate::table::{OptionRow, Setter, ValueRefusal, set_every};
+use crate::values::{
+    CLASSES, LOG_CHECK_BINARY, ROTATE, TIME, WALL, bytes, patterns, percentage, rotate,
+    sample_engine, time, wall,
+};
 
 pub(super) const ROWS: &[OptionRow] = &[
     OptionRow {
@@ -52,12 +56,22 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "monitor",
-        values: "y|n",
-        allowed: None,
-        default: "n",
         description: "contention for monitors, waits (text only)",
         scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.monitors = on),
+        ..OptionRow::SWITCH
+    },
+    OptionRow {
+        name: "wall",
+        values: "y|n|<time>",
+        allowed: Some(WALL),
+        default: "n",
+        description: "sample all threads, waiting or not (y: 20ms)",
+        scope: Scope::Always,
+        setter: Setter::Value(|settings, value| {
+            settings.options.wall = wall(value).ok_or(ValueRefusal::NotAllowed)?;
+            Ok(())
+        }),
     },
     OptionRow {
         name: "format",
@@ -111,12 +125,11 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "net_exit",
-        values: "y|n",
-        allowed: None,
         default: "y",
         description: "the receiver may end the VM",
         scope: Scope::Only(&[Use::Receiver]),
         setter: Setter::Switch(|settings, on| settings.options.net_exit = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "live",
@@ -136,18 +149,17 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "compress",
-        values: "y|n",
-        allowed: None,
         default: "y for *.gz",
         description: "compress the data with gzip",
         scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.compress = Some(on)),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "depth",
         values: "<size>",
         allowed: Some("a whole number from 0 to 65535"),
-        default: "4",
+        default: "4, 64 with wall=",
         description: "frames in a stack trace",
         scope: Scope::Original(WITH_TRACES),
         setter: Setter::Value(|settings, value| {
@@ -184,12 +196,10 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "vmthreads",
-        values: "y|n",
-        allowed: None,
-        default: "n",
         description: "CPU samples of the VM's own threads",
         scope: Scope::Only(&[Use::AsyncSamples]),
         setter: Setter::Switch(|settings, on| settings.options.vm_threads = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "cutoff",
@@ -208,12 +218,27 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "fold",
-        values: "y|n",
-        allowed: None,
         default: "y in binary",
         description: "add small rows up under shorter stacks",
-        scope: Scope::Only(&[Use::Sites, Use::Samples, Use::Times]),
+        scope: Scope::Only(&[Use::Sites, Use::Samples, Use::Wall, Use::Times]),
         setter: Setter::Switch(|settings, on| settings.options.fold = Some(on)),
+        ..OptionRow::SWITCH
+    },
+    OptionRow {
+        name: "lifetimes",
+        description: "how long the objects of each site live",
+        scope: Scope::Only(&[Use::Sites]),
+        setter: Setter::Switch(|settings, on| settings.options.lifetimes = on),
+        ..OptionRow::SWITCH
+    },
+    OptionRow {
+        name: "every",
+        values: "<time>",
+        allowed: Some(TIME),
+        default: "100ms",
+        description: "least time between looks at what is alive",
+        scope: Scope::Only(&[Use::Lifetimes]),
+        setter: Setter::Value(set_every),
     },
     OptionRow {
         name: "sort",
@@ -233,39 +258,34 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "lineno",
-        values: "y|n",
-        allowed: None,
         default: "y",
         description: "line numbers in traces",
         scope: Scope::Original(WITH_TRACES),
         setter: Setter::Switch(|settings, on| settings.options.line_numbers = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "thread",
-        values: "y|n",
-        allowed: None,
-        default: "n",
         description: "separate traces for each thread",
         scope: Scope::Original(WITH_TRACES),
         setter: Setter::Switch(|settings, on| settings.options.threads = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "doe",
-        values: "y|n",
-        allowed: None,
         default: "y",
         description: "dump when the program ends",
         scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.dump_on_exit = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "gc",
-        values: "y|n",
-        allowed: None,
         default: "y",
         description: "collect garbage before reading the heap",
         scope: Scope::Only(&[Use::Heap]),
         setter: Setter::Switch(|settings, on| settings.options.collect = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "sample",
@@ -276,6 +296,18 @@ pub(super) const ROWS: &[OptionRow] = &[
         scope: Scope::Only(&[Use::Heap]),
         setter: Setter::Value(|settings, value| {
             settings.options.sample = Some(bytes(value).ok_or(ValueRefusal::NotAllowed)?);
+            Ok(())
+        }),
+    },
+    OptionRow {
+        name: "budget",
+        values: "<percent>%",
+        allowed: Some("a share of the program's CPU time from 1% to 100%, such as 20%"),
+        default: "off",
+        description: "estimate while counting costs more",
+        scope: Scope::Only(&[Use::Heap]),
+        setter: Setter::Value(|settings, value| {
+            settings.options.budget = Some(percentage(value).ok_or(ValueRefusal::NotAllowed)?);
             Ok(())
         }),
     },
@@ -311,6 +343,13 @@ pub(super) const ROWS: &[OptionRow] = &[
             }
             _ => Err(ValueRefusal::NotAllowed),
         }),
+    },
+    OptionRow {
+        name: "blackbox",
+        description: "keep what is known for a killed program",
+        scope: Scope::Only(&[Use::File]),
+        setter: Setter::Switch(|settings, on| settings.options.black_box = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "clock",
@@ -354,21 +393,18 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "msa",
-        values: "y|n",
-        allowed: None,
-        default: "n",
         description: "Solaris only, without effect",
         scope: Scope::Always,
         setter: Setter::SwitchWithoutEffect,
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "force",
-        values: "y|n",
-        allowed: None,
         default: "y",
         description: "overwrite the file if it exists",
         scope: Scope::Original(&[Use::File]),
         setter: Setter::Switch(|settings, on| settings.options.force = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "rotate",
@@ -411,8 +447,6 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "verbose",
-        values: "y|n",
-        allowed: None,
         default: "y",
         description: "report each dump on stderr",
         scope: Scope::Always,
@@ -420,33 +454,31 @@ pub(super) const ROWS: &[OptionRow] = &[
             settings.options.verbose = on;
             settings.options.details = on;
         }),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "gc_okay",
-        values: "y|n",
-        allowed: None,
         default: "y",
         description: "obsolete, without effect",
         scope: Scope::Always,
         setter: Setter::SwitchWithoutEffect,
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "primfields",
-        values: "y|n",
-        allowed: None,
         default: "y",
         description: "primitive fields in a heap dump",
         scope: Scope::Original(&[Use::Dump]),
         setter: Setter::Switch(|settings, on| settings.options.primitive_fields = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "primarrays",
-        values: "y|n",
-        allowed: None,
         default: "y",
         description: "primitive arrays in a heap dump",
         scope: Scope::Original(&[Use::Dump]),
         setter: Setter::Switch(|settings, on| settings.options.primitive_arrays = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "dumper",
@@ -464,6 +496,13 @@ pub(super) const ROWS: &[OptionRow] = &[
             };
             Ok(())
         }),
+    },
+    OptionRow {
+        name: "redact",
+        description: "heap dumps without objects' content",
+        scope: Scope::Only(&[Use::Dump]),
+        setter: Setter::Switch(|settings, on| settings.options.redact = on),
+        ..OptionRow::SWITCH
     },
     OptionRow {
         name: "stacks",
@@ -495,39 +534,10 @@ pub(super) const ROWS: &[OptionRow] = &[
             Ok(())
         }),
     },
-    hidden("debugflags", "<bits>", Setter::WithoutEffect),
-    hidden("X", "<mode>", Setter::WithoutEffect),
-    hidden("coredump", "y|n", Setter::SwitchWithoutEffect),
-    hidden("errorexit", "y|n", Setter::SwitchWithoutEffect),
-    hidden("pause", "y|n", Setter::SwitchWithoutEffect),
-    hidden("debug", "y|n", Setter::SwitchWithoutEffect),
+    OptionRow::hidden("debugflags", "<bits>", Setter::WithoutEffect),
+    OptionRow::hidden("X", "<mode>", Setter::WithoutEffect),
+    OptionRow::hidden("coredump", "y|n", Setter::SwitchWithoutEffect),
+    OptionRow::hidden("errorexit", "y|n", Setter::SwitchWithoutEffect),
+    OptionRow::hidden("pause", "y|n", Setter::SwitchWithoutEffect),
+    OptionRow::hidden("debug", "y|n", Setter::SwitchWithoutEffect),
 ];
-
-/// The allowed values of `include=` and `exclude=`.
-const CLASSES: &str = "names of classes like com.acme.Foo or com.acme.*, separated by ':'";
-
-/// The bit of `logflags=` that made the original read its own binary file back.
-const LOG_CHECK_BINARY: u32 = 4;
-
-const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> OptionRow {
-    OptionRow {
-        name,
-        values,
-        allowed: None,
-        default: "",
-        description: "",
-        scope: Scope::Always,
-        setter,
-    }
-}
-
-/// Returns the row of an option.
-pub(super) fn find(name: &str) -> Option<&'static OptionRow> {
-    ROWS.iter().find(|row| row.name == name)
-}
-
-/// Returns the documented option whose name is most like this one.
-pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let documented = ROWS.iter().filter(|row| !row.description.is_empty());
-    hprof_format::nearest(name, documented.map(|row| row.name))
-}

@@ -1,6 +1,6 @@
 //! The scope of each option: the measurement, or the part of the output, that it changes.
 
-use super::{Cpu, Format, Heap, Oom, Options, SamplingChoice};
+use crate::options::{Cpu, Format, Heap, Oom, Options, SamplingChoice};
 
 /// Something that the options may ask for, and that another option may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(super) enum Use {
     OomFile,
     /// The sites of `heap=sites|all`.
     Sites,
+    /// `lifetimes=y`.
+    Lifetimes,
     /// Heap dumps, which a receiver may request in any profile.
     Dump,
     /// `cpu=samples`.
@@ -25,6 +27,8 @@ pub(super) enum Use {
     OldTimes,
     /// `monitor=y`.
     Monitors,
+    /// `wall=`.
+    Wall,
     /// `net=`.
     Receiver,
     /// A file, which `net=` and `live=` replace.
@@ -51,10 +55,17 @@ pub(super) const WITH_TRACES: &[Use] = &[
     Use::Samples,
     Use::Times,
     Use::Monitors,
+    Use::Wall,
     Use::Dump,
 ];
 /// The measurements with rows that can be left out.
-pub(super) const WITH_ROWS: &[Use] = &[Use::Sites, Use::Samples, Use::Times, Use::Monitors];
+pub(super) const WITH_ROWS: &[Use] = &[
+    Use::Sites,
+    Use::Samples,
+    Use::Wall,
+    Use::Times,
+    Use::Monitors,
+];
 
 impl Use {
     /// Returns `true` if the options ask for it.
@@ -63,6 +74,7 @@ impl Use {
         match self {
             Use::Heap => options.heap.is_some(),
             Use::Sites => options.heap.is_some_and(Heap::has_sites),
+            Use::Lifetimes => options.lifetimes && options.heap.is_some_and(Heap::has_sites),
             Use::HeapFile => options.heap.is_some() && has_file,
             Use::OomFile => options.oom.is_some(),
             Use::Dump => {
@@ -77,6 +89,7 @@ impl Use {
             Use::Times => options.cpu == Some(Cpu::Times),
             Use::OldTimes => options.cpu == Some(Cpu::Old),
             Use::Monitors => options.monitors,
+            Use::Wall => options.wall.is_some(),
             Use::Receiver => options.net.is_some(),
             Use::File => has_file,
             Use::BinaryFile => has_file && options.format == Format::Binary,
@@ -91,12 +104,14 @@ impl Use {
             Use::HeapFile => "heap= and a file",
             Use::OomFile => "oom=, heap= and a file",
             Use::Sites => "heap=sites|all",
+            Use::Lifetimes => "lifetimes=y",
             Use::Dump => "heap=dump|all",
             Use::Samples => "cpu=samples",
             Use::AsyncSamples => "cpu=samples,engine=auto|async",
             Use::Times => "cpu=times",
             Use::OldTimes => "cpu=old",
             Use::Monitors => "monitor=y",
+            Use::Wall => "wall=",
             Use::Receiver => "net=",
             Use::File => "a file",
             Use::BinaryFile => "format=b and a file",
@@ -134,7 +149,7 @@ mod tests {
     use crate::{OptionError, parse};
 
     /// The options that measure something, each alone.
-    const ASKED: [&str; 9] = [
+    const ASKED: [&str; 10] = [
         "heap=sites",
         "heap=dump",
         "heap=all",
@@ -144,32 +159,38 @@ mod tests {
         "cpu=old",
         "monitor=y",
         "cpu=samples,net=h:1",
+        "wall=y",
     ];
 
     /// The options that do not change everything, and the numbers of those in `ASKED` that they change.
-    const CHANGED: [(&str, &[usize]); 24] = [
+    const CHANGED: [(&str, &[usize]); 29] = [
         ("net_exit=n", &[8]),
-        ("depth=8", &[0, 1, 2, 3, 4, 5, 7, 8]),
+        ("depth=8", &[0, 1, 2, 3, 4, 5, 7, 8, 9]),
         ("interval=5", &[3, 4, 8]),
         ("engine=async", &[3, 4, 8]),
         ("vmthreads=y", &[3, 8]),
-        ("cutoff=0", &[0, 2, 3, 4, 5, 7, 8]),
-        ("fold=y", &[0, 2, 3, 4, 5, 8]),
+        ("cutoff=0", &[0, 2, 3, 4, 5, 7, 8, 9]),
+        ("fold=y", &[0, 2, 3, 4, 5, 8, 9]),
+        ("lifetimes=y", &[0, 2]),
+        ("every=10s", &[]),
         ("sort=alloc", &[0, 2]),
-        ("lineno=n", &[0, 1, 2, 3, 4, 5, 7, 8]),
-        ("thread=y", &[0, 1, 2, 3, 4, 5, 7, 8]),
+        ("lineno=n", &[0, 1, 2, 3, 4, 5, 7, 8, 9]),
+        ("thread=y", &[0, 1, 2, 3, 4, 5, 7, 8, 9]),
         ("gc=n", &[0, 1, 2]),
         ("sample=512k", &[0, 1, 2]),
+        ("budget=20%", &[0, 1, 2]),
         ("oom=y", &[0, 1, 2]),
         ("oom_count=2", &[0, 1, 2]),
+        ("blackbox=y", &[0, 1, 2, 3, 4, 5, 6, 7, 9]),
         ("clock=wall", &[5, 6]),
         ("include=a.*", &[5, 6]),
         ("exclude=a.*", &[5, 6]),
-        ("force=n", &[0, 1, 2, 3, 4, 5, 6, 7]),
+        ("force=n", &[0, 1, 2, 3, 4, 5, 6, 7, 9]),
         ("keep=3", &[]),
         ("primfields=n", &[1, 2, 8]),
         ("primarrays=n", &[1, 2, 8]),
         ("dumper=vm", &[1, 2, 8]),
+        ("redact=y", &[1, 2, 8]),
         ("stacks=jvmti", &[0, 1, 2, 7]),
         ("logflags=4", &[]),
     ];
@@ -214,7 +235,8 @@ mod tests {
 
     #[test]
     fn a_live_session_has_what_can_be_sent_every_second() {
-        let live = options("cpu=samples,heap=sites,sample=512k,monitor=y,fold=y,live=/tmp/s");
+        let live =
+            options("cpu=samples,heap=sites,sample=512k,budget=20%,monitor=y,fold=y,live=/tmp/s");
         assert_eq!(live.live.as_deref(), Some("/tmp/s".as_ref()));
         assert_eq!(
             error("live=s"),

@@ -1,7 +1,11 @@
 //! The options while they are being read, one after the other.
 
-use super::scope::Scope;
-use super::{Format, Heap, Oom, OptionError, Options};
+use crate::error::OptionError;
+use crate::options::{Depth, Dumper, Format, Heap, Oom, Options};
+use crate::scope::Scope;
+
+/// The default of `depth=` with `wall=`: the innermost frames of a thread that waits are those of the JDK's way to wait.
+const WALL_DEPTH: Depth = 64;
 
 /// The values that the rows of the table fill in.
 #[derive(Default)]
@@ -20,7 +24,7 @@ pub(super) struct Settings {
 /// `oom=` as it was given.
 #[derive(Clone, Copy)]
 pub(super) enum OomChoice {
-    /// What is measured decides.
+    /// The default depends on the measurements.
     Default,
     Off,
     Given(Oom),
@@ -37,6 +41,9 @@ impl Settings {
     pub(super) fn finish(mut self) -> Result<Options, OptionError> {
         if !self.options.measures_something() {
             self.options.heap = Some(Heap::All);
+        }
+        if self.options.wall.is_some() && !self.given.iter().any(|(name, ..)| *name == "depth") {
+            self.options.depth = WALL_DEPTH;
         }
         self.options.format = self.format.unwrap_or_else(|| self.default_format());
         if let Some(with) = self
@@ -58,6 +65,9 @@ impl Settings {
                 net: net.to_string(),
                 file: file.clone(),
             });
+        }
+        if self.options.redact && self.options.dumper == Dumper::Vm {
+            return Err(OptionError::DumperOfContent);
         }
         self.options.oom = self.oom();
         self.refuse_what_does_nothing()?;

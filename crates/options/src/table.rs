@@ -1,9 +1,10 @@
 //! The form of a row of the options' table, and how a value is read with it.
 
-use super::OptionError;
-use super::scope::Scope;
-use super::settings::Settings;
-use super::values::switch;
+use crate::error::OptionError;
+use crate::scope::Scope;
+use crate::settings::Settings;
+use crate::values::switch;
+use crate::values::time;
 
 /// An option.
 pub(super) struct OptionRow {
@@ -35,7 +36,33 @@ pub(super) enum ValueRefusal {
     Twice,
 }
 
+/// Sets `every=`.
+pub(super) fn set_every(settings: &mut Settings, value: &str) -> Result<(), ValueRefusal> {
+    settings.options.every = time(value).ok_or(ValueRefusal::NotAllowed)?;
+    Ok(())
+}
+
 impl OptionRow {
+    /// The fields that switches have in common: those which are off unless they are given.
+    pub(super) const SWITCH: OptionRow = OptionRow {
+        values: "y|n",
+        default: "n",
+        ..OptionRow::hidden("", "", Setter::SwitchWithoutEffect)
+    };
+
+    /// Returns the row of an option that is accepted and not documented.
+    pub(super) const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> Self {
+        Self {
+            name,
+            values,
+            allowed: None,
+            default: "",
+            description: "",
+            scope: Scope::Always,
+            setter,
+        }
+    }
+
     pub(super) fn apply(
         &'static self,
         settings: &mut Settings,

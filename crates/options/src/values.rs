@@ -2,13 +2,25 @@
 
 use std::time::Duration;
 
-use super::{Rotate, SamplingChoice};
+use crate::options::{Rotate, SamplingChoice};
 
 /// The allowed values of `rotate=`.
 pub(super) const ROTATE: &str =
     "a time like 500ms, 30s, 10m or 2h, or a size like 512kb, 64mb or 2gb";
 /// The allowed values of `timeout=`.
 pub(super) const TIME: &str = "a time like 500ms, 30s, 10m or 2h";
+/// The allowed values of `wall=`.
+pub(super) const WALL: &str = "y|n, or a time from 1ms to 1h like 20ms";
+/// The allowed values of `include=` and `exclude=`.
+pub(super) const CLASSES: &str =
+    "names of classes like com.acme.Foo or com.acme.*, separated by ':'";
+
+/// The bit of `logflags=` that made the original read its own binary file back.
+pub(super) const LOG_CHECK_BINARY: u32 = 4;
+/// The time between two samples with `wall=y`.
+const WALL_DEFAULT: Duration = Duration::from_millis(20);
+/// The longest time between two samples.
+const WALL_LONGEST: Duration = Duration::from_secs(3_600);
 /// The longest time accepted, in milliseconds: a century, so that it can be added to any `Instant`.
 const LONGEST: u64 = 100 * 365 * 24 * 3_600_000;
 
@@ -24,6 +36,12 @@ pub(super) fn bytes(value: &str) -> Option<u32> {
     let bytes = digits.parse::<u32>().ok()?.checked_mul(unit)?;
     // The VM takes a number of 31 bits.
     (1..=0x7fff_ffff).contains(&bytes).then_some(bytes)
+}
+
+/// Parses `20%` as 20.
+pub(super) fn percentage(value: &str) -> Option<u8> {
+    let percentage = value.strip_suffix('%')?.parse().ok()?;
+    (1..=100).contains(&percentage).then_some(percentage)
 }
 
 /// Parses names as in Java source, with `*` for any characters, separated by `:` or `|`.
@@ -64,6 +82,15 @@ pub(super) fn time(value: &str) -> Option<Duration> {
     (1..=LONGEST)
         .contains(&millis)
         .then(|| Duration::from_millis(millis))
+}
+
+/// Parses `y`, `n`, or the time between two samples.
+pub(super) fn wall(value: &str) -> Option<Option<Duration>> {
+    if let Some(on) = switch(value) {
+        return Some(on.then_some(WALL_DEFAULT));
+    }
+    let interval = time(value).filter(|&interval| interval <= WALL_LONGEST)?;
+    Some(Some(interval))
 }
 
 /// Parses the length of a period, as a time or a size.

@@ -62,9 +62,11 @@ impl Profile {
         self.labels = labels;
         self.stacks
             .rename(|frame| FrameId(frame_of[frame.0 as usize]));
+        let relabelled = |labels: LabelsId| LabelsId(labels_of[labels.0 as usize]);
         for table in &mut self.tables {
-            table.relabel(|labels| LabelsId(labels_of[labels.0 as usize]));
+            table.relabel(relabelled);
         }
+        self.history.relabel(relabelled);
         self
     }
 }

@@ -40,6 +40,8 @@ mod cut;
 mod dense;
 mod diff;
 mod group;
+mod growth;
+mod idle;
 mod load;
 mod markers;
 mod merge;
@@ -58,12 +60,14 @@ mod write;
 pub use comparable::stable_class;
 pub use diff::{Change, Costs, changes, scaled};
 pub use group::{By, Groups, UnknownBy};
+pub use growth::{Growth, NoGrowth, growth};
+pub use idle::WAITS_FOR_WORK;
 pub use load::{LoadError, Loaded, load};
 pub use merge::{Added, Merger};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{
-    Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, Sample, StackId, Stacks,
-    Table,
+    Course, Frame, FrameId, FrameKind, HeapDumpForm, History, Labels, LabelsId, Profile, Sample,
+    SiteAge, SiteCourse, StackId, Stacks, Table,
 };
 pub use names::{Name, Names};
 pub use origin::Origin;

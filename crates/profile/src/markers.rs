@@ -20,7 +20,9 @@ impl Profile {
         if self.depths == [0] {
             return NO_DEPTH;
         }
-        match metrics.contains(&Metric::AllocBytes) {
+        let is_of_objects =
+            |metric: &Metric| matches!(metric, Metric::AllocBytes | Metric::TemporaryBytes);
+        match metrics.iter().any(is_of_objects) {
             true => BEFORE,
             false => NO_FRAMES,
         }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use hprof_format::StandardErrors;
 use indexmap::IndexMap;
 
 use crate::comparable::stable_class;
@@ -53,6 +54,8 @@ impl Merger {
                 self.profile.notes.push(note.clone());
             }
         }
+        let errors = [self.profile.errors, other.errors].into_iter().flatten();
+        self.profile.errors = errors.reduce(StandardErrors::and);
         let frames: Vec<FrameId> = other
             .frame_ids()
             .map(|frame| self.frame(other, frame))

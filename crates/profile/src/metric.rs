@@ -8,6 +8,8 @@ use std::str::FromStr;
 pub enum Metric {
     /// CPU samples.
     Cpu,
+    /// Time that passed for threads, whether they ran or waited, from samples.
+    Wall,
     /// Time in the innermost method of a stack itself.
     Time,
     /// Time until the innermost method of a stack returned (the old prof format).
@@ -20,6 +22,18 @@ pub enum Metric {
     LiveBytes,
     /// Live objects.
     LiveObjects,
+    /// Bytes of objects that died before the first collection after their birth.
+    TemporaryBytes,
+    /// Such objects.
+    TemporaryObjects,
+    /// Bytes of objects, dead or alive, that have survived a collection.
+    SurvivedBytes,
+    /// Such objects.
+    SurvivedObjects,
+    /// Bytes that were alive after the collection that left most.
+    PeakBytes,
+    /// Objects that were alive then.
+    PeakObjects,
     /// Time that threads waited for monitors that others owned.
     Contention,
     /// The number of such waits.
@@ -41,14 +55,21 @@ pub enum Unit {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Metric; 10] = [
+    pub const ALL: [Metric; 17] = [
         Metric::Cpu,
+        Metric::Wall,
         Metric::Time,
         Metric::InclusiveTime,
         Metric::AllocBytes,
         Metric::AllocObjects,
         Metric::LiveBytes,
         Metric::LiveObjects,
+        Metric::TemporaryBytes,
+        Metric::TemporaryObjects,
+        Metric::SurvivedBytes,
+        Metric::SurvivedObjects,
+        Metric::PeakBytes,
+        Metric::PeakObjects,
         Metric::Contention,
         Metric::Contentions,
         Metric::Calls,
@@ -59,12 +80,19 @@ impl Metric {
     pub fn name(self) -> &'static str {
         match self {
             Metric::Cpu => "cpu",
+            Metric::Wall => "wall",
             Metric::Time => "time",
             Metric::InclusiveTime => "inclusive-time",
             Metric::AllocBytes => "alloc-bytes",
             Metric::AllocObjects => "alloc-objects",
             Metric::LiveBytes => "live-bytes",
             Metric::LiveObjects => "live-objects",
+            Metric::TemporaryBytes => "temporary-bytes",
+            Metric::TemporaryObjects => "temporary-objects",
+            Metric::SurvivedBytes => "survived-bytes",
+            Metric::SurvivedObjects => "survived-objects",
+            Metric::PeakBytes => "peak-bytes",
+            Metric::PeakObjects => "peak-objects",
             Metric::Contention => "contention",
             Metric::Contentions => "contentions",
             Metric::Calls => "calls",
@@ -75,11 +103,20 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            Metric::Time | Metric::InclusiveTime | Metric::Contention => Unit::Nanoseconds,
-            Metric::AllocBytes | Metric::LiveBytes => Unit::Bytes,
+            Metric::Wall | Metric::Time | Metric::InclusiveTime | Metric::Contention => {
+                Unit::Nanoseconds
+            }
+            Metric::AllocBytes
+            | Metric::LiveBytes
+            | Metric::TemporaryBytes
+            | Metric::SurvivedBytes
+            | Metric::PeakBytes => Unit::Bytes,
             Metric::Cpu
             | Metric::AllocObjects
             | Metric::LiveObjects
+            | Metric::TemporaryObjects
+            | Metric::SurvivedObjects
+            | Metric::PeakObjects
             | Metric::Contentions
             | Metric::Calls => Unit::Count,
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use hprof_format::Line;
+use hprof_format::{Age, CoursePoint, Line, Peak, StandardErrors};
 use indexmap::IndexSet;
 
 use crate::metric::Metric;
@@ -241,6 +241,72 @@ pub enum HeapDumpForm {
     Text,
 }
 
+/// The times in a file of `lifetimes=y`; empty for any other.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The collection after which most bytes were alive.
+    pub peak: Option<Peak>,
+    /// The live objects by site and age.
+    pub ages: Vec<SiteAge>,
+    /// The objects alive over time.
+    pub course: Option<Course>,
+}
+
+/// Live objects of one site and one age.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteAge {
+    /// The stack of the site.
+    pub stack: StackId,
+    /// Its other labels, with the class.
+    pub labels: LabelsId,
+    /// The age; `None` for objects from before the profile.
+    pub age: Option<Age>,
+    /// Bytes.
+    pub bytes: u64,
+    /// Objects.
+    pub objects: u64,
+}
+
+/// The objects alive over time.
+#[derive(Clone, Debug, Default)]
+pub struct Course {
+    /// The number of collections since the profile began.
+    pub collections: u32,
+    /// The time since then, in milliseconds.
+    pub millis: u64,
+    /// The length of a step of the whole, in milliseconds.
+    pub step: u64,
+    /// The length of a step of a site, in milliseconds.
+    pub site_step: u64,
+    /// The whole.
+    pub all: Vec<CoursePoint>,
+    /// Sites that held most at some time, or grew.
+    pub sites: Vec<SiteCourse>,
+}
+
+/// The live objects of one site over time.
+#[derive(Clone, Debug)]
+pub struct SiteCourse {
+    /// The stack of the site.
+    pub stack: StackId,
+    /// Its other labels, with the class.
+    pub labels: LabelsId,
+    /// The points, in the order of time.
+    pub points: Vec<CoursePoint>,
+}
+
+impl History {
+    /// Replaces the labels by others.
+    pub(crate) fn relabel(&mut self, other: impl Fn(LabelsId) -> LabelsId) {
+        let ages = self.ages.iter_mut().map(|age| &mut age.labels);
+        let course = self.course.iter_mut();
+        let sites = course.flat_map(|course| &mut course.sites);
+        for labels in ages.chain(sites.map(|site| &mut site.labels)) {
+            *labels = other(*labels);
+        }
+    }
+}
+
 /// One dump of one run, or the sum of several.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
@@ -251,6 +317,8 @@ pub struct Profile {
     pub stacks: Stacks,
     pub(crate) labels: IndexSet<Labels, RandomState>,
     pub(crate) tables: Vec<Table>,
+    /// How long objects lived, and what was alive over time.
+    pub history: History,
     /// The time at which the run began, in milliseconds since 1970; 0 if unknown.
     pub created: u64,
     /// The time from then to the file's last record, in microseconds; 0 if unknown.
@@ -268,6 +336,8 @@ pub struct Profile {
     pub depths: Vec<u32>,
     /// For each stack, the limit at which it was cut, where its frames do not tell it any more.
     pub(crate) cut: Option<Vec<Option<u32>>>,
+    /// The standard errors of the totals that are estimates.
+    pub(crate) errors: Option<StandardErrors>,
     /// The agent's own part, if it was left out.
     pub(crate) left_out: Vec<(Metric, u64)>,
     /// The number of this dump in the run, from 1.

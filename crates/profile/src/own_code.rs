@@ -126,7 +126,9 @@ impl Profile {
             .frames()
             .map(|frame| {
                 let is_own = || own.has_class(self.names.text(frame.class));
-                frame.kind == FrameKind::Marker || self.is_stand_in(frame) || is_own()
+                let stays = frame.kind == FrameKind::Marker || self.is_stand_in(frame);
+                // The state of a thread is charged to the code that is in it.
+                stays && !self.is_state(frame) || is_own()
             })
             .collect();
         let mut stacks = Stacks::default();

@@ -5,6 +5,7 @@ use hprof_format::UNKNOWN_NAME;
 use crate::markers::{BEFORE, NO_DEPTH, NO_FRAMES, NOT_LISTED, OTHER};
 use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Profile};
+use crate::records::SITES;
 
 /// The remark on rows that end with `<folded>`.
 const FOLDED: &str =
@@ -88,11 +89,18 @@ impl Profile {
         let named = named.into_iter().filter_map(|(name, value)| {
             let mut text = format!("is {name}: {}", meaning(name)?);
             if name == UNSAMPLED && !reasons.is_empty() {
-                text = about_unsampled(&reasons, value);
+                text = about_unsampled(metric, &reasons, value);
             }
             Some(Remark { value, text })
         });
         cut.into_iter().chain(folded).chain(named).collect()
+    }
+
+    /// Returns the standard error of the metric's total, if it is an estimate.
+    #[must_use]
+    pub fn standard_error(&self, metric: Metric) -> Option<u64> {
+        let place = SITES.iter().position(|&of| of == metric)?;
+        self.errors.map(|errors| errors.0[place])
     }
 
     /// Returns why a stack could not be read, if it is one of those and the file says it.
@@ -130,8 +138,8 @@ fn sort(sums: &mut [(&str, u64)]) {
     sums.sort_by_key(|&(name, value)| (std::cmp::Reverse(value), name));
 }
 
-/// Returns what is said of CPU time without a stack, with the reasons and their shares of it.
-fn about_unsampled(reasons: &[(&str, u64)], all: u64) -> String {
+/// Returns what is said of time without a stack, with the reasons and their shares of it.
+fn about_unsampled(metric: Metric, reasons: &[(&str, u64)], all: u64) -> String {
     let share = |value: u64| 100.0 * value as f64 / all.max(1) as f64;
     let reasons: Vec<String> = reasons
         .iter()
@@ -140,8 +148,12 @@ fn about_unsampled(reasons: &[(&str, u64)], all: u64) -> String {
             format!("{:.1} % of it {reason}", share(value))
         })
         .collect();
+    let time = match metric {
+        Metric::Wall => "time",
+        _ => "CPU time",
+    };
     format!(
-        "is {UNSAMPLED}: CPU time whose stack could not be read, {}",
+        "is {UNSAMPLED}: {time} whose stack could not be read, {}",
         reasons.join(", ")
     )
 }

@@ -1,4 +1,4 @@
-//! What a profile says of time without a stack, and of the agent's own.
+//! Time without a stack, and the agent's own, in a profile.
 
 use hprof_profile::*;
 

@@ -6,7 +6,8 @@ use hprof_format::{
 };
 
 use crate::error::Error;
-use crate::names::{self, Names};
+use crate::history::HistoryRows;
+use crate::names::{self, Names, signed};
 use crate::output::Output;
 
 /// The frame of costs that are in the file's totals but in no row.
@@ -23,6 +24,7 @@ pub(crate) struct Costs {
     monitors: CostRows<2>,
     calls: Vec<CallTime>,
     calls_seen: u32,
+    history: HistoryRows,
     /// The sum of the rows that the next sites omit.
     left_out: Option<LeftOut<4>>,
 }
@@ -81,7 +83,11 @@ impl Costs {
     pub(crate) fn record(&mut self, record: &Record<'_>) {
         match *record {
             Record::String(StringRecord { id, ref text }) if id.is_note() => {
-                let left_out = LeftOut::of_sites(&String::from_utf8_lossy(text));
+                let text = String::from_utf8_lossy(text);
+                if self.history.note(self.wanted, &text) {
+                    return;
+                }
+                let left_out = LeftOut::of_sites(&text);
                 self.left_out = left_out.or(self.left_out);
             }
             Record::AllocSites(AllocSitesRecord {
@@ -171,6 +177,7 @@ impl Costs {
                 }
             })?;
         }
+        self.history.write(names, out)?;
         for row in self.monitors.stored(names, out)? {
             let [time, count] = row.values;
             out.monitor.row(|to| {
@@ -220,10 +227,6 @@ impl<const N: usize> CostRows<N> {
         stored.sort_by_key(|row| (row.class, row.trace));
         Ok(stored)
     }
-}
-
-fn signed(value: u64) -> i64 {
-    value.try_into().unwrap_or(i64::MAX)
 }
 
 /// The serial number that means no class.

@@ -41,6 +41,7 @@ mod error;
 mod file;
 mod hash;
 mod heap;
+mod history;
 mod names;
 mod output;
 mod schema;

@@ -56,6 +56,11 @@ pub(crate) struct Class {
     pub(crate) instance_bytes: Option<i64>,
 }
 
+/// Returns a number as it is stored.
+pub(crate) fn signed(value: u64) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
+}
+
 /// Returns an id of 64 bits as it is stored.
 pub(crate) fn id(id: u64) -> i64 {
     id.cast_signed()

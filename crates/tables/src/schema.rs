@@ -157,6 +157,27 @@ tables! {
         column("live_bytes", Repeated),
         column("live_objects", Repeated),
     }
+    /// SITE LIFETIMES.
+    SITE_LIFETIME = "site_lifetime" sorted by ["class_id", "trace_id"] {
+        nullable("trace_id", Repeated),
+        nullable("class_id", Repeated),
+        column("state", Text),
+        nullable("survived", Text),
+        nullable("age", Text),
+        column("bytes", Repeated),
+        column("objects", Repeated),
+    }
+    /// LIVE COURSE.
+    LIVE_COURSE = "live_course" sorted by ["class_id", "trace_id", "time_ms"] {
+        nullable("trace_id", Repeated),
+        nullable("class_id", Repeated),
+        column("time_ms", Distinct),
+        column("collections", Counted),
+        column("most_bytes", Repeated),
+        column("fewest_objects", Repeated),
+        column("alloc_bytes", Repeated),
+        column("alloc_objects", Repeated),
+    }
     /// MONITOR TIME.
     MONITOR = "monitor" sorted by ["class_id", "trace_id"] {
         column("trace_id", Distinct),

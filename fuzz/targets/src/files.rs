@@ -3,9 +3,10 @@
 use std::io::{self, Cursor, Write};
 
 use hprof_format::{
-    BinaryEncoder, Encoder, HeapItem, HeapRecord, HeapRecords, IdSize, Item, Micros, Millis,
-    ReadError, Reader, Record, RedactKey, RedactSelection, Source, TextEncoder, TextItem,
-    TextReader, check, check_tolerantly, compare_redacted, decompressed, printable, redact,
+    BinaryEncoder, BlackBox, Encoder, HeapItem, HeapRecord, HeapRecords, IdSize, Item, Micros,
+    Millis, ReadError, Reader, Record, RedactKey, RedactSelection, Snapshot, Source, TextEncoder,
+    TextItem, TextReader, black_box_head, check, check_tolerantly, compare_redacted, decompressed,
+    printable, redact, snapshot_offset,
 };
 
 /// The number of bytes of text after which printing ends: a few bytes can name a long string any number of times.
@@ -42,6 +43,29 @@ pub fn reader(data: &[u8]) {
             }
         }
     }
+}
+
+/// A snapshot of anything is read as it was written, and what is no black box is refused.
+pub fn black_box(data: &[u8]) {
+    let _ = BlackBox::read(&mut Cursor::new(data));
+    let snapshot = Snapshot {
+        sequence: 2,
+        time: Millis(1),
+        swept: None,
+        growth: &[],
+        profile: data,
+    };
+    let Some(bytes) = snapshot.encode() else {
+        return;
+    };
+    let place = usize::try_from(snapshot_offset(2)).expect("it fits");
+    let mut file = black_box_head().to_vec();
+    file.resize(place, 0);
+    file.extend(bytes);
+    let found = BlackBox::read(&mut Cursor::new(&file)).expect("it is whole");
+    assert_eq!((found.time, &*found.profile), (Millis(1), data));
+    file.pop();
+    BlackBox::read(&mut Cursor::new(file)).expect_err("it is cut");
 }
 
 /// Files that pass the strict check also pass the tolerant one, without a warning.

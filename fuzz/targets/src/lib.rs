@@ -19,14 +19,15 @@ mod files;
 mod requests;
 
 pub use classes::instrumenter;
-pub use files::{checker, reader, redactor, text, text_reader};
+pub use files::{black_box, checker, reader, redactor, text, text_reader};
 pub use requests::{commands, options};
 
 /// A target.
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their binaries and of the folders with their seeds.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
+    ("black_box", black_box),
     ("reader", reader),
     ("checker", checker),
     ("redactor", redactor),

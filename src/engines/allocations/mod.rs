@@ -6,18 +6,23 @@
 //! agent finds out which objects have died.
 //!
 //! `tracker` is the engine, `state` what its parts share, `sites` the table of sites. The way of an allocation goes through
-//! `cache` to `liveness`, and that of a report through `report`.
+//! `cache` to `liveness`, and that of a report through `report`; `origins` answers heap dumps.
 
+mod budget;
 mod buffer_flags;
 mod cache;
 mod late_attach;
+mod lifetimes;
 mod liveness;
+mod origins;
 mod report;
+mod report_plan;
 mod sample_weight;
 mod sites;
 mod state;
 mod tracker;
 
+pub use origins::Origin;
 pub use report::SitesRequest;
 pub(super) use tracker::requirement;
 pub use tracker::{AllocationTracker, report_heap_untracked, report_no_sites};

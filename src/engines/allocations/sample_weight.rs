@@ -1,6 +1,6 @@
 //! The number of allocations that one allocation event stands for.
 
-use crate::engines::allocations::sites::Weight;
+use super::sites::Weight;
 use crate::jvmti::Interval;
 
 /// The method of counting allocations.
@@ -29,7 +29,7 @@ impl SampleWeight {
         match self {
             Self::Exact => Weight::exact(size),
             Self::Sampled(mean) => {
-                let stands_for = 1.0 / -(-(size as f64) / mean).exp_m1();
+                let stands_for = stands_for(size, mean);
                 #[expect(
                     clippy::cast_possible_truncation,
                     clippy::cast_sign_loss,
@@ -43,6 +43,55 @@ impl SampleWeight {
             }
         }
     }
+
+    /// Returns what a sampled object of that size adds to the variance of the sums it is part of; nothing if every
+    /// object is counted.
+    ///
+    /// An object that is seen with probability `p` and counted as `1 / p` has the variance `(1 - p) / p`. Only a share of
+    /// `p` is seen, so each of those counts for `(1 - p) / p^2`.
+    pub(super) fn variance(self, size: u64) -> Option<Variance> {
+        match self {
+            Self::Exact => None,
+            Self::Sampled(mean) => {
+                let stands_for = stands_for(size, mean);
+                let objects = stands_for * (stands_for - 1.0);
+                Some(Variance {
+                    objects,
+                    bytes: objects * (size as f64).powi(2),
+                })
+            }
+        }
+    }
+}
+
+/// The variance of a number of objects and of their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Variance {
+    pub(super) objects: f64,
+    pub(super) bytes: f64,
+}
+
+impl std::ops::AddAssign for Variance {
+    fn add_assign(&mut self, other: Self) {
+        self.objects += other.objects;
+        self.bytes += other.bytes;
+    }
+}
+
+impl std::ops::Sub for Variance {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            objects: (self.objects - other.objects).max(0.0),
+            bytes: (self.bytes - other.bytes).max(0.0),
+        }
+    }
+}
+
+/// Returns the number of objects of that size that one of them stands for.
+fn stands_for(size: u64, mean: f64) -> f64 {
+    1.0 / -(-(size as f64) / mean).exp_m1()
 }
 
 #[cfg(test)]

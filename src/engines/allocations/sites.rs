@@ -7,13 +7,23 @@ use crate::names::intern::Interner;
 use crate::names::trace::TraceId;
 
 /// The id of an allocation site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(u32);
 
 impl SiteId {
     /// The position in its table, from 0.
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// The number of bits that hold it, if that many do.
+    pub(super) fn bits(self, bits: u32) -> Option<u32> {
+        (self.0 >> bits == 0).then_some(self.0)
+    }
+
+    /// Returns the id that [`SiteId::bits`] has made a number of.
+    pub(super) fn of_bits(number: u32) -> Self {
+        Self(number)
     }
 }
 
@@ -93,7 +103,8 @@ impl Weight {
         }
     }
 
-    fn less(self, other: Self) -> Self {
+    /// Returns the part of this weight beyond the other.
+    pub fn less(self, other: Self) -> Self {
         Self {
             instances: self.instances.saturating_sub(other.instances),
             bytes: self.bytes.saturating_sub(other.bytes),
@@ -161,6 +172,12 @@ impl Site {
         difference(self.allocated.get(), before)
     }
 
+    /// Returns the weight of what was allocated here, whatever previous outputs have reported.
+    pub fn made(&self) -> Weight {
+        let forgotten = self.forgotten.get();
+        self.allocated.get().less(forgotten)
+    }
+
     /// As [`Site::allocated`], at the end of the output: later allocations belong to the next one. The outputs' values
     /// add up to the total.
     pub fn take_allocated(&self) -> Amount {
@@ -175,11 +192,24 @@ impl Site {
         self.forgotten.get().most(self.reported.get())
     }
 
+    /// Returns the weight that is known to be dead.
+    pub fn dead(&self) -> Weight {
+        // Reading in this order never subtracts more than has died.
+        let forgotten = self.forgotten.get();
+        self.dead.get().less(forgotten)
+    }
+
     /// Returns the amount that is not known to be dead.
     pub fn live(&self) -> Amount {
         // Reading in this order never subtracts more than was allocated.
         let dead = self.dead.get();
         amount(self.allocated.get().less(dead))
+    }
+}
+
+impl From<Weight> for Amount {
+    fn from(weight: Weight) -> Self {
+        amount(weight)
     }
 }
 
@@ -250,6 +280,12 @@ impl Sites {
     /// Returns the number of sites.
     pub fn count(&self) -> usize {
         self.0.count()
+    }
+
+    /// Iterates over all sites with their ids.
+    pub fn entries(&self) -> impl Iterator<Item = (SiteId, SiteKey, &Site)> {
+        let entries = self.0.iter();
+        entries.map(|(index, entry)| (SiteId(index), entry.key, &entry.site))
     }
 
     /// Iterates over all sites.

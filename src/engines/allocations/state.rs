@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use super::budget::{Costs, EstimateErrors, Steps};
 use super::buffer_flags::BufferFlags;
 use super::cache::TrackedThreads;
 use super::late_attach::LateStart;
 use super::liveness::{LiveObjects, Sweep};
-use super::sample_weight::SampleWeight;
 use super::sites::Sites;
 use crate::engines::worker::Worker;
 use crate::jvmti::{Env, Jni, RegisteredThreads, SessionId, WeakSlots};
@@ -18,6 +18,14 @@ use crate::stacks::{Stacks, TopFrames};
 /// The interval at which the sweeper runs when no collection wakes it, and at which it looks for unloaded classes.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The interval at which it runs while the profile is young, so that it knows births more precisely.
+const MOMENT: Duration = Duration::from_millis(100);
+/// The age at which a profile is no longer young.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// The longest that the sweeper waits for threads in an allocation event, all together.
+const SHORT_WAIT: Duration = Duration::from_millis(20);
+
 /// The state that the events and the sweeper share.
 pub(super) struct TrackerState {
     pub(super) env: Env,
@@ -26,7 +34,10 @@ pub(super) struct TrackerState {
     pub(super) sites: Sites,
     pub(super) stacks: Arc<Stacks>,
     pub(super) top_frames: Arc<TopFrames>,
-    pub(super) sample_weight: SampleWeight,
+    pub(super) steps: Steps,
+    pub(super) errors: EstimateErrors,
+    /// `budget=`: what tracking costs; `None` if it may cost anything.
+    pub(super) costs: Option<Costs>,
     pub(super) live: LiveObjects,
     /// Not set while it is unknown; `None` inside if the VM has to be asked what a reference refers to.
     pub(super) slots: OnceLock<Option<WeakSlots>>,
@@ -47,8 +58,16 @@ pub(super) struct TrackerState {
 impl TrackerState {
     /// Runs the sweeper: examines objects after every collection, and looks for unloaded classes less often.
     pub(super) fn run(&self, jni: Jni<'_>, worker: &Worker) {
+        if let Some(costs) = &self.costs {
+            costs.current_thread_sweeps();
+        }
         let mut next_class_sweep = Instant::now() + SWEEP_INTERVAL;
-        while worker.sleep_until(Instant::now() + SWEEP_INTERVAL) {
+        let began = Instant::now();
+        let interval = || match self.live.clock().is_running() && began.elapsed() < YOUNG {
+            true => MOMENT,
+            false => SWEEP_INTERVAL,
+        };
+        while worker.sleep_until(Instant::now() + interval()) {
             self.sweep(jni);
             if Instant::now() >= next_class_sweep {
                 self.stacks.sweep(jni);
@@ -59,9 +78,22 @@ impl TrackerState {
 
     fn sweep(&self, jni: Jni<'_>) {
         self.live.add(self.threads.take_ended());
+        if self.live.clock().is_running() {
+            self.live.tick();
+            // An object is known to have died before a collection only if it is looked at after it.
+            if self.live.is_due() {
+                self.live.add(self.threads.take_objects_within(SHORT_WAIT));
+            }
+        }
         if self.live.is_overfull() {
             // Only a collection can tell which of the piled-up objects are garbage.
-            let _ = self.env.force_garbage_collection();
+            let collect = || {
+                let _ = self.env.force_garbage_collection();
+            };
+            match &self.costs {
+                Some(costs) => costs.forcing(collect),
+                None => collect(),
+            }
         }
         self.live.sweep(self.look(jni));
     }
@@ -76,7 +108,13 @@ impl TrackerState {
         self.look(jni)
     }
 
-    fn look<'a>(&'a self, jni: Jni<'a>) -> Sweep<'a> {
-        Sweep::new(Some(jni), self.slots(), &self.sites, self.sample_weight)
+    pub(super) fn look<'a>(&'a self, jni: Jni<'a>) -> Sweep<'a> {
+        Sweep::new(
+            Some(jni),
+            self.slots(),
+            &self.sites,
+            (&self.steps, &self.errors),
+            self.live.clock(),
+        )
     }
 }

@@ -4,12 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use hprof_format::{Millis, StandardErrors};
+
+use super::budget::{Costs, EstimateErrors, Steps, regulate};
 use super::buffer_flags::BufferFlags;
 use super::cache::{AllocatingThread, TrackedThreads};
 use super::late_attach::LateStart;
 use super::liveness::{LiveObjects, Sweep};
-use super::report::{self, HeapState, ReportedUnseen, SitesRequest, heap_totals};
-use super::sample_weight::SampleWeight;
+use super::report::{self, HeapState, ReportedUnseen, SitesRequest, Unseen, heap_totals};
+use super::report_plan::ReportPlan;
 use super::sites::{Amount, Sites};
 use super::state::TrackerState;
 use crate::console;
@@ -18,18 +21,19 @@ use crate::engines::worker::Worker;
 use crate::engines::{Context, Engine, Moment, Report, Requirement, Totals};
 use crate::jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
-    Object, VmFlags, WeakSlots,
+    VmFlags, WeakSlots,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::class::ClassId;
-use crate::names::frame::FrameId;
 use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::options::{Options, Sort};
 use crate::output::Journal;
 
 /// The longest that a report without the VM waits for threads in an allocation event, and for the sweeper.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The longest that a report waits for the ages of objects.
+const AGES_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The VM's default sampling interval.
 const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
@@ -38,7 +42,8 @@ const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
 pub struct AllocationTracker {
     agent_threads: Arc<AgentThreads>,
     sweeper: Worker,
-    shared: Arc<TrackerState>,
+    regulator: Worker,
+    pub(super) shared: Arc<TrackerState>,
     plan: ReportPlan,
     /// The result of [`AllocationTracker::settle`] at VMDeath, after which nothing changes any more.
     settled_at_death: OnceLock<bool>,
@@ -46,36 +51,6 @@ pub struct AllocationTracker {
     unseen_before_dump: Mutex<Option<Vec<(ClassId, Amount)>>, rank::UnseenBeforeDump>,
     /// The untracked objects that previous outputs have reported.
     reported_unseen: Mutex<ReportedUnseen, rank::ReportedUnseen>,
-}
-
-/// The options for reports.
-struct ReportPlan {
-    /// `heap=`: report sites.
-    sites: bool,
-    /// `cutoff=`.
-    cutoff: f64,
-    /// `fold=`: the outermost frame of rows in which small rows are added up.
-    folded: Option<FrameId>,
-    /// `sort=`: order sites by allocated bytes instead of live ones.
-    by_allocation: bool,
-    /// `gc=`: collect garbage before live objects are reported.
-    collect: bool,
-    /// `true` if objects that nobody saw being made are counted, by a walk through the heap.
-    counts_unseen: bool,
-    /// `sample=`: the mean number of bytes between two sampled allocations; `None` if all are tracked.
-    sampled: Option<u32>,
-}
-
-impl ReportPlan {
-    fn request(&self, totals: Totals) -> SitesRequest {
-        SitesRequest {
-            cutoff: self.cutoff,
-            folded: self.folded,
-            by_allocation: self.by_allocation,
-            incremental: false,
-            is_last: totals == Totals::EndPeriod,
-        }
-    }
 }
 
 /// Returns the capabilities that `heap=` needs.
@@ -131,8 +106,10 @@ impl AllocationTracker {
             sites: Sites::default(),
             stacks: context.stacks.clone(),
             top_frames: context.top_frames.clone(),
-            sample_weight: SampleWeight::new(interval),
-            live: LiveObjects::new(sweeper.clone()),
+            steps: Steps::new(interval, options.budget.is_some()),
+            errors: EstimateErrors::default(),
+            costs: options.budget.map(|_| Costs::new()),
+            live: LiveObjects::new(sweeper.clone(), options.every),
             slots: OnceLock::new(),
             late: (!env.is_loading()).then(LateStart::default),
             buffer_flags,
@@ -144,16 +121,19 @@ impl AllocationTracker {
         Some(Self {
             agent_threads: context.agent_threads.clone(),
             sweeper,
+            regulator: Worker::default(),
             shared: Arc::new(shared),
             plan: ReportPlan {
                 sites: heap.has_sites(),
                 cutoff: options.cutoff,
+                lifetimes: options.lifetimes,
                 folded: context.folded(),
                 by_allocation: options.sort == Sort::Allocated,
                 // A snapshot must not stop the program.
                 collect: options.collect && options.live.is_none(),
                 counts_unseen: options.live.is_none(),
                 sampled: options.sample,
+                budget: options.budget,
             },
             settled_at_death: OnceLock::new(),
             unseen_before_dump: Mutex::default(),
@@ -187,6 +167,7 @@ impl AllocationTracker {
         if let Some(late) = &self.shared.late {
             late.gc_finished(pause);
         }
+        self.shared.live.clock().pause_ended();
         self.shared.live.collected();
     }
 
@@ -205,7 +186,9 @@ impl AllocationTracker {
 
     /// Counts from zero: existing objects no longer belong to any site.
     pub fn clear(&self, jni: Jni<'_>) {
-        self.shared.live.clear(self.shared.look_at_all(jni));
+        let sweep = self.shared.look_at_all(jni);
+        self.shared.live.clear(&self.shared.sites, sweep);
+        self.shared.errors.restart();
     }
 
     /// Finds out which objects are alive, collecting garbage if `gc=` says so. Returns `false` if this is only known as
@@ -244,10 +227,15 @@ impl AllocationTracker {
             Moment::Exhausted => false,
         };
         let collects = collect && can_collect;
+        let clock = self.shared.live.clock();
+        let mut ended = clock.ended();
         if collects {
             env.force_garbage_collection()?;
+            clock.forced(ended);
+            ended += 1;
         }
-        self.shared.live.sweep_all(self.shared.look_at_all(jni));
+        let sweep = self.shared.look_at_all(jni);
+        self.shared.live.sweep_all(sweep, ended);
         Ok(collects)
     }
 
@@ -291,9 +279,32 @@ impl AllocationTracker {
         collected: bool,
     ) {
         let unseen = self.reported_unseen.lock().new_of(unseen, request.is_last);
+        self.report_table(&unseen, journal, request, collected);
+        if self.plan.lifetimes && !request.incremental {
+            self.report_lifetimes(journal, request, &unseen);
+        }
+        if request.is_last {
+            self.shared.errors.restart();
+        }
+    }
+
+    fn report_table(
+        &self,
+        unseen: &[Unseen],
+        journal: &Journal,
+        request: SitesRequest,
+        collected: bool,
+    ) {
         let mut notes = Vec::new();
         if let Some(bytes) = self.plan.sampled {
             notes.push(format!("sampled every {bytes} bytes"));
+        }
+        let shared = &self.shared;
+        let is_estimated = !shared.steps.begin_exact() || shared.steps.has_changed();
+        if let Some(percentage) = self.plan.budget.filter(|_| shared.steps.has_changed()) {
+            notes.push(format!(
+                "estimated while counting cost more than budget={percentage}%"
+            ));
         }
         if !collected {
             notes.push("live as of the last garbage collection".to_owned());
@@ -301,12 +312,28 @@ impl AllocationTracker {
         let note = (!notes.is_empty()).then(|| notes.join("; "));
         let state = HeapState {
             collected,
-            unseen: &unseen,
+            unseen,
             // Without frames, all traces are the same.
             unseen_last: self.shared.late.is_some() && self.shared.stacks.depth() > 0,
             note: note.as_deref(),
+            errors: is_estimated.then(|| standard_errors(&shared.errors)),
         };
-        report::sites(journal, &self.shared.sites, request, state);
+        report::sites(journal, &shared.sites, request, state);
+    }
+
+    fn report_lifetimes(&self, journal: &Journal, request: SitesRequest, unseen: &[Unseen]) {
+        let TrackerState {
+            live, sites, steps, ..
+        } = &*self.shared;
+        match live.ages(steps, AGES_TIMEOUT) {
+            Some(ages) => {
+                report::lifetimes(journal, sites, &ages, unseen, request);
+                report::course(journal, sites, &ages);
+            }
+            None => console::line(format_args!(
+                "objects are being looked at; the lifetimes of sites and the course are left out"
+            )),
+        }
     }
 
     /// Collects garbage and writes HEAP SUMMARY alone.
@@ -319,28 +346,59 @@ impl AllocationTracker {
         Ok(())
     }
 
+    /// Finds out which objects the last collection has left, if the last sweep has examined the young ones alone.
+    pub fn sweep_old(&self, jni: Jni<'_>) {
+        self.shared.live.sweep_old(self.shared.look(jni));
+    }
+
+    /// Returns the bytes of the objects that are alive as of the last sweep, and when that was.
+    pub fn known_live(&self) -> (u64, Option<Millis>) {
+        let sites = self.shared.sites.iter();
+        let live = sites.map(|(_, site)| site.live().bytes).sum();
+        (live, self.shared.live.swept_at())
+    }
+
     /// Returns an upper bound for the number of tracked objects.
     pub fn tracked(&self) -> usize {
         self.shared.live.len()
     }
 
-    /// Calls `look` with each tracked object that is alive and the trace that allocated it; an object that has just
-    /// died is passed as null. `look` must not allocate or track objects.
-    pub fn for_each_tracked(&self, look: &mut dyn FnMut(Object<'_>, TraceId)) {
-        let TrackerState { live, sites, .. } = &*self.shared;
-        live.for_each(&mut |object, site| look(object, sites.key(site).trace));
+    /// Starts the thread that keeps the costs within the budget, if there is one.
+    fn start_regulator(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let Some(percentage) = self.plan.budget else {
+            return Ok(());
+        };
+        let (env, shared) = (self.shared.env, self.shared.clone());
+        self.regulator.start(
+            &self.agent_threads,
+            env,
+            jni,
+            "HPROF budget",
+            move |_, worker| {
+                if let Some(costs) = &shared.costs {
+                    regulate(env, percentage, costs, &shared.steps, worker);
+                }
+            },
+        )
     }
 
     /// Counts by class the objects in the heap that the site table does not cover, because they were allocated before
     /// the agent could see them.
     fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
         self.shared.stacks.sweep(jni);
-        match self.shared.sample_weight {
-            SampleWeight::Exact if self.plan.counts_unseen => self.shared.unseen(jni),
-            // With an estimate, such objects cannot be told apart.
-            SampleWeight::Exact | SampleWeight::Sampled(_) => Ok(Vec::new()),
+        // With an estimate, such objects cannot be told apart.
+        let is_exact = self.shared.steps.begin_exact() && !self.shared.steps.has_changed();
+        match is_exact && self.plan.counts_unseen {
+            true => self.shared.unseen(jni),
+            false => Ok(Vec::new()),
         }
     }
+}
+
+fn standard_errors(errors: &EstimateErrors) -> StandardErrors {
+    let [live, allocated] = errors.live_and_allocated();
+    let variances = [live.bytes, live.objects, allocated.bytes, allocated.objects];
+    StandardErrors::of_variances(variances)
 }
 
 /// Answers a receiver's request for sites in a run that tracks nothing.
@@ -350,6 +408,7 @@ pub fn report_no_sites(journal: &Journal, request: SitesRequest) {
         unseen: &[],
         unseen_last: false,
         note: None,
+        errors: None,
     };
     report::sites(journal, &Sites::default(), request, nothing);
 }
@@ -363,10 +422,11 @@ pub fn report_heap_untracked(env: Env, journal: &Journal) -> Result<(), JvmtiErr
 
 impl Engine for AllocationTracker {
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        let TrackerState {
-            env, sample_weight, ..
-        } = *self.shared;
+        let env = self.shared.env;
         self.shared.top_frames.start(jni);
+        if self.plan.lifetimes && self.plan.sites {
+            self.shared.live.clock().start(env);
+        }
         let shared = self.shared.clone();
         self.sweeper.start(
             &self.agent_threads,
@@ -377,7 +437,7 @@ impl Engine for AllocationTracker {
         )?;
         env.enable(Event::GarbageCollection)?;
         self.shared.slots.get_or_init(|| WeakSlots::find(env, jni));
-        if let (Some(late), SampleWeight::Exact) = (&self.shared.late, sample_weight) {
+        if let (Some(late), true) = (&self.shared.late, self.shared.steps.begin_exact()) {
             let is_concurrent = cannot_gc_at_vm_death(env);
             let flags = &self.shared.buffer_flags;
             if !late.exact(env, jni, &self.agent_threads, flags, is_concurrent)? {
@@ -385,9 +445,10 @@ impl Engine for AllocationTracker {
                     "threads that are already running may each allocate half a megabyte before it is seen"
                 ));
             }
-            return Ok(());
+            return self.start_regulator(jni);
         }
         env.enable(Event::Allocation)?;
+        self.start_regulator(jni)?;
         // A collection retires the threads' allocation buffers, which were handed out before the event was enabled. An
         // estimate can do without what threads that run already still put into theirs.
         match self.shared.late.is_none() || self.plan.collect {
@@ -399,6 +460,7 @@ impl Engine for AllocationTracker {
     /// Ends the sweeper. Objects are no longer tracked once this returns.
     fn stop(&self, _jni: Jni<'_>) {
         let shared = &self.shared;
+        self.regulator.stop();
         let _ = shared.env.disable(Event::Allocation);
         shared.live.add(shared.threads.end());
         shared.has_ended.store(true, Ordering::Relaxed);
@@ -406,7 +468,9 @@ impl Engine for AllocationTracker {
     }
 
     fn current_thread_started(&self, serial: ThreadSerial) {
-        AllocatingThread::with(&self.shared, |local| local.set_serial(serial));
+        AllocatingThread::with(&self.shared, |local| {
+            local.start(serial, self.shared.steps.current());
+        });
     }
 
     fn section(&self) -> Option<&'static str> {
@@ -428,14 +492,33 @@ impl Engine for AllocationTracker {
 
     fn report_without_vm(&self, report: &Report<'_>) {
         let shared = &self.shared;
+        self.regulator.ask_to_stop();
         shared.live.add(shared.threads.end_within(SHORT_TIMEOUT));
         shared.has_ended.store(true, Ordering::Relaxed);
-        let sweep = Sweep::new(None, shared.slots(), &shared.sites, shared.sample_weight);
+        let sweep = Sweep::new(
+            None,
+            shared.slots(),
+            &shared.sites,
+            (&shared.steps, &shared.errors),
+            shared.live.clock(),
+        );
         shared.live.sweep_all_within(sweep, SHORT_TIMEOUT);
         let before_dump = self.unseen_before_dump.lock().take();
         let unseen = before_dump.unwrap_or_default();
         let request = self.plan.request(report.totals);
         self.report_sites_and(unseen, report.journal, request, false);
+    }
+
+    /// The sites are those of the last sweep: they change at no other time. The ages of objects are left out, because that
+    /// takes a look at each object.
+    fn report_known(&self, journal: &Journal, least: f64) {
+        let plan = self.plan.request(Totals::Keep);
+        let request = SitesRequest {
+            cutoff: plan.cutoff.max(least),
+            folded: None,
+            ..plan
+        };
+        self.report_table(&[], journal, request, false);
     }
 
     /// Frees the references to the program's objects; nothing is tracked from here on.

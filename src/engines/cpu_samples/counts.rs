@@ -10,21 +10,21 @@ use crate::names::trace::TraceId;
 
 /// Samples by trace.
 #[derive(Default)]
-pub(super) struct SampleCounts(Mutex<Samples, rank::SampleCounts>);
+pub(in crate::engines) struct SampleCounts(Mutex<Samples, rank::SampleCounts>);
 
 /// The counts from which a report is made.
-pub(super) type Samples = HashMap<TraceId, u64, FixedState>;
+pub(in crate::engines) type Samples = HashMap<TraceId, u64, FixedState>;
 
 impl SampleCounts {
     /// Charges samples to a trace.
-    pub(super) fn add(&self, trace: TraceId, samples: u64) {
+    pub(in crate::engines) fn add(&self, trace: TraceId, samples: u64) {
         let mut counts = self.0.lock();
         memory::need_to_hash(counts.len(), counts.capacity(), size_of::<(TraceId, u64)>());
         *counts.entry(trace).or_default() += samples;
     }
 
     /// Returns the counts since they were last taken.
-    pub(super) fn get(&self) -> Samples {
+    pub(in crate::engines) fn get(&self) -> Samples {
         let counts = self.0.lock();
         // The memory for the copy, and for the rows made from it.
         memory::need(counts.capacity() * 4 * size_of::<(TraceId, u64)>());
@@ -32,7 +32,7 @@ impl SampleCounts {
     }
 
     /// As [`SampleCounts::get`], and resets the counts.
-    pub(super) fn take(&self) -> Samples {
+    pub(in crate::engines) fn take(&self) -> Samples {
         std::mem::take(&mut self.0.lock())
     }
 }

@@ -6,10 +6,10 @@
 mod account;
 mod asynchronous;
 mod choice;
-mod counts;
+pub(super) mod counts;
 mod inlining_notes;
 mod jvmti;
-mod report;
+pub(super) mod report;
 mod tally;
 mod vm_threads;
 
@@ -185,6 +185,11 @@ impl Engine for CpuSamples {
     fn report_without_vm(&self, report: &Report<'_>) {
         self.sampler.fetch(None);
         self.report_counts(report);
+    }
+
+    fn report_known(&self, journal: &Journal, least: f64) {
+        let cutoff = self.cutoff.max(least);
+        report::cpu_samples(journal, self.counts.get(), cutoff, None);
     }
 }
 

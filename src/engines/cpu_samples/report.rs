@@ -19,10 +19,7 @@ pub(super) fn cpu_samples(
     folded: Option<FrameId>,
 ) {
     journal.entry(|entry| {
-        let (total, rows) = match folded {
-            Some(folded) => folded_rows(samples, cutoff, folded, &entry.tables.traces),
-            None => rows(samples, cutoff),
-        };
+        let (total, rows) = selected(samples, cutoff, folded, &entry.tables.traces);
         for &(trace, _) in &rows {
             entry.trace(trace);
         }
@@ -35,6 +32,20 @@ pub(super) fn cpu_samples(
             rows: Cow::Owned(rows.collect()),
         }));
     });
+}
+
+/// Returns the total of the samples and the rows to write, the costliest first. Rows below `cutoff`, a share of all
+/// samples, are omitted, or with `folded` added up.
+pub(in crate::engines) fn selected(
+    samples: Samples,
+    cutoff: f64,
+    folded: Option<FrameId>,
+    traces: &Traces,
+) -> (u64, Vec<(TraceId, u64)>) {
+    match folded {
+        Some(folded) => folded_rows(samples, cutoff, folded, traces),
+        None => rows(samples, cutoff),
+    }
 }
 
 /// Returns the total, and the rows above the cutoff: the costliest first, equal ones in the order in which they were

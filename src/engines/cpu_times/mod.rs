@@ -31,6 +31,7 @@ use crate::names::Tables;
 use crate::names::frame::FrameId;
 use crate::names::thread::ThreadSerial;
 use crate::options::{Clock, Cpu, Options};
+use crate::output::Journal;
 use crate::stacks::{Stacks, TraceShape};
 
 use cost::TraceCost;
@@ -318,6 +319,18 @@ impl Engine for MethodTimer {
             false => Vec::new(),
         };
         self.report_costs(report, notes);
+    }
+
+    fn report_known(&self, journal: &Journal, least: f64) {
+        let costs = self.costs(Totals::Keep);
+        let limit = report::RowLimit {
+            cutoff: self.cutoff.max(least),
+            folded: None,
+        };
+        match self.old_prof {
+            true => report::old_prof(journal, &report::without_small(costs, least)),
+            false => report::cpu_times(journal, costs, limit, &[]),
+        }
     }
 
     /// Restores the original methods of all classes.

@@ -76,6 +76,14 @@ pub fn old_prof(journal: &Journal, costs: &[TraceCost]) {
     });
 }
 
+/// Drops rows whose time and calls are smaller shares of their totals than the cutoff.
+pub fn without_small(mut costs: Vec<TraceCost>, cutoff: f64) -> Vec<TraceCost> {
+    let total = sum(&costs);
+    let totals = [total.own, total.calls];
+    costs.retain(|row| !is_small(&[row.cost.own, row.cost.calls], &totals, cutoff));
+    costs
+}
+
 /// The rows of CPU TIME, and the sum of those omitted.
 struct Selection {
     total: Cost,

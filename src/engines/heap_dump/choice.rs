@@ -7,7 +7,7 @@ use crate::engines::Moment;
 use crate::engines::gc::cannot_gc_at_vm_death;
 use crate::jvmti::{Env, Jni, JvmtiError, RegisteredThreads};
 use crate::names::thread::ThreadSerial;
-use crate::options::Dumper;
+use crate::options::{Dumper, Options};
 use crate::stacks::{Stacks, WholeStack};
 
 /// Both dumpers, and the choice between them.
@@ -15,9 +15,33 @@ pub struct Dumpers {
     env: Env,
     registered: Arc<RegisteredThreads>,
     stacks: Arc<Stacks>,
-    wanted: Dumper,
+    choice: DumperChoice,
     vm: Box<dyn HeapDumper>,
     walk: Box<dyn HeapDumper>,
+}
+
+/// The dumper of a run, as far as it is known before a dump.
+#[derive(Clone, Copy)]
+pub enum DumperChoice {
+    /// The VM's dumper if its dump would be right.
+    Auto,
+    /// The VM's dumper, as the user wants.
+    Vm,
+    /// The walk, for this reason.
+    Walk(&'static str),
+}
+
+impl DumperChoice {
+    /// Chooses for an output that is a file, or else a pipe or a receiver.
+    pub fn new(options: &Options, is_file: bool) -> Self {
+        match options.dumper {
+            Dumper::Vm => Self::Vm,
+            Dumper::Jvmti => Self::Walk("asked for"),
+            Dumper::Auto if options.redact => Self::Walk("no content may reach a disk"),
+            Dumper::Auto if !is_file => Self::Walk("it needs no temporary file"),
+            Dumper::Auto => Self::Auto,
+        }
+    }
 }
 
 /// A dump that is complete.
@@ -39,7 +63,7 @@ impl Dumpers {
         env: Env,
         registered: Arc<RegisteredThreads>,
         stacks: Arc<Stacks>,
-        wanted: Dumper,
+        choice: DumperChoice,
         vm: Box<dyn HeapDumper>,
         walk: Box<dyn HeapDumper>,
     ) -> Self {
@@ -47,7 +71,7 @@ impl Dumpers {
             env,
             registered,
             stacks,
-            wanted,
+            choice,
             vm,
             walk,
         }
@@ -85,13 +109,13 @@ impl Dumpers {
         output: &mut dyn DumpOutput,
     ) -> Result<Done, DumpError> {
         let vm_is_right = moment != Moment::Death || !cannot_gc_at_vm_death(self.env);
-        match self.wanted {
+        match self.choice {
             // Any dump is better than none, and there will be no other.
-            Dumper::Vm if moment != Moment::Exhausted => {
+            DumperChoice::Vm if moment != Moment::Exhausted => {
                 self.by_vm(jni, subject, output, "asked for".to_owned())
             }
-            Dumper::Jvmti => self.by_walk(jni, subject, output, "asked for".to_owned()),
-            Dumper::Auto | Dumper::Vm if vm_is_right => {
+            DumperChoice::Walk(reason) => self.by_walk(jni, subject, output, reason.to_owned()),
+            DumperChoice::Auto | DumperChoice::Vm if vm_is_right => {
                 let answer = self.by_vm(jni, subject, output, "the fastest".to_owned());
                 match answer {
                     Err(error) if error.is_early() => {
@@ -100,11 +124,16 @@ impl Dumpers {
                     answer => answer,
                 }
             }
-            Dumper::Auto | Dumper::Vm => {
+            DumperChoice::Auto | DumperChoice::Vm => {
                 let reason = "this collector has stopped when a program ends";
                 self.by_walk(jni, subject, output, reason.to_owned())
             }
         }
+    }
+
+    /// Returns `true` if no dump is made by the VM's dumper.
+    pub fn always_walk(&self) -> bool {
+        matches!(self.choice, DumperChoice::Walk(_))
     }
 
     /// See [`HeapDumper::abandon`].
@@ -147,7 +176,7 @@ impl DumpError {
     fn is_early(&self) -> bool {
         matches!(
             self,
-            Self::NoDumper(_) | Self::Vm(_) | Self::NoRoom | Self::File(_)
+            Self::NoDumper(_) | Self::Vm(_) | Self::NoRoom | Self::File(_) | Self::Disk { .. }
         )
     }
 }

@@ -3,22 +3,26 @@
 //! There are two dumpers behind one trait: the VM's own, whose file is rewritten, and a walk over the references by
 //! JVMTI. Both describe the same graph.
 
+mod births;
 mod choice;
+mod disk;
 mod jvmti_dumper;
+mod redaction;
 mod report;
 mod vm_dumper;
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hprof_format::{ObjectId, StringId, TraceSerial};
+use hprof_format::{BirthsHead, ObjectBirth, ObjectId, SegmentError, StringId, TraceSerial};
 
-use super::allocations::AllocationTracker;
+use super::allocations::{AllocationTracker, Origin};
 use super::{Context, Engine, Moment, Report, Requirement};
 use crate::console;
-use crate::jvmti::{Capability, Jni, JvmtiError, LocalRef, Object};
+use crate::jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, Object};
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
@@ -27,33 +31,43 @@ use crate::output::Journal;
 use crate::stacks::WholeStack;
 
 use crate::memory::OutOfMemory;
-use choice::{Done, Dumpers};
+use births::BirthsFile;
+use choice::{Done, DumperChoice, Dumpers};
+use disk::Disk;
 use jvmti_dumper::WalkEngine;
 use vm_dumper::VmEngine;
 
 /// Dumps the heap on request.
 pub struct HeapDumps {
+    env: Env,
+    disk: Arc<Disk>,
     dumpers: Dumpers,
     tracker: Option<Arc<AllocationTracker>>,
     /// `true` if each dump of the profile includes one of the heap.
     in_reports: bool,
     primitive_fields: bool,
     primitive_arrays: bool,
+    redact: bool,
     form: DumpForm,
+    /// A number that all births files of the profile have.
+    run: u64,
 }
 
-/// What a dump depends on the format of its output for.
+/// The properties of a dump that depend on the format of its output.
 struct DumpForm {
     /// See [`Subject::constant_entries`].
     constant_entries: bool,
     /// A folder for a temporary copy of a dump, because the text of a heap dump begins with its totals.
     spool: Option<PathBuf>,
+    /// The path of the output, if there is to be a births file beside it.
+    births: Option<PathBuf>,
 }
 
 impl DumpForm {
     const BINARY: Self = Self {
         constant_entries: false,
         spool: None,
+        births: None,
     };
 }
 
@@ -75,14 +89,28 @@ impl HeapDumps {
             return None;
         }
         let (env, tables, stacks) = (context.env, &context.tables, &context.stacks);
-        let vm = VmEngine::new(env, tables.clone(), stacks.clone(), &context.path);
+        let is_file = options.net.is_none() && context.path.is_file();
+        let folder = match is_file {
+            true => folder_of(&context.path),
+            false => std::env::temp_dir(),
+        };
+        let disk = Arc::new(Disk::new(env, options, &context.path, folder.clone()));
+        let vm = VmEngine::new(
+            env,
+            tables.clone(),
+            stacks.clone(),
+            &context.path,
+            disk.clone(),
+        );
         let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
         Some(Self {
+            env,
+            disk,
             dumpers: Dumpers::new(
                 env,
                 context.registered.clone(),
                 stacks.clone(),
-                options.dumper,
+                DumperChoice::new(options, is_file),
                 Box::new(vm),
                 Box::new(walk),
             ),
@@ -90,13 +118,19 @@ impl HeapDumps {
             in_reports,
             primitive_fields: options.primitive_fields,
             primitive_arrays: options.primitive_arrays,
+            redact: options.redact,
             form: match options.format {
-                Format::Binary => DumpForm::BINARY,
+                Format::Binary => DumpForm {
+                    births: births_beside(options, is_file).then(|| context.path.clone()),
+                    ..DumpForm::BINARY
+                },
                 Format::Text => DumpForm {
                     constant_entries: true,
-                    spool: Some(folder_of(&context.path)),
+                    spool: Some(folder),
+                    births: None,
                 },
             },
+            run: RandomState::new().hash_one(()),
         })
     }
 
@@ -133,6 +167,9 @@ impl HeapDumps {
             }
             Err(error) => {
                 report.failed.set(true);
+                if matches!(error, DumpError::Disk { .. }) {
+                    report.journal.entry(|entry| entry.withdraw_dump());
+                }
                 // A VM without memory may or may not go on.
                 let goes_on = match error {
                     DumpError::Memory(_) => "",
@@ -144,6 +181,18 @@ impl HeapDumps {
         }
     }
 
+    /// Returns an error if the dump would fill the disk. Only what is alive is dumped, so garbage is collected before that
+    /// is said.
+    fn check_disk(&self, form: &DumpForm, moment: Moment) -> Result<(), DumpError> {
+        let temporary = u64::from(form.spool.is_some() && self.dumpers.always_walk());
+        let checked = self.disk.check(temporary);
+        if checked.is_ok() || moment != Moment::Running {
+            return checked;
+        }
+        self.env.force_garbage_collection()?;
+        self.disk.check(temporary)
+    }
+
     fn try_to_dump(
         &self,
         form: &DumpForm,
@@ -151,8 +200,15 @@ impl HeapDumps {
         journal: &Journal,
         moment: Moment,
     ) -> Result<Done, DumpError> {
+        self.check_disk(form, moment)?;
         let threads = self.dumpers.live_threads(jni)?;
         let tracked = self.tracker.as_deref();
+        let births = form.births.as_deref().zip(tracked);
+        let births = births.map(|(path, tracker)| Births {
+            file: BirthsFile::beside(path),
+            tracker,
+            run: self.run,
+        });
         let subject = Subject {
             tracked: tracked.map_or(&Untracked as &dyn TrackedObjects, |tracker| tracker),
             threads: &threads,
@@ -160,8 +216,11 @@ impl HeapDumps {
             primitive_fields: self.primitive_fields,
             primitive_arrays: self.primitive_arrays,
             constant_entries: form.constant_entries,
+            births: births.is_some(),
         };
-        report::heap_dump(journal, form.spool.as_deref(), |output| {
+        let redactor = self.redact.then(redaction::redactor).transpose()?;
+        let spool = form.spool.as_deref();
+        report::heap_dump(journal, spool, redactor, births, |output| {
             self.dumpers.dump(jni, moment, &subject, output)
         })
     }
@@ -199,6 +258,44 @@ impl Engine for HeapDumps {
     fn abandon_report(&self) {
         self.dumpers.abandon();
     }
+}
+
+/// The births of a dump's objects, on their way to a file beside it.
+pub struct Births<'a> {
+    file: BirthsFile<'a>,
+    tracker: &'a AllocationTracker,
+    run: u64,
+}
+
+impl Births<'_> {
+    /// Begins the file, for a dump whose file and number `of` sets.
+    fn begin(&mut self, next: u32, of: impl FnOnce(&mut BirthsHead)) {
+        if let Some(mut head) = self.tracker.births(next) {
+            head.run = self.run;
+            of(&mut head);
+            self.file.begin(&head);
+        }
+    }
+}
+
+/// Returns `true` if a births file is wanted beside the output; says so if it is and cannot be.
+fn births_beside(options: &Options, is_file: bool) -> bool {
+    if !options.lifetimes
+        || !options
+            .heap
+            .is_some_and(|heap| heap.has_dump() && heap.has_sites())
+    {
+        return false;
+    }
+    let reason = match (is_file, options.rotate.is_some()) {
+        (false, _) => "the output is not a file",
+        (true, true) => "rotate= writes several files",
+        (true, false) => return true,
+    };
+    console::line(format_args!(
+        "heap dumps will have no births beside them: {reason}"
+    ));
+    false
 }
 
 fn folder_of(path: &Path) -> PathBuf {
@@ -239,6 +336,8 @@ pub struct Subject<'a> {
     /// with names that no real field has. HotSpot's dumper never writes constants, and readers of the binary format
     /// rely on that (`jvm-hprof` panics).
     pub constant_entries: bool,
+    /// `true` if the output takes the births of tracked objects.
+    pub births: bool,
 }
 
 /// Objects and the traces that allocated them.
@@ -247,8 +346,8 @@ pub trait TrackedObjects {
     fn len(&self) -> usize;
 
     /// Calls `look` with each live object; one that has just died is passed as null. `look` must not allocate or track
-    /// objects.
-    fn for_each(&self, jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, TraceId));
+    /// objects. Returns the first moment of objects that are made after this.
+    fn for_each(&self, jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, Origin)) -> u32;
 }
 
 impl TrackedObjects for AllocationTracker {
@@ -256,8 +355,8 @@ impl TrackedObjects for AllocationTracker {
         self.tracked()
     }
 
-    fn for_each(&self, _jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, TraceId)) {
-        self.for_each_tracked(look);
+    fn for_each(&self, _jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, Origin)) -> u32 {
+        self.for_each_tracked(look)
     }
 }
 
@@ -269,7 +368,9 @@ impl TrackedObjects for Untracked {
         0
     }
 
-    fn for_each(&self, _jni: Jni<'_>, _look: &mut dyn FnMut(Object<'_>, TraceId)) {}
+    fn for_each(&self, _jni: Jni<'_>, _look: &mut dyn FnMut(Object<'_>, Origin)) -> u32 {
+        0
+    }
 }
 
 /// A live thread and its stack.
@@ -306,6 +407,12 @@ pub trait DumpOutput: Send {
     /// with other records between its segments. Anything named later still ends up between them.
     fn all_is_named(&mut self);
 
+    /// Begins the births of the tracked objects, which were listed when the moment `next` began.
+    fn births(&mut self, next: u32);
+
+    /// Adds the birth of a tracked object, after [`DumpOutput::births`].
+    fn born(&mut self, birth: ObjectBirth);
+
     /// Appends whole heap records. Returns `false` once the output has failed, when there is no point in going on.
     fn records(&mut self, content: &[u8]) -> bool;
 }
@@ -336,6 +443,19 @@ pub enum DumpError {
     /// The VM's own dumper has failed.
     #[error("the VM's dumper failed: {0}")]
     Vm(String),
+    /// The disk would be full.
+    #[error(
+        "it may take {needed} bytes, and {free} are free in {}",
+        folder.display()
+    )]
+    Disk {
+        /// The bytes in use of the heap, for each copy of it.
+        needed: u64,
+        /// The bytes that this user may still write.
+        free: u64,
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The heap has no room for the list by which tracked objects are found.
     #[error("the Java heap has no room for a list of the tracked objects")]
     NoRoom,
@@ -353,6 +473,12 @@ pub enum DumpError {
         /// A description of the problem.
         what: &'static str,
     },
+    /// There is no key for pseudonyms.
+    #[error("the system gives no random numbers: {0}")]
+    Key(io::Error),
+    /// The content of the objects cannot be removed.
+    #[error("the content of a record cannot be removed: {0}")]
+    Redact(#[from] SegmentError),
     /// The output has failed, and has reported it.
     #[error("the output has ended")]
     Output,

@@ -6,12 +6,12 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
 use hprof_format::{
-    HeapDumpEndRecord, HeapDumpSegmentRecord, HeapSummaryRecord, ObjectId, Record, StringId,
-    StringRecord, TraceSerial,
+    HeapDumpEndRecord, HeapDumpSegmentRecord, HeapSummaryRecord, ObjectBirth, ObjectId, Record,
+    SegmentRedactor, StringId, StringRecord, TraceSerial,
 };
 
 use super::choice::Done;
-use super::{DumpError, DumpOutput};
+use super::{Births, DumpError, DumpOutput};
 use crate::jvmti::caught;
 use crate::memory::{self, OutOfMemory};
 use crate::names::class::ClassId;
@@ -30,11 +30,17 @@ const DIRECT: usize = SEGMENT / 8;
 /// Writes a heap dump. `spool` is a folder for a temporary copy, for an output whose format needs the totals first and
 /// a dumper that does not know them in advance.
 ///
+/// `redactor` removes the content of objects before anything is written, also into the spool.
+///
+/// `births` takes the births of the objects, whose file is there once the dump is whole.
+///
 /// Anything written before an error stays. In place of the record that would end the dump there is then one with the
 /// reason why it broke off.
 pub fn heap_dump(
     journal: &Journal,
     spool: Option<&Path>,
+    redactor: Option<SegmentRedactor>,
+    births: Option<Births<'_>>,
     dump: impl FnOnce(&mut dyn DumpOutput) -> Result<Done, DumpError>,
 ) -> Result<Done, DumpError> {
     let _holding = journal.hold_events();
@@ -47,6 +53,11 @@ pub fn heap_dump(
         journal,
         spool,
         spooled: None,
+        redaction: redactor.map(|redactor| Redaction {
+            redactor,
+            redacted: Vec::new(),
+        }),
+        births,
         error: None,
         naming: true,
         segment: Vec::new(),
@@ -59,7 +70,7 @@ pub fn heap_dump(
     };
     // A dumper knows only that the output has failed.
     let answer = match output.error.take() {
-        Some(error) => Err(error.into()),
+        Some(error) => Err(error),
         None => answer,
     };
     if let Err(error) = &answer {
@@ -79,19 +90,38 @@ struct SegmentWriter<'a> {
     /// `Some` until the totals are known.
     spool: Option<&'a Path>,
     spooled: Option<Spool>,
-    error: Option<io::Error>,
+    redaction: Option<Redaction>,
+    births: Option<Births<'a>>,
+    error: Option<DumpError>,
     /// `true` while segments wait for the records that they name.
     naming: bool,
     segment: Vec<u8>,
 }
 
+/// Removes content from segments.
+struct Redaction {
+    redactor: SegmentRedactor,
+    /// The last segment, without content.
+    redacted: Vec<u8>,
+}
+
 impl DumpOutput for SegmentWriter<'_> {
     fn class(&mut self, class: ClassId, object: ObjectId) {
-        self.journal.entry(|entry| entry.class_at(class, object));
+        self.journal.entry(|entry| {
+            entry.class_at(class, object);
+            if let Some(Redaction { redactor, .. }) = &mut self.redaction {
+                let name = entry.tables.classes.get(class).name;
+                redactor.class(object, entry.tables.strings.get(name));
+            }
+        });
     }
 
     fn string(&mut self, text: &str) -> StringId {
-        self.journal.entry(|entry| entry.interned(text))
+        let id = self.journal.entry(|entry| entry.interned(text));
+        if let Some(Redaction { redactor, .. }) = &mut self.redaction {
+            redactor.string(id, text);
+        }
+        id
     }
 
     fn trace(&mut self, trace: TraceId) -> TraceSerial {
@@ -118,6 +148,23 @@ impl DumpOutput for SegmentWriter<'_> {
 
     fn all_is_named(&mut self) {
         self.naming = false;
+    }
+
+    fn births(&mut self, next: u32) {
+        let journal = self.journal;
+        if let Some(births) = &mut self.births {
+            let (file, dumps) = journal.entry(|entry| (entry.records.time(), entry.dumps()));
+            births.begin(next, |head| {
+                head.file = file.0;
+                head.dump = dumps + 1;
+            });
+        }
+    }
+
+    fn born(&mut self, birth: ObjectBirth) {
+        if let Some(births) = &mut self.births {
+            births.file.add(birth);
+        }
     }
 
     fn records(&mut self, content: &[u8]) -> bool {
@@ -154,7 +201,7 @@ impl SegmentWriter<'_> {
             self.spool = None;
             self.summary(done.dumped.objects, done.dumped.bytes);
             spooled.for_each(|segment| {
-                sound = self.put(segment);
+                sound = self.put_redacted(segment);
                 sound
             })?;
         }
@@ -164,7 +211,11 @@ impl SegmentWriter<'_> {
         self.journal.entry(|entry| {
             entry.records.write(&Record::HeapDumpEnd(HeapDumpEndRecord));
             entry.dump_ended();
+            entry.dump_is_whole();
         });
+        if let Some(births) = &mut self.births {
+            births.file.finish();
+        }
         Ok(done)
     }
 
@@ -186,15 +237,34 @@ impl SegmentWriter<'_> {
         }
     }
 
-    /// Writes a segment, or spools it until the totals are known.
+    /// Writes a segment, or spools it until the totals are known; without its content, if that is to go.
     fn put(&mut self, content: &[u8]) -> bool {
+        let Some(mut redaction) = self.redaction.take() else {
+            return self.put_redacted(content);
+        };
+        memory::need(content.len());
+        redaction.redacted.clear();
+        let answer = redaction.redactor.redact(content, &mut redaction.redacted);
+        let is_sound = match answer {
+            Ok(()) => self.put_redacted(&redaction.redacted),
+            Err(error) => {
+                self.error = Some(error.into());
+                false
+            }
+        };
+        redaction.redacted.shrink_to(2 * SEGMENT);
+        self.redaction = Some(redaction);
+        is_sound
+    }
+
+    fn put_redacted(&mut self, content: &[u8]) -> bool {
         if let Some(folder) = self.spool {
             let answer = match &mut self.spooled {
                 Some(spooled) => spooled.push(content),
                 None => Spool::new(folder)
                     .and_then(|spooled| self.spooled.insert(spooled).push(content)),
             };
-            self.error = answer.err();
+            self.error = answer.err().map(DumpError::from);
             return self.error.is_none();
         }
         // The output copies it.

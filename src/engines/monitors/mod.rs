@@ -15,7 +15,7 @@ mod virtual_threads;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Context, Engine, Report, Requirement};
+use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
 use crate::lock_order::{Mutex, rank};
@@ -214,6 +214,11 @@ impl Engine for MonitorWatch {
     fn report_without_vm(&self, report: &Report<'_>) {
         let costs = self.contentions.costs(report.totals);
         report::monitor_time(report.journal, costs, self.cutoff);
+    }
+
+    fn report_known(&self, journal: &Journal, least: f64) {
+        let costs = self.contentions.costs(Totals::Keep);
+        report::monitor_time(journal, costs, self.cutoff.max(least));
     }
 
     fn give_back(&self, _jni: Jni<'_>) {

@@ -86,6 +86,16 @@ impl CodeHeaps {
         })
     }
 
+    /// Returns the bytes of all heaps that the VM has got from the system.
+    pub(super) fn committed(&self) -> u64 {
+        let bytes = |heap: &CodeHeap| {
+            // SAFETY: a field of a code heap, which is never freed.
+            let high: usize = unsafe { read(heap.high) };
+            high.saturating_sub(heap.low) as u64
+        };
+        self.heaps.iter().map(bytes).sum()
+    }
+
     /// Returns the code that holds an address. Signal handlers call it, so everything must be inlined: loops are,
     /// iterators' functions not always.
     #[inline(always)]

@@ -21,6 +21,8 @@ pub struct HeapSize {
 pub struct HeapFill {
     /// The bytes in use.
     pub used: u64,
+    /// The bytes that the VM has got from the system.
+    pub committed: u64,
     /// The most bytes that it may have (`-Xmx`).
     pub limit: u64,
 }
@@ -56,6 +58,7 @@ impl HeapSize {
         };
         HeapFill {
             used: (total - free).try_into().unwrap_or(0),
+            committed: total.try_into().unwrap_or(0),
             limit: max.try_into().unwrap_or(0),
         }
     }

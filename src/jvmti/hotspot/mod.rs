@@ -3,16 +3,20 @@
 
 mod bytes_until_sample;
 mod code_heap;
+mod collection_count;
 mod cpu_timers;
 mod flags;
 mod heap_dumper;
 mod heap_size;
 mod peek;
 mod stack_walk;
+mod thread_layout;
+mod vm_memory;
 mod vm_structs;
 mod weak_slots;
 
 pub use bytes_until_sample::BytesUntilSample;
+pub use collection_count::CollectionCount;
 pub use cpu_timers::{
     CpuTimerSupport, CpuTimers, NoCpuTimers, NoStack, SampledStack, StackSample, TimedThread,
     current_tid,
@@ -21,5 +25,7 @@ pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
 pub use heap_dumper::{VmDumper, characters};
 pub use heap_size::{HeapFill, HeapSize};
 pub use stack_walk::{SequenceHash, StackWalker, WalkCache, Walked};
+pub use thread_layout::SystemThreads;
+pub use vm_memory::VmMemory;
 pub(super) use vm_structs::own_version;
 pub use weak_slots::{Collection, WeakSlots};

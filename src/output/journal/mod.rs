@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Writer;
-use super::announced::{AnnouncedThreads, ThreadNames};
+use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
 use super::entry::{Entry, Written};
 use super::settings::ControlSettings;
 use crate::lock_order::{self, Condvar, Guard, Mutex, RwLock, rank};
@@ -65,6 +65,25 @@ impl Journal {
             entry.head();
             alive.into_iter().for_each(|serial| entry.thread(serial));
         });
+        journal
+    }
+
+    /// As [`Journal::beside`], for an output that is made again and again: of the threads it has only those that traces
+    /// name.
+    pub fn snapshot(&self, writer: Writer) -> Self {
+        let settings = ControlSettings {
+            heap_dump: false,
+            ..self.settings
+        };
+        let threads = match self.settings.kept_threads {
+            KeptThreads::All => self.threads.lock().beside(),
+            KeptThreads::None | KeptThreads::Alive => AnnouncedThreads::new(KeptThreads::None),
+        };
+        let journal = Self {
+            threads: Mutex::new(threads),
+            ..Self::empty(self.tables.clone(), writer, settings)
+        };
+        journal.entry(|entry| entry.head());
         journal
     }
 

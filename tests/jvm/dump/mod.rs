@@ -1,6 +1,7 @@
 //! `heap=dump`: every object, with its fields and the stack that allocated it. The programs are in `java-tests/dump`,
 //! with the expected results in their first comments.
 
+mod disk;
 mod every_cell;
 mod failures;
 mod graph;
@@ -8,6 +9,7 @@ pub mod heap;
 mod options;
 mod requests;
 mod same_graph;
+mod streams;
 mod traces;
 mod walk;
 

@@ -246,3 +246,19 @@ pub fn javac() -> PathBuf {
 pub fn compiles(release: u32) -> bool {
     feature(&compiler()).is_none_or(|feature| feature >= release)
 }
+
+/// Returns `true` if this user may mount a file system in a namespace of its own, by `unshare --user --map-root-user --mount`.
+pub fn may_mount() -> bool {
+    let mount = [
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "mount",
+        "-t",
+        "tmpfs",
+        "none",
+        "/mnt",
+    ];
+    let output = Command::new("unshare").args(mount).output();
+    output.is_ok_and(|output| output.status.success())
+}

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 pub use at_hand::{
     Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, compiles, fetched, is_release_build,
-    javac, jvms, old_jvms, reader, skip,
+    javac, jvms, may_mount, old_jvms, reader, skip,
 };
 pub use finished::Finished;
 

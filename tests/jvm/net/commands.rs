@@ -484,11 +484,38 @@ fn recv_sends_what_it_is_told(jvm: &Jvm) {
     assert_eq!(count(|record| matches!(record, Record::AllocSites(_))), 2);
     assert_eq!(
         count(|record| matches!(record, Record::HeapSummary(_))),
-        4,
-        "and one before the heap dump"
+        3,
+        "none before the heap dump: it is sent while the heap is walked, before its totals are known"
     );
     assert_eq!(count(|record| matches!(record, Record::CpuSamples(_))), 2);
     assert!(said(&run).contains(&"hprof: the receiver ends the VM"));
+}
+
+on_every_jvm!(recv_gets_a_heap_dump_from_a_program_without_a_disk);
+
+fn recv_gets_a_heap_dump_from_a_program_without_a_disk(jvm: &Jvm) {
+    let mut recv = Recv::start(&[]);
+    let options = format!("heap=dump,format=b,net={}", recv.address);
+    let run = Program::java(jvm, &options, &[])
+        .program("net", "Serve")
+        .env("TMPDIR", "/proc/no/such/folder")
+        .start();
+    run.wait_for_output("ready");
+    recv.type_line("exit");
+    let run = run.wait();
+    assert!(
+        run.stderr
+            .contains("Java heap (by JVMTI: it needs no temporary file; "),
+        "{}",
+        run.stderr
+    );
+    let (content, stderr, bytes) = recv.end();
+    assert!(content, "{stderr}");
+    let summary = hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
+    assert!(
+        summary.to_string().contains(" 1 HEAP DUMP END"),
+        "{summary}"
+    );
 }
 
 on_every_jvm!(recv_says_that_a_profile_was_cut_off on 17 and 25);

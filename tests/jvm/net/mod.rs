@@ -108,8 +108,8 @@ impl TestReceiver {
 
     /// Waits for the end of the connection; returns all bytes.
     pub(super) fn end(self) -> Vec<u8> {
-        let patience = Duration::from_secs(300);
-        self.ended.recv_timeout(patience).expect("the agent ends");
+        let timeout = Duration::from_secs(300);
+        self.ended.recv_timeout(timeout).expect("the agent ends");
         std::mem::take(&mut self.bytes.lock())
     }
 }

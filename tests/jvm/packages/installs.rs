@@ -7,15 +7,14 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::{assert_exact, has, package, run};
+use crate::book;
 use crate::harness::any_jvm;
 
-#[test]
-fn the_wheel_profiles_from_a_fresh_environment() {
-    let Some(wheel) = package("hprof_agent-", "manylinux2014_x86_64.whl") else {
-        return;
-    };
-    let folder = TempDir::new().expect("a folder");
-    let environment = folder.path().join("venv");
+/// Installs the wheel into a fresh environment below the folder, and returns its folder of commands; reports if there is no
+/// wheel.
+fn install_wheel(folder: &Path) -> Option<PathBuf> {
+    let wheel = package("hprof_agent-", "manylinux2014_x86_64.whl")?;
+    let environment = folder.join("venv");
     run(Command::new("python3")
         .args(["-m", "venv"])
         .arg(&environment));
@@ -29,14 +28,34 @@ fn the_wheel_profiles_from_a_fresh_environment() {
         "--no-index",
     ]);
     run(pip.arg(wheel));
-    let hprof = environment.join("bin/hprof");
+    Some(environment.join("bin"))
+}
+
+#[test]
+fn the_wheel_profiles_from_a_fresh_environment() {
+    let folder = TempDir::new().expect("a folder");
+    let Some(commands) = install_wheel(folder.path()) else {
+        return;
+    };
+    let hprof = commands.join("hprof");
     let library = run(Command::new(&hprof).arg("agent-path"));
-    assert_eq!(Path::new(&library), environment.join("lib/libhprof.so"));
+    assert_eq!(
+        Path::new(&library),
+        folder.path().join("venv/lib/libhprof.so")
+    );
     assert_exact(any_jvm(), folder.path(), &format!("-agentpath:{library}"));
     let top = run(Command::new(&hprof)
         .arg("top")
         .arg(folder.path().join("alloc.txt")));
     assert!(top.contains("Alloc.dropObjects"), "{top}");
+}
+
+#[test]
+fn the_first_five_minutes_need_no_more_than_the_wheel() {
+    let folder = TempDir::new().expect("a folder");
+    if let Some(commands) = install_wheel(folder.path()) {
+        book::check_with("docs/five-minutes.md", &commands);
+    }
 }
 
 #[test]

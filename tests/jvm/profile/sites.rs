@@ -16,6 +16,10 @@ pub struct Sites {
 pub struct SitesNotes {
     /// The mean number of bytes between two samples, if the numbers are estimates.
     pub sampled: Option<u64>,
+    /// The percentage of `budget=`, if counting exceeded it.
+    pub budget: Option<u64>,
+    /// The standard errors of live bytes and objects, and of allocated bytes and objects.
+    pub errors: Option<[u64; 4]>,
     /// `true` if no GC came before it: objects that have died since the last one still count as alive.
     pub as_of_last_gc: bool,
     /// The number of omitted rows, their live bytes and objects, and their allocated bytes and objects.
@@ -39,6 +43,15 @@ impl SitesNotes {
             } else if let Some(rest) = note.strip_prefix("sampled every ") {
                 let bytes = rest.strip_suffix(" bytes").expect("bytes");
                 self.sampled = Some(bytes.parse().expect("a number"));
+            } else if let Some(rest) =
+                note.strip_prefix("estimated while counting cost more than budget=")
+            {
+                let percentage = rest.strip_suffix('%').expect("a percentage");
+                self.budget = Some(percentage.parse().expect("a number"));
+            } else if let Some(rest) = note.strip_prefix("standard errors of the totals: ") {
+                let words = rest.split(' ').filter_map(|word| word.parse::<u64>().ok());
+                let numbers: Vec<u64> = words.collect();
+                self.errors = Some(numbers.try_into().expect("four numbers"));
             } else {
                 assert_eq!(note, "live as of the last garbage collection");
                 self.as_of_last_gc = true;

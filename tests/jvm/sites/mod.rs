@@ -2,6 +2,7 @@
 //! with the expected results in their first comments.
 
 mod binary;
+mod budget;
 mod dumps;
 mod exact;
 mod heap;

@@ -248,6 +248,7 @@ impl Attach {
         };
         let session = Session::with(&self.program, &self.library)?;
         let options = session.without_replacing(options)?;
+        session.announce_cost(&options);
         session.announce_start(&options, &self.consent)?;
         say(&session.start(&options)?)
     }

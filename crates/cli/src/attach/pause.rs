@@ -1,4 +1,4 @@
-//! How long a profile stops its program: what is said before, and asked on a terminal.
+//! How long a profile stops its program, and what may slow it down: what is said before, and asked on a terminal.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -25,6 +25,22 @@ pub struct Consent {
     /// Do not ask before the program is stopped for more than a second
     #[arg(long)]
     yes: bool,
+}
+
+/// Says what a profile with these options of the program, `name`, may cost, if that has no bound.
+pub fn announce_cost(options: &str, name: &str) {
+    let Ok(Request::Profile(options)) = hprof_options::parse(options, None) else {
+        return;
+    };
+    if options.heap.is_none() || options.sample.is_some() || options.budget.is_some() {
+        return;
+    }
+    let line = format!(
+        "every allocation of {name} is counted: if it allocates much, it may keep only a few percent of its speed; \
+         budget=20% bounds that"
+    );
+    // If nobody can be told, the profile starts all the same.
+    let _ = writeln!(io::stderr(), "hprof: {}", printable(&line));
 }
 
 /// The stops of a profile, in seconds.

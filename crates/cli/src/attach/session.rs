@@ -7,7 +7,7 @@ use hprof_options::Request;
 use rustix::fs::FileType;
 
 use super::client_socket::ClientSocket;
-use super::pause::{Consent, Stops};
+use super::pause::{self, Consent, Stops};
 use super::process::Process;
 use super::program::{Program, main_class};
 use super::threads::{self, ThreadTime};
@@ -65,6 +65,11 @@ impl Session {
             // Should it come into being meanwhile, or have `%` in its name, the agent writes to one beside it.
             None => Ok(format!("{options},force=n")),
         }
+    }
+
+    /// Says what a profile with these options may cost the program, if that has no bound.
+    pub fn announce_cost(&self, options: &str) {
+        pause::announce_cost(options, &self.name());
     }
 
     /// Says how long a profile with these options will stop the program, and asks if that is long.

@@ -136,6 +136,7 @@ impl DumpPages<'_> {
             Page::Object { id, first } => ("object", pages::object(heap, *id, *first, links)),
             Page::Class { name, first } => (name.as_str(), pages::class(heap, name, *first, links)),
             Page::Threads => ("threads", pages::threads(heap, links)),
+            Page::Search { text } => ("search", pages::search(heap, text, links)),
         };
         match content {
             Ok(content) => {
@@ -145,9 +146,15 @@ impl DumpPages<'_> {
                     .markup("/\">Overview</a>");
                 body.markup("<a href=\"")
                     .text(self.base)
-                    .markup("/threads\">Threads</a></nav>\n");
+                    .markup("/threads\">Threads</a>");
+                let text = match &request.page {
+                    Page::Search { text } => text,
+                    _ => "",
+                };
+                pages::form(&mut body, text, links);
+                body.markup("</nav>\n");
                 body.part(&content);
-                Answer::page(pages::page(title, &body))
+                Answer::page(pages::page(title, &body, links))
             }
             Err(error @ (Error::NoObject(_) | Error::NoClass { .. })) => {
                 Answer::plain(404, &error.to_string())
@@ -199,7 +206,7 @@ impl Answer {
             self.status,
             self.kind,
             self.body.len(),
-            pages::policy(),
+            pages::policy(Links::Under("")),
         );
         stream.write_all(head.as_bytes())?;
         if !head_only {

@@ -14,6 +14,7 @@ pub enum Page {
     Object { id: u64, first: u64 },
     Class { name: String, first: u64 },
     Threads,
+    Search { text: String },
 }
 
 /// A refusal of a request: the status and a line with the reason.
@@ -120,6 +121,13 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 fn find(path: &str, query: &str) -> Option<Page> {
+    if path == "search" {
+        let text = query.strip_prefix("text=")?;
+        // A form sends a space as a plus sign.
+        let text = text.replace('+', " ");
+        let text = percent_decode_str(&text).decode_utf8().ok()?.into_owned();
+        return Some(Page::Search { text });
+    }
     let first = match query {
         "" => 0,
         query => query.strip_prefix("first=")?.parse().ok()?,
@@ -179,6 +187,12 @@ mod tests {
                     first: 0,
                 },
             ),
+            (
+                "search?text=a+%3Cb%3E%2B",
+                Page::Search {
+                    text: "a <b>+".to_owned(),
+                },
+            ),
         ] {
             let line = format!("GET /t0k3n/{path} HTTP/1.1");
             assert_eq!(ask(&[&line, HOST]).expect(path).page, page);
@@ -190,6 +204,8 @@ mod tests {
             "?x=1",
             "object/0x7f00?first=-1",
             "threads/1",
+            "search",
+            "search?text=%FF",
         ] {
             let line = format!("GET /t0k3n/{path} HTTP/1.1");
             assert_eq!(ask(&[&line, HOST]).expect_err(path).0, 404);

@@ -13,7 +13,7 @@ use crate::amounts::{Amounts, Sizes};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::pair;
-use crate::profile::{Opened, OwnCodeArgument, open, write_remarks};
+use crate::profile::{CodeChoice, Opened, open, write_remarks};
 use crate::table::{Style, Table};
 use crate::top::not_shown;
 use gate::Condition;
@@ -49,7 +49,7 @@ pub struct Arguments {
     by: By,
 
     #[command(flatten)]
-    own: OwnCodeArgument,
+    code: CodeChoice,
 
     /// Compare the costs of rows including everything they called
     #[arg(long)]
@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (base, new) = (&arguments.base, arguments.new_file());
     let (base_section, new_section) = pair::of(&arguments.section, "--section", base, new)?;
     let open = |path, section| {
-        let opened = open(path, section)?.of_own_code(&arguments.own);
+        let opened = open(path, section)?.of_code(&arguments.code);
         Ok::<Opened, Failure>(opened.comparable())
     };
     let base = open(base, base_section)?;

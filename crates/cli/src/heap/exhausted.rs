@@ -1,4 +1,4 @@
-//! What a program ran out of when the agent wrote the file (`oom=`), from the head of the file.
+//! The resource that a program ran out of when the agent wrote the file (`oom=`), from the head of the file.
 
 use std::fmt;
 use std::fs::File;
@@ -11,10 +11,10 @@ use crate::facts;
 
 /// The bytes of the file that are read: its head is shorter.
 const HEAD: usize = 256 * 1024;
-/// What stands between two frames.
+/// The text between two frames.
 const CALLED_BY: &str = " <- ";
 
-/// What the program ran out of, and where.
+/// The resource that the program ran out of, and where.
 #[derive(Debug, Serialize)]
 pub struct Exhausted {
     limit: String,

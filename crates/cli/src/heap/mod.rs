@@ -1,5 +1,6 @@
 //! `hprof heap`: the objects in a heap dump, the objects that keep them alive, and the stacks that allocated them.
 
+mod diff;
 mod exhausted;
 pub mod options;
 pub mod pages;
@@ -8,18 +9,20 @@ mod print;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use hprof_heap::{Dump, Group, Heap, IsOwn, Target, by_own_frame};
+use hprof_format::printable;
+use hprof_heap::{Births, Dump, Group, Heap, IsOwn, Target, by_own_frame};
 use serde::Serialize;
 
 use crate::about;
 use crate::amounts::Sizes;
 use crate::failure::Failure;
 use crate::input;
-use crate::pair;
 use crate::profile::OwnCodeArgument;
 use crate::terminal::Terminal;
+use diff::Diff;
 use exhausted::Exhausted;
 use options::{Choice, ObjectId, Reading};
 
@@ -83,9 +86,9 @@ pub struct RowsArguments {
 pub struct Histogram {
     #[command(flatten)]
     rows: RowsArguments,
-    /// The grouping to count by
-    #[arg(long, value_enum, default_value_t = By::Class)]
-    by: By,
+    /// The grouping to count by; by age it needs the births file that the agent writes with heap=all,lifetimes=y
+    #[arg(long, value_enum, default_value_t = ByOrAge::Class)]
+    by: ByOrAge,
     /// Also print the retained size of each group; counts only reachable objects
     #[arg(long)]
     retained: bool,
@@ -155,10 +158,14 @@ pub struct Who {
     #[command(flatten)]
     rows: RowsArguments,
     /// The class, as `java.util.HashMap` or `java/util/HashMap`
-    #[arg(long)]
-    class: String,
+    #[arg(long, required_unless_present = "older")]
+    class: Option<String>,
+    /// Only objects that were at least this old at the time of the dump (such as 90s, 10m or 2h), of the class or of all; needs
+    /// the births file that the agent writes with heap=all,lifetimes=y
+    #[arg(long, value_name = "TIME", value_parser = crate::record::time)]
+    older: Option<Duration>,
     /// Compute the exact retained size of each printed site
-    #[arg(long)]
+    #[arg(long, conflicts_with = "older")]
     exact: bool,
     #[command(flatten)]
     own: OwnCodeArgument,
@@ -176,34 +183,21 @@ pub struct Show {
     first: u64,
 }
 
-/// `hprof heap diff`.
-#[derive(Args)]
-pub struct Diff {
-    /// The older file
-    old: PathBuf,
-    /// The newer file [default: the same file, with --dump OLD --dump NEW]
-    new: Option<PathBuf>,
-    /// The number of the dump in a file with several, from 1; twice for the older and the newer one [default: the last]
-    #[arg(long, value_name = "NUMBER", value_parser = options::dump_number)]
-    dump: Vec<usize>,
-    /// The grouping to compare by; by default class and allocation site
-    #[arg(long, value_enum)]
-    by: Option<By>,
-    /// Print at most this many rows; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 25)]
-    top: usize,
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    sizes: Sizes,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
     Class,
     Loader,
     Package,
     Site,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ByOrAge {
+    Class,
+    Loader,
+    Package,
+    Site,
+    Age,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -226,6 +220,19 @@ impl From<By> for hprof_heap::By {
     }
 }
 
+impl ByOrAge {
+    /// Returns the property; `None` for the age.
+    fn property(self) -> Option<hprof_heap::By> {
+        Some(match self {
+            ByOrAge::Class => hprof_heap::By::Class,
+            ByOrAge::Loader => hprof_heap::By::Loader,
+            ByOrAge::Package => hprof_heap::By::Package,
+            ByOrAge::Site => hprof_heap::By::Site,
+            ByOrAge::Age => return None,
+        })
+    }
+}
+
 impl HeapCommand {
     /// Reads the dump and prints the answer of the subcommand.
     pub fn run(&self) -> Result<(), Failure> {
@@ -238,7 +245,11 @@ impl HeapCommand {
             }),
             HeapCommand::Histogram(arguments) if !arguments.retained => arguments.run(),
             HeapCommand::Histogram(arguments) => {
-                groups(&arguments.rows, arguments.by.into(), false)
+                let by = arguments.by.property().ok_or_else(|| {
+                    let message = "--retained goes with --by class, loader, package or site";
+                    Failure::Message(message.to_owned())
+                })?;
+                groups(&arguments.rows, by, false)
             }
             HeapCommand::Leaks(arguments) => arguments.run(),
             HeapCommand::Retained(arguments) => arguments.run(),
@@ -251,9 +262,15 @@ impl HeapCommand {
                     } else {
                         0
                     };
-                    let groups = heap
-                        .who(&arguments.class, exact)
-                        .map_err(fault(&source.file))?;
+                    let class = arguments.class.as_deref();
+                    let groups = match arguments.older {
+                        Some(least) => {
+                            let births = births(&source.file, heap.dump())?;
+                            heap.who_is_older(class, &births, least)
+                        }
+                        None => heap.who(class.unwrap_or_default(), exact),
+                    };
+                    let groups = groups.map_err(fault(&source.file))?;
                     let groups = match &arguments.own.mine {
                         Some(own) => by_own_frame(groups, &|frame| own.has_frame(frame)),
                         None => groups,
@@ -280,6 +297,11 @@ impl HeapCommand {
             HeapCommand::Diff(arguments) => arguments.run(),
         }
     }
+}
+
+/// Reads the births of a dump's objects.
+fn births(file: &Path, dump: &Dump) -> Result<Births, Failure> {
+    Births::beside(file, dump).map_err(|error| Failure::about(file, error))
 }
 
 /// Creates an error about a file.
@@ -382,7 +404,16 @@ impl Leaks {
             let mine = self.own.mine.as_ref();
             let is_own = mine.map(|own| |frame: &str| own.has_frame(frame));
             let is_own = is_own.as_ref().map(|is_own| is_own as IsOwn<'_>);
-            let leaks = heap.leaks(self.threshold / 100.0, is_own);
+            let births = match Births::beside(file, &dump) {
+                Err(error) if error.is_missing() => None,
+                Err(error) => {
+                    let message = format!("{}: {error}; the ages are left out", file.display());
+                    let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
+                    None
+                }
+                Ok(births) => Some(births),
+            };
+            let leaks = heap.leaks_and_ages(self.threshold / 100.0, is_own, births.as_ref());
             let found = LeaksDocument {
                 exhausted,
                 leaks: leaks.map_err(fault(file))?,
@@ -428,8 +459,14 @@ impl Histogram {
         let RowsArguments { source, .. } = &self.rows;
         source.with_dump(|dump| {
             let terminal = Terminal::new();
-            let found =
-                hprof_heap::histogram(dump, self.by.into(), source.reading.layout, &terminal);
+            let layout = source.reading.layout;
+            let found = match self.by.property() {
+                Some(by) => hprof_heap::histogram(dump, by, layout, &terminal),
+                None => {
+                    let births = births(&source.file, dump)?;
+                    hprof_heap::ages(dump, &births, layout, &terminal)
+                }
+            };
             terminal.clear();
             let mut found = found.map_err(fault(&source.file))?;
             let totals = print::Totals::of(&found.rows);
@@ -482,47 +519,6 @@ impl Paths {
                 .map_err(fault(&self.source.file))?;
             self.source
                 .print(heap.dump(), &paths, |out, _| print::paths(out, &paths))
-        })
-    }
-}
-
-/// The changes by one kind of groups.
-#[derive(Serialize)]
-struct Differences {
-    by: hprof_heap::By,
-    changes: Vec<hprof_heap::Change>,
-}
-
-impl Diff {
-    fn run(&self) -> Result<(), Failure> {
-        let kinds: Vec<hprof_heap::By> = match self.by {
-            Some(by) => vec![by.into()],
-            None => vec![hprof_heap::By::Class, hprof_heap::By::Site],
-        };
-        let of = |file: &Path, dump: Option<usize>| {
-            with_heap(file, dump, &self.reading, |heap| {
-                let groups = kinds.iter().map(|&by| heap.groups(by, 0));
-                let groups = groups.collect::<Result<Vec<_>, _>>();
-                let groups = groups.map_err(fault(file))?;
-                Ok((about::dump(heap.dump()), groups))
-            })
-        };
-        let new = self.new.as_deref().unwrap_or(&self.old);
-        let (old_dump, new_dump) = pair::of(&self.dump, "--dump", &self.old, new)?;
-        let (old_run, old) = of(&self.old, old_dump)?;
-        let (new_run, new) = of(new, new_dump)?;
-        let sides = [("old", old_run), ("new", new_run)].into_iter();
-        let runs = sides.filter_map(|(side, run)| Some(format!("{side}: {}", run?)));
-        let runs: Vec<String> = runs.collect();
-        let mut all = Vec::new();
-        for ((old, new), by) in old.into_iter().zip(new).zip(kinds) {
-            let mut changes = hprof_heap::diff(old, new);
-            changes.truncate(most(self.top));
-            all.push(Differences { by, changes });
-        }
-        self.reading.print(&runs, &all, |out| {
-            all.iter()
-                .try_for_each(|one| print::changes(out, self.sizes, &one.changes))
         })
     }
 }

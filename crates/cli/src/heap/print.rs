@@ -226,6 +226,15 @@ fn suspect(
         writeln!(out, "  shortest path from a root{which}:")?;
         self::path(out, path, 4)?;
     }
+    if let Some(made) = suspect.made.filter(|made| made.objects > 0) {
+        writeln!(
+            out,
+            "  what it keeps was made between {} and {} before the dump, {:.0} % of it in the second half of the profile",
+            age(made.youngest_millis),
+            age(made.oldest_millis),
+            percent(made.second_half, made.objects)
+        )?;
+    }
     writeln!(out, "  keeps:")?;
     for kept in &suspect.kept {
         writeln!(
@@ -239,6 +248,15 @@ fn suspect(
     rests(out, sizes, &[kept_else(suspect)])?;
     allocated_by(out, sizes, &suspect.allocated)?;
     rests(out, sizes, &allocated_else(suspect))
+}
+
+/// Formats an age; of one below a minute also tenths of a second.
+fn age(millis: u64) -> String {
+    match millis / 1_000 {
+        seconds @ ..60 => format!("{seconds}.{} s", millis % 1_000 / 100),
+        seconds @ ..3_600 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
+    }
 }
 
 /// The sum of rows that are not listed, and its name.

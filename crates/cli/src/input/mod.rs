@@ -4,18 +4,22 @@ mod copy;
 mod spool;
 
 use std::fs::File;
-use std::io::{self, Seek};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use hprof_format::{Source, decompressed, is_compressed, is_text};
+use hprof_format::{
+    BLACK_BOX_BYTES, BlackBox, BlackBoxError, Source, black_box_head, decompressed, is_black_box,
+    is_compressed, is_text,
+};
 
 use crate::failure::Failure;
 use crate::terminal::Watched;
 use spool::Spool;
 
-/// Opens `path`, or the standard input for `-`; decompresses it if necessary.
+/// Opens `path`, or the standard input for `-`; decompresses it if necessary. The black box of a killed program is opened
+/// as the profile in it.
 ///
 /// Heap dumps may have to be read twice. A compressed file is then decompressed again; input from a pipe is kept in a
 /// temporary file without a name while it is read.
@@ -47,11 +51,43 @@ fn mappable(mut file: File) -> io::Result<File> {
     if file.stream_position().is_err() || !file.metadata()?.is_file() {
         file = copy::whole(file)?;
     }
-    if !is_compressed(&mut file)? {
-        return Ok(file);
+    if is_compressed(&mut file)? {
+        let length = file.metadata()?.len();
+        file = copy::decompressed(decompressed(file)?, length)?;
     }
-    let length = file.metadata()?.len();
-    copy::decompressed(decompressed(file)?, length)
+    match profile_in_black_box(&mut file)? {
+        Some(profile) => copy::whole(profile.as_slice()),
+        None => Ok(file),
+    }
+}
+
+/// Returns the source, or the profile in it if it is the black box of a killed program.
+fn or_its_profile(mut source: Box<dyn Source>) -> io::Result<Box<dyn Source>> {
+    Ok(match profile_in_black_box(&mut source)? {
+        Some(profile) => Box::new(Cursor::new(profile)),
+        None => source,
+    })
+}
+
+/// Returns the profile in a black box; `None` for another file, whose position is unchanged.
+fn profile_in_black_box(source: &mut impl Source) -> io::Result<Option<Vec<u8>>> {
+    let start = source.stream_position()?;
+    let mut bytes = Vec::new();
+    let first = black_box_head().len() as u64;
+    source.by_ref().take(first).read_to_end(&mut bytes)?;
+    if !is_black_box(&bytes) {
+        source.seek(SeekFrom::Start(start))?;
+        return Ok(None);
+    }
+    let rest = BLACK_BOX_BYTES - first;
+    source.by_ref().take(rest).read_to_end(&mut bytes)?;
+    let found = BlackBox::read(&mut Cursor::new(bytes));
+    found
+        .map(|found| Some(found.profile))
+        .map_err(|error| match error {
+            BlackBoxError::Read(error) => error,
+            error => io::Error::other(error),
+        })
 }
 
 fn open_file(path: &Path) -> io::Result<File> {
@@ -67,6 +103,7 @@ fn seekable(mut file: impl Source + 'static) -> io::Result<Box<dyn Source>> {
         // A pipe, or a device.
         Err(_) => decompressed(Spool::new(file)?),
     }
+    .and_then(or_its_profile)
 }
 
 /// Returns `true` if the file, which [`open_mappable`] opened, is a profile in the text format.

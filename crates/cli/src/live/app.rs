@@ -1,4 +1,4 @@
-//! What the screen shows, and what keys change.
+//! The content of the screen, and the effect of keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -9,7 +9,7 @@ use super::page::{Row, View, safe};
 /// The most letters of a filter.
 const LONGEST_FILTER: usize = 100;
 
-/// What a key asks for beyond the screen.
+/// The action that a key asks for beyond the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing.
@@ -24,7 +24,7 @@ pub enum Action {
     Stack(u32),
 }
 
-/// What lies over the page.
+/// The window over the page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Over {
     /// Nothing.
@@ -46,7 +46,7 @@ pub enum Over {
 pub struct App {
     /// The program.
     pub title: String,
-    /// What the session measures.
+    /// The measurements of the session.
     pub measured: Measured,
     /// The page.
     pub view: View,
@@ -56,7 +56,7 @@ pub struct App {
     pub filter: String,
     /// `true` while the page stands still.
     pub is_paused: bool,
-    /// What lies over the page.
+    /// The window over the page.
     pub over: Over,
     /// The rows of the page.
     pub rows: Vec<Row>,

@@ -13,13 +13,14 @@ use hprof_format::{END_OF_SNAPSHOT, Record, TextItem, TextReader};
 use super::model::Model;
 use crate::attach::Session;
 use crate::failure::Failure;
+use crate::record::BUDGET;
 
 /// The longest that a snapshot may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest that the end of the session may take.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is measured beside CPU samples.
+/// The measurements beside CPU samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     /// Allocation sites, by a sample.
@@ -47,7 +48,8 @@ impl Measured {
         let mut options =
             "cpu=samples,vmthreads=y,depth=512,cutoff=0.001,fold=y,verbose=n".to_owned();
         if self.allocation {
-            options.push_str(",heap=sites,sample=512k,gc=n");
+            options.push_str(",heap=sites,sample=512k,gc=n,");
+            options.push_str(BUDGET);
         }
         if self.locks {
             options.push_str(",monitor=y");
@@ -56,12 +58,12 @@ impl Measured {
     }
 }
 
-/// What the connection has said.
+/// A message from the connection.
 enum Heard {
     Snapshot,
     /// The agent has ended the session.
     End,
-    /// What came cannot be read.
+    /// A message that cannot be read.
     Broken(String),
 }
 
@@ -244,7 +246,9 @@ mod tests {
         ] {
             let options = options(word).expect("a word");
             assert!(options.starts_with("cpu=samples,"), "{options}");
-            assert_eq!(options.contains(",sample=512k"), allocation, "{options}");
+            for option in [",sample=512k", ",budget=20%"] {
+                assert_eq!(options.contains(option), allocation, "{options}");
+            }
             assert_eq!(options.contains(",monitor=y"), locks, "{options}");
         }
         assert_eq!(options("heap"), None);

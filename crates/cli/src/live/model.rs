@@ -1,4 +1,4 @@
-//! What the snapshots say: the costs of the last interval, and those since the beginning.
+//! The model behind the pages: the costs of the last interval, and those since the beginning.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

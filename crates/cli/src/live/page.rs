@@ -19,7 +19,7 @@ const TREE_SHARE: f64 = 0.5;
 /// The most levels that are indented.
 const INDENTED: usize = 20;
 
-/// What a page is about.
+/// The subject of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// CPU time by method.
@@ -37,7 +37,7 @@ pub enum View {
 pub struct Row {
     /// The values, in the order of the columns.
     pub values: Vec<f64>,
-    /// What comes before the name and is not cut: the class of objects or monitors.
+    /// The text before the name, which is not cut: the class of objects or monitors.
     pub class: String,
     /// The method or the thread.
     pub name: String,

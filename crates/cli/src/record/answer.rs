@@ -1,6 +1,6 @@
-//! What a recording says at its end: what costs most, what was lost, and where there is more.
+//! The answer of a recording at its end: what costs most, what was lost, and where there is more.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,8 @@ use crate::profile::{Opened, open, write_remarks};
 
 /// The most rows of the answer.
 const ROWS: usize = 5;
+/// The end of the name of a black box.
+const END_OF_BLACK_BOX: &str = ".blackbox";
 /// The most files that it names.
 const NAMED: usize = 10;
 
@@ -54,7 +56,7 @@ impl<'a> Answer<'a> {
         Self {
             what,
             recording,
-            files: recording.found(),
+            files: recording.found().into_iter().map(or_black_box).collect(),
             command,
         }
     }
@@ -213,6 +215,12 @@ impl<'a> Answer<'a> {
             return Ok(());
         }
         let (file, page) = (quoted(first), quoted(&page::beside(first)));
+        if is_black_box(first) {
+            return writeln!(
+                out,
+                "that is the black box of a program that was killed\n  hprof autopsy {file}\n  hprof top {file}"
+            );
+        }
         match self.what {
             What::Heap => writeln!(out, "  hprof heap leaks {file}\n  hprof browse {file}"),
             What::Alloc => writeln!(out, "  hprof tree {file}\n  hprof report {file} -o {page}"),
@@ -251,6 +259,24 @@ impl<'a> Answer<'a> {
         let process = self.recording.process(file);
         self.command.is_some() && process.is_some_and(attach::is_profiled)
     }
+}
+
+/// Returns the black box beside a profile, which is there if the program was killed; otherwise the profile.
+fn or_black_box(profile: PathBuf) -> PathBuf {
+    let mut name = profile.clone().into_os_string();
+    name.push(END_OF_BLACK_BOX);
+    let black_box = PathBuf::from(name);
+    let is_written = File::open(&black_box)
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
+    match black_box.exists() && !is_written {
+        true => black_box,
+        false => profile,
+    }
+}
+
+fn is_black_box(file: &Path) -> bool {
+    let name = file.as_os_str().as_encoded_bytes();
+    name.ends_with(END_OF_BLACK_BOX.as_bytes())
 }
 
 /// Returns `true` for the name of a row that is no method: `<not listed>`, `java.lang.Thread.<unsampled>`.

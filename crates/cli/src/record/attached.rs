@@ -36,11 +36,12 @@ pub fn run(
     let files = Files::choose(folder, what.suffix())?;
     session.check_sees(files.folder())?;
     let name = session.name();
-    session.announce_start(&what.options(), consent)?;
+    let measured = what.options_of_running();
+    session.announce_start(&measured, consent)?;
     let signals = Signals::catch().map_err(|error: io::Error| {
         Failure::Message(format!("signals cannot be caught: {error}"))
     })?;
-    let mut options = format!("{},{}", what.options(), files.options());
+    let mut options = format!("{measured},{}", files.options());
     if let Some(length) = length.filter(|_| what.value_of("timeout").is_none()) {
         let last = (length + GRACE).as_millis();
         options.push_str(&format!(",timeout={last}ms"));

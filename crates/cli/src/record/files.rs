@@ -24,22 +24,20 @@ pub struct Files {
 }
 
 impl Files {
-    /// Chooses names in a folder that can be written to. If another recording in this folder has begun within the same
-    /// second, the next free second is taken.
+    /// Chooses names in a folder that can be written to, and creates the folder if it is missing. If another recording in
+    /// this folder has begun within the same second, the next free second is taken.
     pub fn choose(shown: &Path, suffix: &'static str) -> Result<Self, Failure> {
         let about = |error: io::Error| Failure::about(shown, error);
+        // A folder that cannot be used is not created.
+        option_path(&std::path::absolute(shown).map_err(about)?)?;
+        fs::create_dir_all(shown).map_err(about)?;
         let absolute = shown.canonicalize().map_err(about)?;
+        let folder = option_path(&absolute)?;
         // Before anything starts, and without leaving anything behind.
         tempfile::tempfile_in(&absolute).map_err(about)?;
-        let folder = absolute.to_str().filter(|path| !path.contains(','));
-        let folder = folder.ok_or_else(|| {
-            let what = "the path of this folder has a comma or is not UTF-8, which options of the agent cannot hold; \
-                        name another with --dir";
-            Failure::about(&absolute, what)
-        })?;
         let mut files = Self {
             shown: shown.to_owned(),
-            folder: folder.to_owned(),
+            folder,
             time: String::new(),
             suffix,
             _claim: None,
@@ -126,6 +124,16 @@ enum Claim {
     Free(Option<UnixListener>),
 }
 
+/// Returns a folder as options of the agent can name it.
+fn option_path(folder: &Path) -> Result<String, Failure> {
+    let path = folder.to_str().filter(|path| !path.contains(','));
+    path.map(str::to_owned).ok_or_else(|| {
+        let what = "the path of this folder has a comma or is not UTF-8, which options of the agent cannot hold; \
+                    name another with --dir";
+        Failure::about(folder, what)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;
@@ -157,9 +165,19 @@ mod tests {
         let folder = TempDir::new().expect("a folder");
         let comma = folder.path().join("a,b");
         fs::create_dir(&comma).expect("a folder");
-        for path in [comma, folder.path().join("none"), "/proc".into()] {
-            assert!(Files::choose(&path, "hprof").is_err(), "{}", path.display());
+        let missing = folder.path().join("c,d");
+        for path in [&comma, &missing, Path::new("/proc")] {
+            assert!(Files::choose(path, "hprof").is_err(), "{}", path.display());
         }
+        assert!(!missing.exists());
+    }
+
+    #[test]
+    fn a_missing_folder_is_created() {
+        let folder = TempDir::new().expect("a folder");
+        let missing = folder.path().join("of/today");
+        choose(&missing);
+        assert!(missing.is_dir());
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod units;
 mod what;
 
 pub use signals::{Event, Signals};
+pub use what::BUDGET;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -52,7 +53,7 @@ use what::What;
     override_usage = "hprof record [OPTIONS] [WHAT] -- COMMAND...\n       hprof record [OPTIONS] [WHAT] PROGRAM"
 )]
 pub struct Arguments {
-    /// What to measure (cpu, alloc, heap, calls, locks, or options of the agent), and the program, if no command follows
+    /// What to measure (cpu, wall, alloc, heap, calls, locks, or options of the agent), and the program, if no command follows
     #[arg(value_name = "WHAT|PROGRAM", num_args = 0..=2)]
     words: Vec<String>,
 
@@ -60,7 +61,7 @@ pub struct Arguments {
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     length: Option<Duration>,
 
-    /// The folder for the files
+    /// The folder for the files; it is created if it is missing
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     dir: PathBuf,
 

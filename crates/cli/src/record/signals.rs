@@ -16,7 +16,7 @@ pub struct Signals {
     received: Receiver<i32>,
 }
 
-/// What has happened.
+/// The event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A child has ended, or changed its state.

@@ -16,11 +16,18 @@ pub fn sentence(total: u64, metric: Metric, amounts: Amounts) -> String {
             format!("{time} of CPU time, in {samples} samples")
         }
         Metric::Cpu => amount,
+        Metric::Wall => format!("{amount} that passed for threads, running or not"),
         Metric::Time | Metric::InclusiveTime => format!("{amount} in methods"),
         Metric::AllocBytes => format!("{amount} allocated"),
         Metric::AllocObjects => format!("{amount} objects allocated"),
         Metric::LiveBytes => format!("{amount} live"),
         Metric::LiveObjects => format!("{amount} objects live"),
+        Metric::TemporaryBytes => format!("{amount} that died before a collection"),
+        Metric::TemporaryObjects => format!("{amount} objects that died before a collection"),
+        Metric::SurvivedBytes => format!("{amount} that survived a collection"),
+        Metric::SurvivedObjects => format!("{amount} objects that survived a collection"),
+        Metric::PeakBytes => format!("{amount} live at the peak"),
+        Metric::PeakObjects => format!("{amount} objects live at the peak"),
         Metric::Contention => format!("{amount} of waiting for monitors"),
         Metric::Contentions => format!("{amount} waits for monitors"),
         Metric::Calls => format!("{amount} calls"),

@@ -1,15 +1,20 @@
-//! What a recording measures, and the agent's options for it.
+//! The measurements of a recording, and the agent's options for them.
 
 use hprof_profile::Metric;
 
 /// The whole stack of nearly every program.
 const WHOLE_STACKS: u16 = 512;
 
-/// What is measured.
+/// The share of a running program's CPU time that allocations may cost, unless the user says otherwise.
+pub const BUDGET: &str = "budget=20%";
+
+/// The measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// The methods that use the CPU.
     Cpu,
+    /// Where threads are while time passes, whether they run or wait.
+    Wall,
     /// The methods that allocate.
     Alloc,
     /// The objects that are alive at the end.
@@ -24,13 +29,13 @@ pub enum What {
 
 impl What {
     /// The words for the measurements.
-    pub const NAMES: &str =
-        "cpu, alloc, heap, calls, locks, or options of the agent such as cpu=samples,interval=1";
+    pub const NAMES: &str = "cpu, wall, alloc, heap, calls, locks, or options of the agent such as cpu=samples,interval=1";
 
     /// Returns what a word of the command line means; `None` if it must be the name of a program.
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "cpu" => Self::Cpu,
+            "wall" => Self::Wall,
             "alloc" => Self::Alloc,
             "heap" => Self::Heap,
             "calls" => Self::Calls,
@@ -40,11 +45,21 @@ impl What {
         })
     }
 
-    /// Returns the agent's options, except those of the file.
+    /// Returns the agent's options, except those of the file. What a killed program leaves is kept unless that is
+    /// switched off.
     pub fn options(&self) -> String {
+        let options = self.measured();
+        match self.value_of("blackbox") {
+            Some(_) => options,
+            None => format!("{options},blackbox=y"),
+        }
+    }
+
+    fn measured(&self) -> String {
         let measured = match self {
             Self::Cpu => "cpu=samples,format=b",
-            Self::Alloc => "heap=sites,sort=alloc,format=b",
+            Self::Wall => "wall=y,format=b",
+            Self::Alloc => "heap=sites,lifetimes=y,sort=alloc,format=b",
             Self::Heap => "heap=dump,format=b",
             // These two exist only as text.
             Self::Calls => "cpu=times",
@@ -54,11 +69,21 @@ impl What {
         format!("{measured},depth={WHOLE_STACKS},verbose=n")
     }
 
+    /// As [`What::options`], for a program that runs already, which may be one that many people use: what is counted for
+    /// each object has a budget.
+    pub fn options_of_running(&self) -> String {
+        let options = self.options();
+        match self {
+            Self::Alloc | Self::Heap => format!("{options},{BUDGET}"),
+            _ => options,
+        }
+    }
+
     /// Returns the suffix of the file's name.
     pub fn suffix(&self) -> &'static str {
         let is_binary = match self {
             Self::Options(_) => self.value_of("format") == Some("b"),
-            Self::Cpu | Self::Alloc | Self::Heap => true,
+            Self::Cpu | Self::Wall | Self::Alloc | Self::Heap => true,
             Self::Calls | Self::Locks => false,
         };
         if is_binary { "hprof" } else { "hprof.txt" }
@@ -68,6 +93,7 @@ impl What {
     pub fn metric(&self) -> Option<Metric> {
         match self {
             Self::Cpu => Some(Metric::Cpu),
+            Self::Wall => Some(Metric::Wall),
             Self::Alloc => Some(Metric::AllocBytes),
             Self::Calls => Some(Metric::Time),
             Self::Locks => Some(Metric::Contention),
@@ -79,6 +105,7 @@ impl What {
     pub fn name(&self) -> &str {
         match self {
             Self::Cpu => "cpu",
+            Self::Wall => "wall",
             Self::Alloc => "alloc",
             Self::Heap => "heap",
             Self::Calls => "calls",
@@ -111,7 +138,12 @@ mod tests {
         assert_eq!(What::parse("cpu"), Some(What::Cpu));
         assert_eq!(What::parse("Main"), None);
         assert_eq!(What::parse("4711"), None);
-        assert_eq!(what("cpu=times,depth=8").options(), "cpu=times,depth=8");
+        assert_eq!(
+            what("cpu=times,depth=8").options(),
+            "cpu=times,depth=8,blackbox=y"
+        );
+        let without = "cpu=times,blackbox=n";
+        assert_eq!(what(without).options(), without);
     }
 
     #[test]
@@ -120,6 +152,20 @@ mod tests {
             let options = what(name).options();
             assert!(options.contains(",depth=512,"), "{options}");
             assert_eq!(options.contains("format=b"), what(name).suffix() == "hprof");
+        }
+    }
+
+    #[test]
+    fn a_running_program_has_a_budget_unless_the_options_are_given() {
+        for (word, has_budget) in [
+            ("cpu", false),
+            ("alloc", true),
+            ("heap", true),
+            ("calls", false),
+            ("heap=sites", false),
+        ] {
+            let options = what(word).options_of_running();
+            assert_eq!(options.ends_with(",budget=20%"), has_budget, "{options}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 const UNITS = {};
 const ORDER = ['cpu', 'time', 'inclusive-time', 'alloc-bytes', 'alloc-objects', 'live-bytes', 'live-objects',
-  'contention', 'contentions', 'calls'];
+  'temporary-bytes', 'temporary-objects', 'survived-bytes', 'survived-objects', 'peak-bytes', 'peak-objects', 'contention', 'contentions', 'calls'];
 const MARKER = 3;
 // By the bytes of a number.
 const COLUMNS = [, Uint8Array, Uint16Array, Uint32Array, Uint32Array];
@@ -44,6 +44,7 @@ function unpack(buffer) {
       return { metrics: metrics.map(([name]) => name), stack, thread: column(), type: column(),
         values: metrics.map(column) };
     });
+    if (run.history?.ages.length) tables.push(ageTable(run.history.ages));
     const metrics = ORDER.filter((name) => tables.some((table) => table.metrics.includes(name)));
     return { ...run, tables, metrics };
   });

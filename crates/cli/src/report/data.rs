@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use foldhash::HashMap;
-use hprof_profile::{By, Frame, FrameKind, Groups, Metric, Profile, StackId, Table};
+use hprof_profile::{By, Frame, FrameKind, Groups, LabelsId, Metric, Profile, StackId, Table};
 use serde::Serialize;
 
+use super::history::{self, History};
 use super::stacks::{Stacks, number};
 use crate::about;
 
@@ -70,7 +71,7 @@ struct About {
     section: u32,
     sections: u32,
     facts: Vec<(String, String)>,
-    /// What the run was, in one line.
+    /// The run in one line.
     about: Option<String>,
     /// In seconds, that a CPU sample stands for.
     interval: Option<f64>,
@@ -80,6 +81,7 @@ struct About {
     fault: Option<String>,
     remarks: BTreeMap<&'static str, Vec<String>>,
     tables: Vec<Vec<Measured>>,
+    history: Option<History>,
 }
 
 /// A value's name and unit.
@@ -100,7 +102,15 @@ pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -
     writer.frame_columns();
     writer.column(&order.fewer);
     writer.column(&order.frames);
+    let mut abouts = Vec::with_capacity(runs.len());
     for (run, places) in runs.iter().zip(places) {
+        let [ages, sites] = [places.of_ages, places.of_sites].map(|mut keys| {
+            for [stack, ..] in &mut keys {
+                *stack = order.numbers[*stack as usize];
+            }
+            keys
+        });
+        abouts.push(about(run, history::of(&run.profile, &ages, &sites)));
         for (table, places) in run.profile.tables().iter().zip(places.of_tables) {
             writer.table(table, places, &order.numbers);
         }
@@ -108,7 +118,7 @@ pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -
     let header = Header {
         strings: writer.strings,
         columns: writer.columns,
-        runs: runs.iter().map(about).collect(),
+        runs: abouts,
         start,
     };
     let header = serde_json::to_vec(&header)?;
@@ -118,7 +128,7 @@ pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -
     out.write_all(&writer.bytes)
 }
 
-fn about(run: &Run) -> About {
+fn about(run: &Run, history: Option<History>) -> About {
     let measured = |metric: &Metric| Measured(metric.name(), metric.unit().name());
     let tables = run.profile.tables().iter();
     About {
@@ -139,12 +149,15 @@ fn about(run: &Run) -> About {
         tables: tables
             .map(|table| table.metrics().iter().map(measured).collect())
             .collect(),
+        history,
     }
 }
 
-/// The rows of each table of a profile: stack, thread + 1, type + 1.
+/// The rows of each table of a profile, of its ages, and the sites of its course: stack, thread + 1, type + 1.
 struct RowKeys {
     of_tables: Vec<Vec<[u32; 3]>>,
+    of_ages: Vec<[u32; 3]>,
+    of_sites: Vec<[u32; 3]>,
 }
 
 /// Collects the data to write.
@@ -218,22 +231,32 @@ impl PageWriter {
             })
             .collect();
         let mut known: HashMap<(StackId, Option<u32>), u32> = HashMap::default();
+        let mut place = |stack: StackId, label: LabelsId| {
+            let thread_frame = thread_frames.get(label.0 as usize).copied();
+            let place = *known.entry((stack, thread_frame)).or_insert_with(|| {
+                let of_stack = profile.stacks.frames(stack);
+                let inner = of_stack.iter().rev().map(|frame| frames[frame.0 as usize]);
+                self.stacks.push(thread_frame.into_iter().chain(inner))
+            });
+            let [thread, class] = labels[label.0 as usize];
+            [place, thread, class]
+        };
         let mut of_tables = Vec::new();
         for table in profile.tables() {
-            let mut places = Vec::with_capacity(table.len());
-            for (stack, label, _) in table.rows() {
-                let thread_frame = thread_frames.get(label.0 as usize).copied();
-                let place = *known.entry((stack, thread_frame)).or_insert_with(|| {
-                    let of_stack = profile.stacks.frames(stack);
-                    let inner = of_stack.iter().rev().map(|frame| frames[frame.0 as usize]);
-                    self.stacks.push(thread_frame.into_iter().chain(inner))
-                });
-                let [thread, class] = labels[label.0 as usize];
-                places.push([place, thread, class]);
-            }
-            of_tables.push(places);
+            let rows = table.rows();
+            of_tables.push(rows.map(|(stack, label, _)| place(stack, label)).collect());
         }
-        RowKeys { of_tables }
+        let history = &profile.history;
+        let sites = history.course.iter().flat_map(|course| &course.sites);
+        RowKeys {
+            of_tables,
+            of_ages: history
+                .ages
+                .iter()
+                .map(|age| place(age.stack, age.labels))
+                .collect(),
+            of_sites: sites.map(|site| place(site.stack, site.labels)).collect(),
+        }
     }
 
     /// Adds a frame for the thread of each set of labels.

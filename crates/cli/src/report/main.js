@@ -17,7 +17,7 @@ const KEYS = [
 ];
 
 // Views that show all values of theirs at once.
-const ALL_VALUES = ['allocations', 'monitors', 'heap', 'runs'];
+const ALL_VALUES = ['allocations', 'time', 'monitors', 'heap', 'runs'];
 
 class App {
   constructor(profiles) {
@@ -42,6 +42,7 @@ class App {
       ['top', 'Top', TopView],
       ['around', 'Callers & callees', AroundView],
       has('alloc-bytes') && ['allocations', 'Allocation sites', SitesView],
+      runs.some((run) => run.history?.course) && ['time', 'Time', TimeView],
       has('contention') && ['monitors', 'Monitors', SitesView],
       threads && ['threads', 'Threads', ThreadsView],
       HEAPS.content.firstChild && ['heap', 'Heap', HeapView],
@@ -185,6 +186,8 @@ class App {
     if (state.view === 'difference' && state.base < 0) state.base = state.run > 0 ? state.run - 1 : 1;
     if (!this.values().includes(state.value)) [state.value] = this.values();
     if (!BYS.some(([by]) => by === state.by)) state.by = 'method';
+    if (!CURVES.some(([curve]) => curve === state.curve)) state.curve = CURVES[0][0];
+    if (!this.run.history?.course?.sites[state.site]) state.site = -1;
     for (const key of ['thread', 'type']) if (!(state[key] >= ALL && state[key] <= strings.length)) state[key] = ALL;
   }
 

@@ -1,6 +1,7 @@
 //! `hprof report`: the contents of profiles and heap dumps, as one page for a browser.
 
 mod data;
+mod history;
 mod page;
 mod stacks;
 
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 use crate::heap::pages::{self, Html, Links};
 use crate::input::{self, is_standard};
 use crate::output;
-use crate::profile::{OwnCodeArgument, open};
+use crate::profile::{CodeChoice, open};
 use crate::terminal::Watched;
 use data::Run;
 pub use data::Start;
@@ -44,7 +45,7 @@ pub struct Arguments {
     value: Option<Metric>,
 
     #[command(flatten)]
-    own: OwnCodeArgument,
+    code: CodeChoice,
 }
 
 /// The most dumps of a file that the page contains, counted from the last.
@@ -56,7 +57,7 @@ pub fn write_page(files: &[PathBuf], output: &Path) -> Result<(), Failure> {
         files: files.to_owned(),
         output: output.to_owned(),
         value: None,
-        own: OwnCodeArgument::default(),
+        code: CodeChoice::default(),
     })
 }
 
@@ -66,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut heaps = Html::default();
     let mut left_out = Vec::new();
     for path in &arguments.files {
-        match add(path, &arguments.own, &mut runs, &mut heaps)? {
+        match add(path, &arguments.code, &mut runs, &mut heaps)? {
             Added::Shown => {}
             Added::JustBegun(reason) => left_out.push(reason),
         }
@@ -95,7 +96,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let inputs = arguments.files.iter().map(PathBuf::as_path);
     if runs.is_empty() {
-        let mut page = pages::page("Heap", &heaps).into_string();
+        let mut page = pages::page("Heap", &heaps, Links::None).into_string();
         page.push('\n');
         let mut file = output::create(&arguments.output, inputs)?;
         let written = file.write_all(page.as_bytes());
@@ -115,7 +116,7 @@ enum Added {
 /// Adds the dumps of a file to the previous ones; it may hold a profile, a heap dump or both.
 fn add(
     path: &Path,
-    own: &OwnCodeArgument,
+    code: &CodeChoice,
     runs: &mut Vec<Run>,
     heaps: &mut Html,
 ) -> Result<Added, Failure> {
@@ -148,11 +149,11 @@ fn add(
     if !is_standard(path) {
         let first = sections.saturating_sub(MOST_SECTIONS).max(1);
         for section in first..sections {
-            let opened = open(path, Some(section))?.of_own_code(own);
+            let opened = open(path, Some(section))?.of_code(code);
             runs.push(opened.into_run(path));
         }
     }
-    runs.push(last.of_own_code(own).into_run(path));
+    runs.push(last.of_code(code).into_run(path));
     Ok(Added::Shown)
 }
 

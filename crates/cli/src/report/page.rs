@@ -26,6 +26,7 @@ const SCRIPT: &str = concat!(
     include_str!("flame.js"),
     include_str!("table.js"),
     include_str!("views.js"),
+    include_str!("time.js"),
     include_str!("sites.js"),
     include_str!("heap.js"),
     include_str!("main.js"),

@@ -28,9 +28,14 @@ class SitesView {
       element('span', { className: 'hint' }, kind.kept
         ? 'The strong part of a bar is alive: it is kept. A click on a class shows its flame graph.'
         : 'What threads waited for monitors that others held. A click on a class shows its flame graph.'),
+      ...(this.hasAges() ? [ageLegend()] : []),
     );
     const rows = this.rows();
     this.table.show(this.columns(rows), rows, state.sort || kind.metrics[0], app.nothing());
+  }
+
+  hasAges() {
+    return Boolean(this.kind.kept && this.app.run.history?.ages.length);
   }
 
   rows() {
@@ -48,6 +53,7 @@ class SitesView {
     const key = (table, row) => table.type[row] * width + groupOf(table.stack[row]);
     const sums = rowCosts(app.run, kind.metrics, state, key);
     const before = state.base < 0 ? null : rowCosts(profiles.runs[state.base], kind.metrics, state, key);
+    const ages = this.hasAges() ? rowCosts(app.run, AGE_VALUES, state, key) : null;
     const rows = [];
     for (const of of new Set([...sums.keys(), ...(before?.keys() ?? [])])) {
       const zeros = new Float64Array(kind.metrics.length);
@@ -56,7 +62,7 @@ class SitesView {
       const name = type ? profiles.strings[type - 1] : '<unknown>';
       const frames = { class: () => [], site: () => [methods.names[group]],
         trace: () => framesBelow(profiles, lines, group) }[state.group]?.() ?? [];
-      const row = { type, name, frames, now: sums.get(of) ?? zeros, base: before?.get(of) ?? zeros };
+      const row = { type, name, frames, now: sums.get(of) ?? zeros, base: before?.get(of) ?? zeros, ages: ages?.get(of) };
       const any = row.now.some(Boolean) || row.base.some(Boolean);
       if (any && (app.finds(name) || frames.some((frame) => app.finds(frame)))) rows.push(row);
     }
@@ -74,6 +80,10 @@ class SitesView {
       columns.push({ key: 'kept', head: 'Kept', title: 'Live bytes of those allocated', number: true,
         of: (row) => row.now[live] / (row.now[all] || 1), cell: (row) => percent(row.now[live], row.now[all]) });
       columns.push({ key: 'bar', head: '', className: 'bars', cell: (row) => bar(row.now[all], largest, row.now[live]) });
+      if (this.hasAges()) {
+        columns.push({ key: 'ages', head: 'Ages', title: 'Of the live bytes', className: 'bars',
+          cell: (row) => (row.ages ? ageBar(row.ages) : '') });
+      }
     } else {
       const [time, times] = kind.mean;
       columns.push({ key: 'mean', head: 'Mean', title: 'Waited each time', number: true,

@@ -1,4 +1,4 @@
-//! What is said before a program is stopped, and asked on a terminal.
+//! Messages before a program is stopped, and questions on a terminal.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::fake::{Fake, Says};
 
-/// What a VM publishes of its heap, in the folder in which `jps` looks for it. Removed on drop.
+/// The data that a VM publishes of its heap, in the folder in which `jps` looks for it. Removed on drop.
 struct Published(PathBuf);
 
 impl Published {
@@ -90,9 +90,10 @@ fn how_long_a_program_will_be_stopped_is_said_before() {
             "{said}"
         );
         assert!(
-            said.contains("2.1 GB in use (G1)") && said.lines().count() == 1,
+            said.contains("2.1 GB in use (G1)") && said.lines().count() == 2,
             "{said}"
         );
+        assert!(said.contains("; budget=20% bounds that\n"), "{said}");
     }
     for options in ["cpu=samples", "heap=sites,sample=512k,gc=n"] {
         assert_eq!(said(attach(&fake, &[options])), "", "{options}");

@@ -93,7 +93,7 @@ pub fn compare_redacted(
 struct Comparison {
     id_size: IdSize,
     redactor: Redactor,
-    /// What redaction makes of a record.
+    /// The record after redaction.
     expected: Vec<u8>,
 }
 

@@ -8,6 +8,7 @@ mod compare;
 mod instance;
 mod names;
 mod pseudonym;
+mod segment;
 mod selection;
 
 use std::io::{self, Read, Seek, Write};
@@ -24,6 +25,7 @@ use selection::Chosen;
 pub use compare::{RedactedContent, compare_redacted};
 pub use instance::KEPT_FIELDS;
 pub use pseudonym::RedactKey;
+pub use segment::{SegmentError, SegmentRedactor};
 pub use selection::RedactSelection;
 
 /// The size of the output buffer from which it is written, in bytes.
@@ -100,7 +102,7 @@ struct Redactor {
     totals: RedactTotals,
 }
 
-/// What becomes of the pieces of an object that comes in some.
+/// The treatment of the pieces of an object that comes in several.
 enum Unfinished {
     Kept,
     Array(Pseudonym),
@@ -229,11 +231,20 @@ impl Redactor {
         id_size: IdSize,
     ) -> Result<(), RedactError> {
         self.unfinished = match *record {
-            HeapRecord::Instance { class, trace, .. } if self.removes(class, trace) => {
+            HeapRecord::Instance {
+                class,
+                trace,
+                fields,
+                ..
+            } if self.removes(class, trace) => {
                 let layouts = self.layouts.get_or_insert_with(|| Layouts::new(id_size));
-                let layout = layouts.find(class, length);
-                let layout = layout.ok_or(RedactError::UnknownFields { offset, class })?;
-                Unfinished::Instance(layout, 0)
+                let is_whole = fields.len() as u64 == length;
+                match layouts.find(class, length) {
+                    Some(layout) => Unfinished::Instance(layout, 0),
+                    // Nothing to remove: so the agent writes objects whose fields the VM does not reveal.
+                    None if is_whole && fields.iter().all(|&byte| byte == 0) => Unfinished::Kept,
+                    None => return Err(RedactError::UnknownFields { offset, class }),
+                }
             }
             HeapRecord::PrimitiveArray { element, trace, .. } => {
                 let removes = self.chosen.removes_array(array_class(element), trace);
@@ -331,6 +342,14 @@ fn content<'a>(record: &HeapRecord<'a>) -> &'a [u8] {
         HeapRecord::PrimitiveArray { elements, .. } => elements,
         _ => &[],
     }
+}
+
+/// Returns the value of a fact about a run, such as `Program`, without the words that redaction hides.
+#[must_use]
+pub fn redacted_fact(label: &str, value: &str) -> String {
+    let mut fact = format!("{label}: {value}").into_bytes();
+    hide_arguments(&mut fact, false);
+    String::from_utf8_lossy(&fact[label.len() + 2..]).into_owned()
 }
 
 /// Hides the words of a command line, but for the flags of the VM itself and, unless names go, the main class.

@@ -10,7 +10,7 @@ use super::selection::Chosen;
 use crate::heap::{ClassDump, HeapRecord};
 use crate::record::{BasicType, Record, StringId};
 
-/// What follows the last dot of the name of a source file.
+/// The ending of the name of a source file, after its last dot.
 const SOURCE_TYPES: [&[u8]; 4] = [b"java", b"kt", b"scala", b"groovy"];
 
 /// The strings that other records name.

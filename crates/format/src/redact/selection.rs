@@ -20,7 +20,7 @@ pub struct RedactSelection {
     pub keep: Vec<String>,
     /// If there are any, all other content stays.
     pub only: Vec<String>,
-    /// Whether the names of the program's classes, methods, fields and threads go, too.
+    /// `true` if the names of the program's classes, methods, fields and threads go, too.
     pub names: bool,
 }
 
@@ -102,6 +102,16 @@ impl Chosen {
             }
         }
         self.classes.insert(class.class_object, name);
+    }
+
+    /// Defines a string by its text.
+    pub(super) fn define_string(&mut self, id: StringId, text: &str) {
+        self.names.define_string(id, text.into());
+    }
+
+    /// Defines a class by its name as in Java source, which no selection names.
+    pub(super) fn define_class(&mut self, class: ObjectId, name: &str) {
+        self.classes.insert(class, ResolvedName::Text(name.into()));
     }
 
     /// Returns `true` if the names of the program go, too.

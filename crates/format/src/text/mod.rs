@@ -1,8 +1,11 @@
 //! The text format: `format=a`.
 
+mod course;
 mod digits;
 mod heap;
+mod lifetimes;
 mod sites;
+mod wall;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,8 +14,10 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
+use crate::course::LiveCourse;
 use crate::ctime::ctime;
 use crate::encode::{Encoder, Micros, Millis};
+use crate::lifetimes::Lifetimes;
 use crate::monitor::MonitorRecord;
 use crate::names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name};
 use crate::printable::{printable, shortened};
@@ -24,6 +29,7 @@ use crate::record::{
 use crate::record::{ClassSerial, FrameId, StringId, TraceSerial};
 use crate::timing::millis;
 use crate::timing::{Timing, TraceTime};
+use crate::wall::WallSamples;
 use heap::HeapText;
 use sites::SitesOrder;
 
@@ -53,6 +59,16 @@ This file is the profile of a Java program, written as a sequence of records:
       lean toward methods with such places. CPU time whose stack could not be seen is shown as
       java.lang.Thread.<unsampled>.
 
+  WALL SAMPLES
+      Where threads spent the time that passed, running or not (wall=): all
+      threads of the program, sampled at an interval of elapsed time. The
+      innermost frame of each stack is the state: java.lang.Thread.<running>,
+      <runnable> (waits for a CPU), <blocked> (wants a monitor), <parked>,
+      <waiting> (in Object.wait), <sleeping>, <native> (waits in a native
+      method, such as one that reads from a socket), <vm> (waits for the Java
+      VM). threads is how many there were. A virtual thread is sampled while
+      a carrier runs it, not while it waits unmounted.
+
   CPU TIME
       How much time each stack's innermost method took itself, without what
       it called, and how often it was called in this way; the costliest
@@ -73,6 +89,23 @@ This file is the profile of a Java program, written as a sequence of records:
   WAIT, WAITED
       A thread called Object.wait, or came back from it. Times are in ms, a
       timeout of 0 is none.
+
+  SITE LIFETIMES
+      How long the objects of a class and stack lived, and how old those are
+      that live (lifetimes=y). survived is the number of garbage collections
+      since an object was made that have not removed it, age the time since
+      it was made. Where only an interval is known, both its ends are given.
+      Objects in state before were there when the profile began, those in
+      state peak were alive after the collection that left most bytes. The
+      first rows, of all, are the sums over all classes and stacks.
+
+  LIVE COURSE
+      What was alive over time (lifetimes=y), in all and for some classes and
+      stacks, at looks at all objects after garbage collections. Of the looks
+      in one step, a row has the last one's time, in ms since the profile
+      began, and collections, the most bytes and the fewest objects that had
+      survived a collection, and what had been allocated by the last one.
+      A first row with 0 objects says that none had survived one before.
 
   MONITOR TIME
       How long threads had to wait for monitors that others held, and how
@@ -225,7 +258,16 @@ impl TextEncoder {
         self.heap.note(record);
         match *record {
             Record::String(StringRecord { id, ref text }) if id.is_note() => {
-                writeln!(out, "({})", printable(text))?;
+                let note = String::from_utf8_lossy(text);
+                if let Some(lifetimes) = Lifetimes::of_note(&note) {
+                    self.print_lifetimes(time, &lifetimes, out)?;
+                } else if let Some(samples) = WallSamples::of_note(&note) {
+                    self.print_wall_samples(time, &samples, out)?;
+                } else if let Some(course) = LiveCourse::of_note(&note) {
+                    self.print_course(time, &course, out)?;
+                } else {
+                    writeln!(out, "({})", printable(text))?;
+                }
             }
             Record::String(StringRecord {
                 id: StringId::BROKE_OFF,

@@ -1,9 +1,11 @@
 //! Reads a file in the text format, and returns the records of the binary one.
 
+mod course;
 mod cpu;
 mod error;
 mod head;
 mod heap;
+mod lifetimes;
 mod lines;
 mod monitor;
 mod names;
@@ -13,6 +15,7 @@ mod shares;
 mod sites;
 mod thread;
 mod trace;
+mod wall;
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -179,6 +182,21 @@ impl<R: Read> TextReader<R> {
                 let (time, record) = sites::read(lines, names, head, left_out.as_deref())?;
                 Some((time, TextItem::Record(record)))
             }
+            "SITE" => {
+                let (time, lifetimes) = lifetimes::read(lines, names, head)?;
+                let record = note(&mut self.notes, lifetimes.note());
+                Some((time, TextItem::Record(record)))
+            }
+            "WALL" => {
+                let (time, samples) = wall::read(lines, head)?;
+                let record = note(&mut self.notes, samples.note());
+                Some((time, TextItem::Record(record)))
+            }
+            "LIVE" => {
+                let (time, course) = course::read(lines, names, head)?;
+                let record = note(&mut self.notes, course.note());
+                Some((time, TextItem::Record(record)))
+            }
             "MONITOR" if line.starts_with(monitor::DUMP) => {
                 untimed(TextItem::Monitor(monitor::dump(lines)?))
             }
@@ -192,14 +210,20 @@ impl<R: Read> TextReader<R> {
                     if tells_what_is_left_out(note) {
                         left_out = Some(note.to_owned());
                     }
-                    let id = StringId::note(self.notes);
-                    let text = note.as_bytes().to_vec().into();
-                    self.notes = self.notes.saturating_add(1);
+                    let record = self::note(&mut self.notes, note.to_owned());
                     self.left_out = left_out;
-                    untimed(TextItem::Record(Record::String(StringRecord { id, text })))
+                    untimed(TextItem::Record(record))
                 }
                 None => return Err(lines.unexpected("the first line of a record")),
             },
         })
     }
+}
+
+/// Returns the record of a note; `notes` is the number of notes so far.
+fn note(notes: &mut u32, text: String) -> Record<'static> {
+    let id = StringId::note(*notes);
+    *notes = notes.saturating_add(1);
+    let text = text.into_bytes().into();
+    Record::String(StringRecord { id, text })
 }

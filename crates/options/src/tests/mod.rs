@@ -2,6 +2,8 @@
 
 mod files;
 
+use std::time::Duration;
+
 use super::*;
 
 pub(super) fn options(text: &str) -> Options {
@@ -81,6 +83,7 @@ const EFFECTS: &[Effect] = &[
     ("", "heap=sites", |o| o.heap == Some(Heap::Sites)),
     ("", "cpu=times", |o| o.cpu == Some(Cpu::Times)),
     ("", "monitor=y", |o| o.monitors),
+    ("", "wall=5ms", |o| o.wall == Some(Duration::from_millis(5))),
     ("cpu=samples", "format=b", |o| o.format == Format::Binary),
     ("", "file=x", |o| o.file == "x"),
     ("", "net=h:1", |o| o.net.is_some()),
@@ -97,14 +100,20 @@ const EFFECTS: &[Effect] = &[
     ("cpu=samples", "vmthreads=y", |o| o.vm_threads),
     ("", "cutoff=0.5", |o| o.cutoff == 0.5),
     ("format=b", "fold=n", |o| !o.folds()),
+    ("", "lifetimes=y", |o| o.lifetimes),
+    ("heap=sites,lifetimes=y", "every=10s", |o| {
+        o.every == Duration::from_secs(10)
+    }),
     ("heap=sites", "sort=alloc", |o| o.sort == Sort::Allocated),
     ("", "lineno=n", |o| !o.line_numbers),
     ("", "thread=y", |o| o.threads),
     ("", "doe=n", |o| !o.dump_on_exit),
     ("heap=sites", "gc=n", |o| !o.collect),
     ("heap=sites", "sample=77", |o| o.sample == Some(77)),
+    ("heap=sites", "budget=7%", |o| o.budget == Some(7)),
     ("heap=sites", "oom=dump", |o| o.oom == Some(Oom::Dump)),
     ("heap=sites", "oom_count=3", |o| o.oom_count == 3),
+    ("cpu=samples", "blackbox=y", |o| o.black_box),
     ("cpu=times", "clock=wall", |o| o.clock == Clock::Wall),
     ("cpu=times", "include=a.*", |o| o.include == ["a.*"]),
     ("cpu=times", "exclude=a.*", |o| o.exclude == ["a.*"]),
@@ -120,6 +129,7 @@ const EFFECTS: &[Effect] = &[
     ("heap=dump", "primfields=n", |o| !o.primitive_fields),
     ("heap=dump", "primarrays=n", |o| !o.primitive_arrays),
     ("heap=dump", "dumper=jvmti", |o| o.dumper == Dumper::Jvmti),
+    ("heap=dump", "redact=y", |o| o.redact),
     ("heap=sites", "stacks=jvmti", |o| {
         o.stacks == StackSource::Jvmti
     }),
@@ -166,6 +176,26 @@ fn every_option_is_honoured() {
     }
     for option in IDLE {
         assert_eq!(options(option).without_effect, [name(option)]);
+    }
+}
+
+#[test]
+fn all_threads_are_sampled_at_an_interval_with_deep_stacks() {
+    let millis = |given: &str| options(given).wall.map(|interval| interval.as_millis());
+    assert_eq!(
+        ["wall=y", "wall=1ms", "wall=1h", "cpu=samples,wall=n"].map(millis),
+        [Some(20), Some(1), Some(3_600_000), None]
+    );
+    let alone = options("wall=y");
+    assert!(alone.heap.is_none() && alone.cpu.is_none() && !alone.monitors);
+    assert_eq!(alone.depth, 64);
+    assert_eq!(options("depth=4,wall=y").depth, 4);
+    assert_eq!(options("cpu=samples,wall=n").depth, 4);
+    for value in ["20", "0ms", "2h", "fast", ""] {
+        assert_eq!(
+            error(&format!("wall={value}")),
+            format!("option wall={value}: must be y|n, or a time from 1ms to 1h like 20ms")
+        );
     }
 }
 
@@ -339,6 +369,10 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
             "option dumper=hotspot: must be auto|vm|jvmti",
         ),
         (
+            "heap=dump,dumper=vm,redact=y",
+            "option dumper=vm: must be auto|jvmti with redact=y, for the VM's dumper puts all content on a disk first",
+        ),
+        (
             "heap=sites,stacks=fast",
             "option stacks=fast: must be auto|jvmti|verify",
         ),
@@ -439,7 +473,8 @@ fn switches_of_old_scripts_are_taken_and_named() {
 }
 
 /// The defaults that the help describes in words, because none of the option's values stands for them.
-const DEFAULTS_IN_WORDS: [(&str, &str); 13] = [
+const DEFAULTS_IN_WORDS: [(&str, &str); 15] = [
+    ("depth", "4, 64 with wall="),
     ("cpu", "off"),
     ("format", "a, b for *.hprof"),
     ("file", "java.hprof[.txt]"),
@@ -448,6 +483,7 @@ const DEFAULTS_IN_WORDS: [(&str, &str); 13] = [
     ("compress", "y for *.gz"),
     ("fold", "y in binary"),
     ("sample", "every object"),
+    ("budget", "off"),
     ("include", "all"),
     ("exclude", "none"),
     ("rotate", "one file"),

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::super::budget::Step;
 use super::super::state::TrackerState;
 use super::thread_tracker::ThreadTracker;
 use super::tracked_threads::OwnLock;
@@ -22,6 +23,8 @@ pub(in super::super) struct AllocatingThread {
     serial: Option<ThreadSerial>,
     /// `true` while the thread's allocations are the agent's.
     is_muted: bool,
+    /// The step at which the VM has drawn the thread's next event: that of its last one, or of its start.
+    drawn: Step,
     tracker: Arc<OwnLock<Option<ThreadTracker>>>,
 }
 
@@ -45,15 +48,15 @@ impl AllocatingThread {
         LOCAL.with(|local| {
             if let Some(body) = body.take() {
                 local.take_if(|local| local.session != shared.session);
-                body(local.get_or_insert_with(|| AllocatingThread::new(shared)));
+                body(local.get_or_insert_with(|| AllocatingThread::new(shared, Step::default())));
             }
         });
         if let Some(body) = body {
-            body(&mut AllocatingThread::new(shared));
+            body(&mut AllocatingThread::new(shared, shared.steps.current()));
         }
     }
 
-    fn new(shared: &Arc<TrackerState>) -> Self {
+    fn new(shared: &Arc<TrackerState>, drawn: Step) -> Self {
         let tracker = match shared.has_ended.load(Ordering::Relaxed) {
             // Nobody would remove it any more, and it would keep the whole tracker alive.
             true => Arc::default(),
@@ -64,12 +67,15 @@ impl AllocatingThread {
             stack: StackTop::default(),
             serial: None,
             is_muted: false,
+            drawn,
             tracker,
         }
     }
 
-    pub(in super::super) fn set_serial(&mut self, serial: ThreadSerial) {
+    /// Called when the thread starts; it may have allocated already.
+    pub(in super::super) fn start(&mut self, serial: ThreadSerial, current: Step) {
         self.serial = Some(serial);
+        self.drawn = current;
     }
 
     pub(in super::super) fn set_muted(&mut self, is_muted: bool) {
@@ -87,15 +93,19 @@ impl AllocatingThread {
             *tracker = None;
             return false;
         }
+        let drawn = std::mem::replace(&mut self.drawn, own.state.steps.current());
         if self.is_muted {
             return true;
         }
-        let full = own.add_object(&mut self.stack, &mut self.serial, jni, allocation);
+        let full = own.add_object(&mut self.stack, &mut self.serial, drawn, jni, allocation);
         if let Some(chunk) = full {
             let state = own.state.clone();
             // A thread that waits here for the sweeper must not make others wait.
             drop(tracker);
-            state.live.pile_up(chunk);
+            match &state.costs {
+                Some(costs) => costs.waiting(|| state.live.pile_up(chunk)),
+                None => state.live.pile_up(chunk),
+            }
         }
         true
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::budget::{EventCosts, Step, Uncertainty};
 use super::super::liveness::{Chunk, Nursery, Tracked};
 use super::super::state::TrackerState;
 use super::site_cache::SiteCache;
@@ -13,6 +14,11 @@ use crate::stacks::StackTop;
 /// The sites that the thread knows, and the objects it allocated most recently.
 pub(super) struct ThreadTracker {
     pub(super) state: Arc<TrackerState>,
+    recorder: Recorder,
+    costs: EventCosts,
+}
+
+struct Recorder {
     cache: SiteCache,
     nursery: Nursery,
 }
@@ -20,42 +26,77 @@ pub(super) struct ThreadTracker {
 impl ThreadTracker {
     pub(super) fn new(state: Arc<TrackerState>) -> Self {
         Self {
-            cache: SiteCache::new(state.cached.clone()),
-            nursery: Nursery::default(),
+            recorder: Recorder {
+                cache: SiteCache::new(state.cached.clone()),
+                nursery: Nursery::default(),
+            },
+            costs: EventCosts::default(),
             state,
         }
     }
 
-    /// Records an allocation of the current thread, whose stack and serial number are given. Returns the thread's
-    /// recent objects if there are enough of them for the sweeper.
+    /// Records an allocation of the current thread, whose stack and serial number are given, and which the VM chose at
+    /// that step. Returns the thread's recent objects if there are enough of them for the sweeper.
     #[inline]
     pub(super) fn add_object(
         &mut self,
         stack: &mut StackTop,
         serial: &mut Option<ThreadSerial>,
+        step: Step,
         jni: Jni<'_>,
         allocation: Allocation<'_>,
     ) -> Option<Chunk> {
         let Self {
             state,
-            cache,
-            nursery,
+            recorder,
+            costs,
         } = self;
+        let mut record = || recorder.record(state, (stack, serial), step, jni, allocation);
+        match &state.costs {
+            None => record(),
+            Some(all) => {
+                let weight = state.steps.weight(step).weight(allocation.size);
+                costs.measure(all, step, weight, record)
+            }
+        }
+    }
+}
+
+impl Recorder {
+    #[inline]
+    fn record(
+        &mut self,
+        state: &TrackerState,
+        (stack, serial): (&mut StackTop, &mut Option<ThreadSerial>),
+        step: Step,
+        jni: Jni<'_>,
+        allocation: Allocation<'_>,
+    ) -> Option<Chunk> {
+        let Self { cache, nursery } = self;
+        let size = allocation.size;
         let sought = cache.seek(state, stack, jni, allocation.class);
         let object = ObjectRef::new(jni, allocation.object);
         let site = cache.site(state, sought, stack, serial, jni, allocation);
-        let Some(object) = object else {
+        let tracked = object.and_then(|object| Tracked::new(object, site, step, size));
+        let Some(tracked) = tracked else {
             // It could not be seen to die.
-            let weight = state.sample_weight.weight(allocation.size);
-            state.sites.get(site).add_allocated(weight);
+            let sample_weight = state.steps.weight(step);
+            let site = state.sites.get(site);
+            site.add_allocated(sample_weight.weight(size));
+            if let Some(made) = sample_weight.variance(size) {
+                state.errors.add(Uncertainty {
+                    made,
+                    ..Uncertainty::default()
+                });
+            }
             return None;
         };
-        nursery.add(Tracked::new(object, site, allocation.size))
+        nursery.add(tracked, state.live.clock().now())
     }
 }
 
 impl KeepsObjects for ThreadTracker {
     fn take_objects(&mut self) -> Chunk {
-        self.nursery.take()
+        self.recorder.nursery.take()
     }
 }

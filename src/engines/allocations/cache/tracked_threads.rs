@@ -112,8 +112,13 @@ impl TrackedThreads {
 
     /// Takes the recent objects of all threads.
     pub(in super::super) fn take_objects(&self) -> Vec<Chunk> {
+        self.take_objects_within(TIMEOUT)
+    }
+
+    /// As [`TrackedThreads::take_objects`], but skips threads that take longer than `timeout`.
+    pub(in super::super) fn take_objects_within(&self, timeout: Duration) -> Vec<Chunk> {
         let threads = self.0.lock().clone();
-        let end = Instant::now() + TIMEOUT;
+        let end = Instant::now() + timeout;
         let taken = threads.iter().filter_map(|thread| thread.take_objects(end));
         taken.collect()
     }

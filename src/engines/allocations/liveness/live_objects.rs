@@ -2,24 +2,36 @@
 //!
 //! New objects are in the nursery of the thread that allocated them. A full chunk goes to the sweeper, which examines
 //! it after the next collection: all of its objects are counted at their sites as allocated; dead ones are counted as
-//! dead and forgotten, the others move to the old generation. The old generation is examined each time it has doubled,
-//! so each object is examined only a few times in its life, however many there are.
+//! dead and forgotten, the others join the cohort of their birth. A cohort is examined when its objects have survived so
+//! many collections that they belong to another class of ages. In the end they are old, and all old objects are examined
+//! each time they have doubled. So each object is examined only a few times in its life, however many there are. Without
+//! `lifetimes=`, objects are old at once.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::super::sites::SiteId;
-use super::sweep::{Counted, Sweep, Tracked};
+use foldhash::fast::FixedState;
+use hprof_format::{BirthsHead, Fate, Millis};
+
+use super::super::budget::Steps;
+use super::super::lifetimes::{
+    Before, Birth, Clock, Course, CourseReport, Deaths, Look, Moments, PeakObjects, PeakWatch,
+};
+use super::super::sites::{SiteId, Sites, Weight};
+use super::chunk::Chunk;
+use super::cohorts::{Cohort, Cohorts};
+use super::sweep::{Counted, Sweep};
+use super::tracked::Tracked;
 use crate::engines::worker::Worker;
-use crate::jvmti::{Jni, Object};
+use crate::jvmti::Jni;
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
+use crate::output::now;
 
 /// Objects in one chunk.
 const CHUNK: usize = 256;
-/// Objects in one block of the old generation.
-const BLOCK: usize = 16 * 1024;
 /// The number of objects that may pile up without a collection before one is forced; if more objects than that are old,
 /// their number. 2 million objects take 50 MB, here and in the VM.
 const PILE: usize = 2_000_000;
@@ -27,8 +39,6 @@ const PILE: usize = 2_000_000;
 const TOO_MUCH: usize = 4;
 /// The longest that a thread waits before it goes on with its next chunk anyway.
 const LONGEST_WAIT_MILLIS: u32 = 100;
-
-pub(in super::super) type Chunk = Vec<Tracked>;
 
 /// The objects that one thread allocated most recently.
 #[derive(Default)]
@@ -45,27 +55,60 @@ pub(in super::super) struct LiveObjects {
     limit: AtomicUsize,
     collected: AtomicBool,
     old: Mutex<Old, rank::OldObjects>,
+    /// The end of the last sweep, in milliseconds since 1970; 0 before the first.
+    swept_at: AtomicU64,
     sweeper: Worker,
+    clock: Clock,
 }
 
-#[derive(Default)]
+/// The cohorts that are examined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// Those for which this tells how long the dead ones lived, and the old ones if they have doubled.
+    ByAge,
+    All,
+}
+
 struct Old {
-    objects: Blocks,
+    objects: Cohorts,
     /// Chunks from the pile that have been counted at their sites but not examined.
     counted: Vec<Chunk>,
-    /// The number of objects after the last examination.
+    /// The number of old objects after the last examination.
     looked_at: usize,
+    moments: Moments,
+    deaths: Deaths,
+    /// The bytes of objects not known to be dead.
+    bytes: u64,
+    /// The bytes counted as allocated.
+    made: u64,
+    peak: PeakWatch,
+    course: Course,
+}
+
+/// How long the objects of each site have lived.
+pub(in super::super) struct ObjectAges {
+    /// The number of collections since the profile began.
+    pub(in super::super) collections: u32,
+    /// The time since then.
+    pub(in super::super) time: Duration,
+    pub(in super::super) living: HashMap<(SiteId, Fate), Weight, FixedState>,
+    /// The dead ones that were not temporary.
+    pub(in super::super) deaths: Deaths,
+    /// The objects alive after the collection that left most.
+    pub(in super::super) peak: Option<PeakObjects>,
+    /// The objects alive over time.
+    pub(in super::super) course: CourseReport,
 }
 
 impl Nursery {
     /// Adds an object that was just allocated; its site counts it later. Returns the chunk if it is now full.
     #[inline]
-    pub(in super::super) fn add(&mut self, tracked: Tracked) -> Option<Chunk> {
+    pub(in super::super) fn add(&mut self, tracked: Tracked, birth: Birth) -> Option<Chunk> {
         if self.0.capacity() == 0 {
-            self.0.reserve_exact(CHUNK);
+            self.0 = Chunk::with_capacity(CHUNK);
         }
-        self.0.push(tracked);
-        (self.0.len() == CHUNK).then(|| std::mem::replace(&mut self.0, Vec::with_capacity(CHUNK)))
+        self.0.push(tracked, birth);
+        (self.0.len() == CHUNK).then(|| std::mem::replace(&mut self.0, Chunk::with_capacity(CHUNK)))
     }
 
     /// Removes and returns all objects.
@@ -75,20 +118,27 @@ impl Nursery {
 }
 
 impl LiveObjects {
-    pub(in super::super) fn new(sweeper: Worker) -> Self {
+    /// `every` is the least time between two points of the course.
+    pub(in super::super) fn new(sweeper: Worker, every: Duration) -> Self {
         Self {
             full: Mutex::default(),
             piled: AtomicUsize::new(0),
             limit: AtomicUsize::new(PILE),
             collected: AtomicBool::new(false),
-            old: Mutex::default(),
+            old: Mutex::new(Old::new(every)),
+            swept_at: AtomicU64::new(0),
             sweeper,
+            clock: Clock::default(),
         }
+    }
+
+    pub(in super::super) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Adds chunks from a nursery to the pile.
     pub(in super::super) fn add(&self, chunks: Vec<Chunk>) {
-        let objects = chunks.iter().map(Vec::len).sum();
+        let objects = chunks.iter().map(Chunk::len).sum();
         self.piled.fetch_add(objects, Ordering::Relaxed);
         let mut full = self.full.lock();
         memory::need_to_grow(
@@ -136,6 +186,11 @@ impl LiveObjects {
         self.sweeper.wake();
     }
 
+    /// Returns `true` if there was a collection since the last sweep.
+    pub(in super::super) fn is_due(&self) -> bool {
+        self.collected.load(Ordering::Relaxed)
+    }
+
     /// Returns `true` if so much has piled up since the last collection that the next one must be forced.
     pub(in super::super) fn is_overfull(&self) -> bool {
         !self.collected.load(Ordering::Relaxed)
@@ -147,19 +202,76 @@ impl LiveObjects {
         if self.collected.swap(false, Ordering::Relaxed) {
             let mut old = self.old.lock();
             self.sweep_young(&mut old, &mut sweep);
-            if old.objects.len() >= (2 * old.looked_at).max(PILE) {
-                old.sweep(&mut sweep);
+            self.sweep_cohorts(&mut old, &mut sweep, Due::ByAge);
+            self.sweep_proven(&mut old, &mut sweep, 0);
+            let most = old.bytes.saturating_add_signed(sweep.change());
+            let began = old.moments.time();
+            let may_be_peak = self.clock.is_running() && old.peak.is_due(most);
+            let is_point = self.clock.is_running() && old.course.is_due(began);
+            if may_be_peak || is_point {
+                self.sweep_cohorts(&mut old, &mut sweep, Due::All);
+                // With Shenandoah the dead objects found here may be the only sign of a collection.
+                self.sweep_proven(&mut old, &mut sweep, 0);
             }
-            sweep.finish();
+            if may_be_peak {
+                self.watch(&mut old, &sweep);
+            }
+            match is_point {
+                true => self.finish_with_point(&mut old, sweep, began),
+                false => old.finish(sweep),
+            }
+            self.note_sweep();
         }
     }
 
-    /// Examines all objects.
-    pub(in super::super) fn sweep_all(&self, mut sweep: Sweep<'_>) {
+    /// Returns the end of the last sweep.
+    pub(in super::super) fn swept_at(&self) -> Option<Millis> {
+        let millis = self.swept_at.load(Ordering::Relaxed);
+        (millis > 0).then_some(Millis(millis))
+    }
+
+    fn note_sweep(&self) {
+        self.swept_at.store(now().0, Ordering::Relaxed);
+    }
+
+    /// Examines the objects that have survived a collection, which are otherwise examined only now and then.
+    pub(in super::super) fn sweep_old(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
-        old.sweep(&mut sweep);
-        self.sweep_young(&mut old, &mut sweep);
-        sweep.finish();
+        self.sweep_cohorts(&mut old, &mut sweep, Due::All);
+        self.sweep_proven(&mut old, &mut sweep, 0);
+        old.finish(sweep);
+    }
+
+    /// Begins a new moment.
+    pub(in super::super) fn tick(&self) {
+        let mut old = self.old.lock();
+        let Old {
+            moments,
+            objects,
+            made,
+            ..
+        } = &mut *old;
+        let have_changed = moments.add(Before {
+            collections: self.clock.ended(),
+            bytes: *made,
+        });
+        objects.join(moments, have_changed);
+        self.clock.tick();
+    }
+
+    /// Examines all objects. At least `ended` collections have ended.
+    pub(in super::super) fn sweep_all(&self, mut sweep: Sweep<'_>, ended: u32) {
+        let mut old = self.old.lock();
+        self.sweep_old_and_young(&mut old, &mut sweep, ended);
+        match self.clock.is_running() {
+            true => {
+                let began = old.moments.time();
+                self.watch(&mut old, &sweep);
+                self.finish_with_point(&mut old, sweep, began);
+            }
+            false => old.finish(sweep),
+        }
+        self.note_sweep();
     }
 
     /// As [`LiveObjects::sweep_all`]; if others hold the old generation for longer than `timeout`, only the most
@@ -167,23 +279,23 @@ impl LiveObjects {
     pub(in super::super) fn sweep_all_within(&self, mut sweep: Sweep<'_>, timeout: Duration) {
         match self.old.try_lock_for(timeout) {
             Some(mut old) => {
-                old.sweep(&mut sweep);
-                self.sweep_young(&mut old, &mut sweep);
+                self.sweep_old_and_young(&mut old, &mut sweep, 0);
+                old.finish(sweep);
             }
             None => {
-                for tracked in self.full.lock().iter().flatten() {
+                for tracked in self.full.lock().iter().flat_map(Chunk::objects) {
                     sweep.count(tracked);
                 }
+                sweep.finish();
             }
         }
-        sweep.finish();
     }
 
     /// Counts all objects allocated so far at their sites.
     pub(in super::super) fn count(&self, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         let new = std::mem::take(&mut *self.full.lock());
-        for tracked in new.iter().flatten() {
+        for tracked in new.iter().flat_map(Chunk::objects) {
             sweep.count(tracked);
         }
         memory::need_to_grow(
@@ -192,17 +304,18 @@ impl LiveObjects {
             size_of::<Chunk>(),
         );
         old.counted.extend(new);
-        sweep.finish();
+        old.finish(sweep);
     }
 
     /// Forgets all objects and frees the references to them.
     pub(in super::super) fn give_back(&self, jni: Jni<'_>) {
         let mut old = self.old.lock();
         let young = std::mem::take(&mut *self.full.lock());
-        let Old {
-            objects, counted, ..
-        } = std::mem::take(&mut *old);
-        for tracked in young.into_iter().chain(counted).chain(objects.0).flatten() {
+        let counted = std::mem::take(&mut old.counted);
+        let young = young.into_iter().chain(counted).flat_map(Chunk::by_birth);
+        let objects = std::mem::take(&mut old.objects);
+        let old = objects.into_iter().flat_map(|(_, blocks)| blocks);
+        for tracked in young.map(|(_, objects)| objects).chain(old).flatten() {
             tracked.object.delete(jni);
         }
     }
@@ -212,33 +325,76 @@ impl LiveObjects {
         self.old.lock().objects.len()
     }
 
-    /// Calls `look` with each object that was alive at the last complete examination.
-    pub(in super::super) fn for_each(&self, look: &mut dyn FnMut(Object<'_>, SiteId)) {
-        for block in &self.old.lock().objects.0 {
-            for tracked in block {
-                look(tracked.object.object(), tracked.site);
+    /// Returns how long objects have lived, as far as the last examination tells; `None` if others hold the old objects
+    /// for longer than `timeout`.
+    pub(in super::super) fn ages(&self, steps: &Steps, timeout: Duration) -> Option<ObjectAges> {
+        let old = self.old.try_lock_for(timeout)?;
+        let (ended, time) = (self.clock.ended(), old.moments.time());
+        let mut living = HashMap::<(SiteId, Fate), Weight, FixedState>::default();
+        for (cohort, objects) in old.objects.cohorts() {
+            let survived = cohort.survived_by_living(ended);
+            let fate = Fate::Live(survived, old.moments.age(cohort.birth, time));
+            for tracked in objects {
+                let weight = tracked.weight(steps);
+                *living.entry((tracked.site(), fate)).or_default() += weight;
             }
         }
+        Some(ObjectAges {
+            collections: self.clock.now().collections,
+            time,
+            living,
+            deaths: old.deaths.clone(),
+            peak: old.peak.peak().cloned(),
+            course: old.course.report(),
+        })
+    }
+
+    /// Calls `look` with each object that was alive at the last complete examination, and its moment. Returns the moment
+    /// that begins with this, so that none of the objects is of it or a later one; 0 if the clock stands still.
+    pub(in super::super) fn for_each(&self, look: &mut dyn FnMut(&Tracked, Birth)) -> u32 {
+        let mut old = self.old.lock();
+        let mut next = 0;
+        if self.clock.is_running() {
+            let before = Before {
+                collections: self.clock.ended(),
+                bytes: old.made,
+            };
+            next = old.moments.add_kept(before);
+            self.clock.tick();
+        }
+        for (cohort, objects) in old.objects.cohorts() {
+            objects.for_each(|tracked| look(tracked, cohort.birth));
+        }
+        next
+    }
+
+    /// Returns the moments up to now, for a file of births whose dump was listed when `next` began.
+    pub(in super::super) fn births(&self, next: u32) -> BirthsHead {
+        self.old.lock().moments.births(next)
     }
 
     /// Forgets all objects, so that the sites count from zero. An object that is being allocated right now may still be
     /// counted.
-    pub(in super::super) fn clear(&self, mut sweep: Sweep<'_>) {
+    pub(in super::super) fn clear(&self, sites: &Sites, mut sweep: Sweep<'_>) {
         let mut old = self.old.lock();
         for (chunk, counted) in self.take_young(std::mem::take(&mut old.counted)) {
-            for tracked in chunk {
+            for tracked in chunk.by_birth().flat_map(|(_, objects)| objects) {
                 if counted == Counted::No {
                     sweep.count(&tracked);
                 }
                 sweep.forget(tracked);
             }
         }
-        let objects = std::mem::take(&mut old.objects).0;
-        for tracked in objects.into_iter().flatten() {
+        let objects = std::mem::take(&mut old.objects).into_iter();
+        for tracked in objects.flat_map(|(_, blocks)| blocks).flatten() {
             sweep.forget(tracked);
         }
         old.looked_at = 0;
-        for (_, site) in sweep.finish().iter() {
+        sweep.finish();
+        old.deaths = Deaths::default();
+        (old.bytes, old.peak) = (0, PeakWatch::default());
+        old.course = old.course.restarted();
+        for (_, site) in sites.iter() {
             site.forget_dead();
         }
     }
@@ -253,45 +409,134 @@ impl LiveObjects {
         })
     }
 
+    fn sweep_old_and_young(&self, old: &mut Old, sweep: &mut Sweep<'_>, ended: u32) {
+        self.sweep_cohorts(old, sweep, Due::All);
+        self.sweep_young(old, sweep);
+        self.sweep_proven(old, sweep, ended);
+    }
+
+    /// Notes that a collection has ended, if so many have or the dead objects tell it: the living ones have survived it.
+    fn sweep_proven(&self, old: &mut Old, sweep: &mut Sweep<'_>, ended: u32) {
+        if self.clock.is_new(ended.max(sweep.proven())) {
+            // Others that it has removed may have been looked at just before.
+            self.sweep_cohorts(old, sweep, Due::ByAge);
+            self.clock.have_ended(ended.max(sweep.proven()));
+            self.sweep_cohorts(old, sweep, Due::ByAge);
+        }
+    }
+
+    /// Takes what has survived the last collection, if it is more than ever before. All objects have been examined.
+    fn watch(&self, old: &mut Old, sweep: &Sweep<'_>) {
+        let ended = self.clock.ended();
+        let mut now = PeakObjects::new(ended, old.moments.time());
+        for (cohort, objects) in old.objects.cohorts() {
+            if cohort.has_survived() {
+                objects.for_each(|tracked| now.add(tracked.site(), sweep.weight(tracked)));
+            }
+        }
+        old.peak.take(now);
+    }
+
+    /// Ends a sweep over all objects and adds what it has found to the course. The look began at this time.
+    fn finish_with_point(&self, old: &mut Old, sweep: Sweep<'_>, began: Duration) {
+        let sites = sweep.sites();
+        // Few: what was made since the collection.
+        let mut new = HashMap::<SiteId, Weight, FixedState>::default();
+        for (cohort, objects) in old.objects.cohorts() {
+            if !cohort.has_survived() {
+                for tracked in objects {
+                    *new.entry(tracked.site()).or_default() += sweep.weight(tracked);
+                }
+            }
+        }
+        old.finish(sweep);
+        memory::need(sites.count() * size_of::<(SiteId, Weight, Weight)>());
+        let known = sites.entries().map(|(id, _, site)| {
+            // What died is read first, so that it never outnumbers what was made.
+            let dead = site.dead();
+            let made = site.made();
+            let new = new.get(&id).copied().unwrap_or_default();
+            (id, made.less(dead).less(new), made)
+        });
+        let look = Look {
+            time: began,
+            collections: self.clock.ended(),
+            sites: known.collect(),
+        };
+        old.course.take(&look);
+        let now = old.moments.time();
+        old.course.took(now, now.saturating_sub(began));
+    }
+
     fn sweep_young(&self, old: &mut Old, sweep: &mut Sweep<'_>) {
+        let ended = self.clock.ended();
         for (chunk, counted) in self.take_young(std::mem::take(&mut old.counted)) {
-            sweep.look(chunk, counted, |living| old.objects.push(living));
+            for (birth, objects) in chunk.by_birth() {
+                let cohort = Cohort::new(birth);
+                let seen = self.seen_at(cohort, ended);
+                let mut living = old.objects.take(seen);
+                sweep.look(objects, counted, cohort, |tracked| living.push(tracked));
+                old.objects.put(seen, living);
+            }
         }
         self.limit
             .store(old.objects.len().max(PILE), Ordering::Relaxed);
     }
+
+    /// Examines the cohorts that are due, and the old objects if they have doubled.
+    fn sweep_cohorts(&self, old: &mut Old, sweep: &mut Sweep<'_>, due: Due) {
+        let (ended, begun) = (self.clock.ended(), self.clock.begun());
+        let look_at_old = due == Due::All || old.objects.old() >= (2 * old.looked_at).max(PILE);
+        for (cohort, blocks) in std::mem::take(&mut old.objects) {
+            let is_due = match cohort.is_old() {
+                true => look_at_old,
+                false => due == Due::All || cohort.is_due(begun),
+            };
+            if !is_due {
+                old.objects.put(cohort, blocks);
+                continue;
+            }
+            let seen = self.seen_at(cohort, ended);
+            let mut living = old.objects.take(seen);
+            for block in blocks {
+                sweep.look(block, Counted::Yes, cohort, |tracked| living.push(tracked));
+            }
+            old.objects.put(seen, living);
+        }
+        if look_at_old {
+            old.looked_at = old.objects.old();
+        }
+    }
+
+    fn seen_at(&self, cohort: Cohort, ended: u32) -> Cohort {
+        match self.clock.is_running() {
+            true => cohort.seen_at(ended),
+            false => cohort.old(),
+        }
+    }
 }
 
 impl Old {
-    fn sweep(&mut self, sweep: &mut Sweep<'_>) {
-        for block in std::mem::take(&mut self.objects).0 {
-            sweep.look(block, Counted::Yes, |living| self.objects.push(living));
+    fn new(every: Duration) -> Self {
+        Self {
+            objects: Cohorts::default(),
+            counted: Vec::new(),
+            looked_at: 0,
+            moments: Moments::default(),
+            deaths: Deaths::default(),
+            bytes: 0,
+            made: 0,
+            peak: PeakWatch::default(),
+            course: Course::new(every),
         }
-        self.looked_at = self.objects.len();
-    }
-}
-
-/// Objects in blocks of one size, so that growing moves nothing.
-#[derive(Default)]
-struct Blocks(Vec<Vec<Tracked>>);
-
-impl Blocks {
-    fn len(&self) -> usize {
-        self.0
-            .last()
-            .map_or(0, |last| (self.0.len() - 1) * BLOCK + last.len())
     }
 
-    fn push(&mut self, tracked: Tracked) {
-        match self.0.last_mut() {
-            Some(block) if block.len() < BLOCK => block.push(tracked),
-            _ => {
-                memory::need_to_grow(self.0.len(), self.0.capacity(), size_of::<Vec<Tracked>>());
-                memory::need(BLOCK * size_of::<Tracked>());
-                let mut block = Vec::with_capacity(BLOCK);
-                block.push(tracked);
-                self.0.push(block);
-            }
-        }
+    /// Adds what a sweep has found.
+    fn finish(&mut self, sweep: Sweep<'_>) {
+        let swept = sweep.finish();
+        self.deaths.append(swept.deaths);
+        self.bytes = self.bytes.saturating_add_signed(swept.change);
+        self.made += swept.made;
+        self.objects.shrink();
     }
 }

@@ -1,8 +1,13 @@
-//! The tracked objects, and which of them are alive: `live_objects` holds weak references to them in two generations,
-//! `sweep` examines them after a collection.
+//! The tracked objects, and which of them are alive: `live_objects` holds weak references to new ones in chunks and to
+//! older ones in cohorts, `sweep` examines them after a collection.
 
+mod chunk;
+mod cohorts;
 mod live_objects;
 mod sweep;
+mod tracked;
 
-pub(super) use live_objects::{Chunk, LiveObjects, Nursery};
-pub(super) use sweep::{Sweep, Tracked};
+pub(super) use chunk::Chunk;
+pub(super) use live_objects::{LiveObjects, Nursery, ObjectAges};
+pub(super) use sweep::Sweep;
+pub(super) use tracked::Tracked;

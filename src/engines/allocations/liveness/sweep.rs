@@ -1,34 +1,18 @@
 //! One pass over tracked objects, which counts them at their sites.
 
-use super::super::sample_weight::SampleWeight;
+use hprof_format::Survived;
+
+use super::super::budget::{EstimateErrors, Steps, Uncertainty};
+use super::super::lifetimes::{Clock, Deaths};
 use super::super::sites::{SiteId, Sites, Weight};
-use crate::jvmti::{Jni, ObjectRef, WeakSlots};
+use super::cohorts::Cohort;
+use super::tracked::Tracked;
+use crate::jvmti::{Jni, WeakSlots};
 
 /// The number of sites whose sums are kept at a time; few sites allocate most objects.
 const SUMS: usize = 2_048;
 /// The number of objects whose slots are prefetched ahead of the one being examined.
 const AHEAD: usize = 64;
-
-/// A tracked object: 16 bytes, and a word in the VM.
-pub(in super::super) struct Tracked {
-    pub(in super::super) object: ObjectRef,
-    pub(in super::super) site: SiteId,
-    /// Its size in words of 8 bytes: objects are aligned to that, and the largest array has 2^31 elements of 8 bytes.
-    pub(in super::super) words: u32,
-}
-
-const _: () = assert!(size_of::<Tracked>() == 16);
-
-impl Tracked {
-    /// Creates an entry for an object of that size.
-    pub(in super::super) fn new(object: ObjectRef, site: SiteId, bytes: u64) -> Self {
-        Self {
-            object,
-            site,
-            words: u32::try_from(bytes / 8).unwrap_or(u32::MAX),
-        }
-    }
-}
 
 /// `Yes` once an object has been counted at its site.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,9 +27,31 @@ pub(in super::super) struct Sweep<'a> {
     jni: Option<Jni<'a>>,
     slots: Option<WeakSlots>,
     sites: &'a Sites,
-    sample_weight: SampleWeight,
+    steps: &'a Steps,
+    errors: &'a EstimateErrors,
+    uncertainty: Uncertainty,
+    clock: &'a Clock,
+    /// The collections survived by those dead objects in the sums that were not temporary.
+    survived: Survived,
+    deaths: Deaths,
+    /// The change of the bytes alive, by the sums that have been added to the sites.
+    change: i64,
+    /// The bytes counted as allocated, as `change`.
+    made: u64,
+    /// The number of collections that must have ended for the dead objects to be found dead.
+    proven: u32,
     /// Each site maps to one slot, which the most recent one occupies.
     sums: Vec<Option<SiteSum>>,
+}
+
+/// The result of a sweep.
+pub(super) struct Swept {
+    /// The dead objects that were not temporary.
+    pub(super) deaths: Deaths,
+    /// The change of the bytes alive.
+    pub(super) change: i64,
+    /// The bytes counted as allocated.
+    pub(super) made: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -53,6 +59,8 @@ struct SiteSum {
     site: SiteId,
     made: Weight,
     dead: Weight,
+    /// The part of `dead` that is also in [`Sweep::deaths`].
+    survived: Weight,
 }
 
 impl<'a> Sweep<'a> {
@@ -60,39 +68,58 @@ impl<'a> Sweep<'a> {
         jni: Option<Jni<'a>>,
         slots: Option<WeakSlots>,
         sites: &'a Sites,
-        sample_weight: SampleWeight,
+        (steps, errors): (&'a Steps, &'a EstimateErrors),
+        clock: &'a Clock,
     ) -> Self {
         Self {
             jni,
             slots,
             sites,
-            sample_weight,
+            steps,
+            errors,
+            uncertainty: Uncertainty::default(),
+            clock,
+            survived: Survived::TEMPORARY,
+            deaths: Deaths::default(),
+            change: 0,
+            made: 0,
+            proven: 0,
             sums: vec![None; SUMS],
         }
     }
 
     /// Counts the object as allocated.
     pub(in super::super) fn count(&mut self, tracked: &Tracked) {
-        let weight = self.weight(tracked);
-        self.sum(tracked.site).made += weight;
+        let weight = self.weigh(tracked, Counted::No, false);
+        self.sum(tracked.site()).made += weight;
     }
 
-    /// Examines objects. Live ones are passed to `living`; the others are counted as dead and forgotten.
+    /// Examines objects of one cohort. Live ones are passed to `living`; the others are counted as dead and forgotten.
     pub(in super::super) fn look(
         &mut self,
         objects: Vec<Tracked>,
         counted: Counted,
+        cohort: Cohort,
         mut living: impl FnMut(Tracked),
     ) {
         let mut objects = objects.into_iter();
         while objects.len() > 0 {
+            let group = objects.as_slice().iter().take(AHEAD);
             if let Some(slots) = self.slots {
-                for tracked in objects.as_slice().iter().take(AHEAD) {
+                for tracked in group.clone() {
                     slots.prefetch(&tracked.object);
                 }
             }
-            for tracked in objects.by_ref().take(AHEAD) {
-                if let Some(tracked) = self.look_at(tracked, counted) {
+            let mut dead = 0_u64;
+            for (place, tracked) in group.enumerate() {
+                dead |= u64::from(self.is_dead(tracked)) << place;
+            }
+            if dead != 0 {
+                self.died(cohort);
+            }
+            for (place, tracked) in objects.by_ref().take(AHEAD).enumerate() {
+                let is_dead = dead >> place & 1 == 1;
+                if let Some(tracked) = self.count_look(tracked, counted, is_dead) {
                     living(tracked);
                 }
             }
@@ -100,16 +127,31 @@ impl<'a> Sweep<'a> {
     }
 
     #[inline]
-    fn look_at(&mut self, tracked: Tracked, counted: Counted) -> Option<Tracked> {
-        let is_dead = match self.slots {
+    fn is_dead(&self, tracked: &Tracked) -> bool {
+        match self.slots {
             Some(slots) => slots.is_dead(&tracked.object),
             None => self.jni.is_some_and(|jni| tracked.object.is_dead(jni)),
-        };
+        }
+    }
+
+    /// Notes that objects have been found dead; what they survived depends on the collections that have begun by now.
+    fn died(&mut self, cohort: Cohort) {
+        self.proven = self.proven.max(cohort.seen + 1);
+        let survived = cohort.survived_by_dead(self.clock.begun());
+        if survived != self.survived {
+            self.add_deaths();
+            self.survived = survived;
+        }
+    }
+
+    #[inline]
+    fn count_look(&mut self, tracked: Tracked, counted: Counted, is_dead: bool) -> Option<Tracked> {
         if counted == Counted::Yes && !is_dead {
             return Some(tracked);
         }
-        let weight = self.weight(&tracked);
-        let sum = self.sum(tracked.site);
+        let weight = self.weigh(&tracked, counted, is_dead);
+        let is_temporary = self.survived == Survived::TEMPORARY;
+        let sum = self.sum(tracked.site());
         if counted == Counted::No {
             sum.made += weight;
         }
@@ -117,14 +159,17 @@ impl<'a> Sweep<'a> {
             return Some(tracked);
         }
         sum.dead += weight;
+        if !is_temporary {
+            sum.survived += weight;
+        }
         self.give_back(tracked);
         None
     }
 
     /// Counts the object as dead and frees its reference.
     pub(in super::super) fn forget(&mut self, tracked: Tracked) {
-        let weight = self.weight(&tracked);
-        self.sum(tracked.site).dead += weight;
+        let weight = self.weigh(&tracked, Counted::Yes, true);
+        self.sum(tracked.site()).dead += weight;
         self.give_back(tracked);
     }
 
@@ -135,33 +180,93 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    fn weight(&self, tracked: &Tracked) -> Weight {
-        self.sample_weight.weight(u64::from(tracked.words) * 8)
+    /// Returns the weight of an object, and notes what is uncertain about it: as allocated if it had not been counted, and
+    /// as dead.
+    #[inline]
+    fn weigh(&mut self, tracked: &Tracked, counted: Counted, is_dead: bool) -> Weight {
+        if let Some(variance) = self.steps.weight(tracked.step()).variance(tracked.bytes()) {
+            if counted == Counted::No {
+                self.uncertainty.made += variance;
+            }
+            if is_dead {
+                self.uncertainty.dead += variance;
+            }
+        }
+        self.weight(tracked)
+    }
+
+    /// Returns the weight of an object.
+    #[inline]
+    pub(super) fn weight(&self, tracked: &Tracked) -> Weight {
+        tracked.weight(self.steps)
     }
 
     #[inline]
     fn sum(&mut self, site: SiteId) -> &mut SiteSum {
         let place = &mut self.sums[site.index() % SUMS];
         if let Some(other) = place.take_if(|sum| sum.site != site) {
+            self.change += other.change();
+            self.made += other.made.bytes;
             other.add_to(self.sites);
+            other.add_survived(self.survived, &mut self.deaths);
         }
         place.get_or_insert(SiteSum {
             site,
             made: Weight::default(),
             dead: Weight::default(),
+            survived: Weight::default(),
         })
     }
 
+    /// Adds the part of the sums that belongs to `self.survived` to the deaths.
+    fn add_deaths(&mut self) {
+        if self.survived != Survived::TEMPORARY {
+            for sum in self.sums.iter_mut().flatten() {
+                sum.add_survived(self.survived, &mut self.deaths);
+                sum.survived = Weight::default();
+            }
+        }
+    }
+
+    /// Returns the sites, to which [`Sweep::finish`] adds the sums.
+    pub(super) fn sites(&self) -> &'a Sites {
+        self.sites
+    }
+
+    /// Returns the number of collections that the objects found dead prove to have ended.
+    pub(super) fn proven(&self) -> u32 {
+        self.proven
+    }
+
+    /// Returns the change of the bytes alive so far.
+    pub(super) fn change(&self) -> i64 {
+        let sums = self.sums.iter().flatten().map(SiteSum::change);
+        self.change + sums.sum::<i64>()
+    }
+
     /// Adds the sums to the sites.
-    pub(in super::super) fn finish(self) -> &'a Sites {
+    pub(super) fn finish(mut self) -> Swept {
+        let change = self.change();
+        let sums = self.sums.iter().flatten();
+        let made = self.made + sums.map(|sum| sum.made.bytes).sum::<u64>();
+        self.add_deaths();
         for sum in self.sums.into_iter().flatten() {
             sum.add_to(self.sites);
         }
-        self.sites
+        self.errors.add(self.uncertainty);
+        Swept {
+            deaths: self.deaths,
+            change,
+            made,
+        }
     }
 }
 
 impl SiteSum {
+    fn change(&self) -> i64 {
+        self.made.bytes.cast_signed() - self.dead.bytes.cast_signed()
+    }
+
     /// In this order the dead never outnumber the allocated.
     fn add_to(self, sites: &Sites) {
         let site = sites.get(self.site);
@@ -170,6 +275,12 @@ impl SiteSum {
         }
         if self.dead != Weight::default() {
             site.add_dead(self.dead);
+        }
+    }
+
+    fn add_survived(&self, survived: Survived, deaths: &mut Deaths) {
+        if self.survived != Weight::default() {
+            deaths.add(self.site, survived, self.survived);
         }
     }
 }

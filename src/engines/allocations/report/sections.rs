@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, HeapSummaryRecord, LeftOut, Record,
-    SITES_BY_ALLOCATION, SITES_FORCED_GC, SITES_INCREMENTAL,
+    SITES_BY_ALLOCATION, SITES_FORCED_GC, SITES_INCREMENTAL, StandardErrors,
 };
 use std::collections::HashMap;
 
@@ -43,6 +43,8 @@ pub struct HeapState<'a> {
     pub unseen_last: bool,
     /// A line for the user about the precision of the numbers.
     pub note: Option<&'a str>,
+    /// How far the totals may be off, if they are estimates.
+    pub errors: Option<StandardErrors>,
 }
 
 /// Objects of a class whose allocation was not seen.
@@ -116,6 +118,9 @@ pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: Hea
         }
         if let Some(note) = state.note {
             entry.note(note);
+        }
+        if let Some(errors) = state.errors {
+            entry.note(&errors.note());
         }
         if let Some(left_out) = left_out {
             entry.note(&left_out.note_of_sites(request.cutoff));

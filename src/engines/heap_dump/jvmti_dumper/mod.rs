@@ -24,10 +24,11 @@ use foldhash::fast::FixedState;
 use hprof_format::{ObjectId, TraceSerial};
 use std::collections::{HashMap, HashSet};
 
-use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject, TrackedObjects};
+use super::births::BirthList;
+use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
 use crate::jvmti::{
-    ClassFields, ClassState, Env, FieldValue, Jni, LocalRef, Object, Tags, WantedValues,
+    ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object, Tags, WantedValues,
 };
 use crate::names::Tables;
 use crate::names::class::{ClassId, name_of_signature};
@@ -35,7 +36,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
-use crate::memory;
+use crate::memory::{self, OutOfMemory};
 use chunk_writer::ChunkWriter;
 use class_prewalk::{ClassReferences, PreWalk};
 use classes::{Candidate, ClassKind, DumpClasses};
@@ -63,6 +64,14 @@ impl WalkEngine {
             stacks,
         }
     }
+
+    /// Returns an error if the system has less memory than the Java heap has in use. The VM needs some for the tag of each
+    /// object, and ends the process if it gets none.
+    fn check_memory(&self) -> Result<(), OutOfMemory> {
+        let heap = HeapSize::find(self.env).map(HeapSize::fill);
+        let used = heap.map_or(Ok(0), |heap| usize::try_from(heap.used));
+        memory::claim(used.unwrap_or(usize::MAX))
+    }
 }
 
 impl HeapDumper for WalkEngine {
@@ -72,10 +81,14 @@ impl HeapDumper for WalkEngine {
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Dumped, DumpError> {
+        if subject.moment == Moment::Exhausted {
+            self.check_memory()?;
+        }
         let tags = Tags::new(self.env)?;
-        let tracked = track(jni, &tags, subject.tracked);
+        let tracked = track(jni, &tags, subject);
         let unseen = output.trace(TraceId::EMPTY);
-        let tracked = serials(tracked, output);
+        let births = tracked.births;
+        let tracked = serials(tracked.traces, output);
         let base = self.tables.objects.add_dump().0;
         let dump = Dump {
             engine: self,
@@ -86,7 +99,7 @@ impl HeapDumper for WalkEngine {
             chunks: ChunkWriter::new(output),
             used: HashSet::default(),
         };
-        let answer = dump.run();
+        let answer = dump.run(births);
         if subject.moment == Moment::Death {
             tags.leave();
         }
@@ -94,19 +107,29 @@ impl HeapDumper for WalkEngine {
     }
 }
 
-/// Tags the tracked objects with numbers from 1, in the order of the returned traces.
-fn track(jni: Jni<'_>, tags: &Tags, tracked: &dyn TrackedObjects) -> Vec<TraceId> {
+/// The tracked objects, in the order of their tags.
+struct TrackedList {
+    traces: Vec<TraceId>,
+    births: BirthList,
+}
+
+/// Tags the tracked objects with numbers from 1.
+fn track(jni: Jni<'_>, tags: &Tags, subject: &Subject<'_>) -> TrackedList {
+    let tracked = subject.tracked;
     // The memory for the traces, and then for their numbers.
     memory::need(tracked.len() * (size_of::<TraceId>() + size_of::<TraceSerial>()));
     let mut traces = Vec::with_capacity(tracked.len());
-    tracked.for_each(jni, &mut |object, trace| {
+    let mut births = BirthList::new(subject);
+    let next = tracked.for_each(jni, &mut |object, origin| {
         let tag = Tag::new(traces.len() as u64 + 1, 0);
         // An object that has died cannot be tagged.
         if tags.set(object, tag.0).is_ok() {
-            traces.push(trace);
+            traces.push(origin.trace);
+            births.push(&origin);
         }
     });
-    traces
+    births.next = next;
+    TrackedList { traces, births }
 }
 
 fn serials(traces: Vec<TraceId>, output: &mut dyn DumpOutput) -> Vec<TraceSerial> {
@@ -128,7 +151,7 @@ struct Dump<'d, 'o, 'a> {
 }
 
 impl<'d, 'a> Dump<'d, '_, 'a> {
-    fn run(mut self) -> Result<Dumped, DumpError> {
+    fn run(mut self, births: BirthList) -> Result<Dumped, DumpError> {
         let (env, jni) = (self.engine.env, self.jni);
         if self.subject.moment != Moment::Exhausted {
             self.link(&env.loaded_classes(jni)?);
@@ -197,6 +220,9 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         if self.chunks.has_failed() {
             return Err(DumpError::Output);
         }
+        let numbers = &self.numbers;
+        let ids = (1..).map(|number| numbers.tracked_object(Tag::new(number, 0)));
+        births.write(ids, self.chunks.output);
         let totals = self.chunks.totals();
         Ok(Dumped {
             objects: totals.objects,

@@ -1,5 +1,8 @@
 //! The tags of a walk, and the ids and traces they stand for.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
 use hprof_format::{ObjectId, TraceSerial};
 
 use crate::names::object::DUMPED;
@@ -56,6 +59,8 @@ pub(super) struct Numbers {
     /// The trace that allocated each tracked object.
     tracked: Vec<TraceSerial>,
     specials: Vec<(Special, ObjectId, TraceSerial)>,
+    /// The tracked objects that are special: the numbers that they had, and their ids.
+    renumbered: HashMap<u64, ObjectId, FixedState>,
     /// The last number that was assigned.
     last: u64,
     /// The trace of objects whose allocation was not seen.
@@ -70,6 +75,7 @@ impl Numbers {
             last: tracked.len() as u64,
             tracked,
             specials: Vec::new(),
+            renumbered: HashMap::default(),
             unseen,
         }
     }
@@ -89,7 +95,11 @@ impl Numbers {
         );
         self.last += 1;
         let own = ObjectId(self.base + self.last);
-        self.specials.push((special, id(own), self.trace(old)));
+        let object = id(own);
+        if self.is_tracked(old) {
+            self.renumbered.insert(old.number(), object);
+        }
+        self.specials.push((special, object, self.trace(old)));
         Tag::new(self.last, 0)
     }
 
@@ -118,6 +128,12 @@ impl Numbers {
             Some(&(_, object, _)) => object,
             None => ObjectId(self.base + tag.number()),
         }
+    }
+
+    /// Returns the id of a tracked object, whose first tag this was.
+    pub(super) fn tracked_object(&self, tag: Tag) -> ObjectId {
+        let renumbered = self.renumbered.get(&tag.number());
+        renumbered.copied().unwrap_or_else(|| self.object(tag))
     }
 
     /// Returns the trace that allocated an object.

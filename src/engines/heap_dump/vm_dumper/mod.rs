@@ -24,6 +24,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::births::BirthList;
+use super::disk::Disk;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, Subject};
 use crate::engines::Moment;
 use crate::jvmti::{Env, Jni, LocalRef, ObjectList, OwnObjects, VmDumper, characters};
@@ -35,6 +37,7 @@ use crate::stacks::Stacks;
 
 use crate::memory;
 use dangling::Dangling;
+use hprof_format::ObjectId;
 use hprof_format::bytes::read_u64_be;
 use index::{Array, DumpIndex, ListReference};
 use numbering::{KnownIds, Numbering};
@@ -49,6 +52,7 @@ pub struct VmEngine {
     tables: Arc<Tables>,
     stacks: Arc<Stacks>,
     place: TemporaryPlace,
+    disk: Arc<Disk>,
     own: OwnObjects,
 }
 
@@ -80,18 +84,26 @@ struct List<'a> {
 struct Meaning {
     own: usize,
     objects: Vec<TraceId>,
+    births: BirthList,
     classes: Vec<ClassId>,
     threads: Vec<ThreadSerial>,
 }
 
 impl VmEngine {
     /// Creates a dumper whose temporary file is next to `target`.
-    pub fn new(env: Env, tables: Arc<Tables>, stacks: Arc<Stacks>, target: &Path) -> Self {
+    pub(super) fn new(
+        env: Env,
+        tables: Arc<Tables>,
+        stacks: Arc<Stacks>,
+        target: &Path,
+        disk: Arc<Disk>,
+    ) -> Self {
         Self {
             env,
             tables,
             stacks,
             place: TemporaryPlace::beside(target),
+            disk,
             own: OwnObjects::new(env),
         }
     }
@@ -118,6 +130,7 @@ impl VmEngine {
             let mut meaning = Meaning {
                 own: 0,
                 objects: Vec::with_capacity(tracked),
+                births: BirthList::new(subject),
                 classes: Vec::with_capacity(classes.len()),
                 threads: Vec::with_capacity(subject.threads.len()),
             };
@@ -126,10 +139,14 @@ impl VmEngine {
                 fits = fits && list.push(object);
                 meaning.own += 1;
             });
-            subject.tracked.for_each(jni, &mut |object, trace| {
+            let next = subject.tracked.for_each(jni, &mut |object, origin| {
                 fits = fits && list.push(object);
-                meaning.objects.extend(fits.then_some(trace));
+                if fits {
+                    meaning.objects.push(origin.trace);
+                    meaning.births.push(&origin);
+                }
             });
+            meaning.births.next = next;
             for class in &classes {
                 fits = fits && list.push(class.object());
                 let id = self.stacks.class(jni, class.object());
@@ -208,10 +225,17 @@ impl HeapDumper for VmEngine {
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Dumped, DumpError> {
+        // The VM's own file is there until the output is.
+        self.disk.check(1)?;
         let (mut source, mut index, meaning, pause) = self.dump_and_index(jni, subject)?;
         let arrays = Arrays::find(&source, &index)?;
         let mut known = KnownIds::default();
-        let Listed { own, made_at } = arrays.read(&source, meaning, &mut known)?;
+        let Listed {
+            own,
+            made_at,
+            births,
+        } = arrays.read(&source, meaning, &mut known)?;
+        births.write(made_at.iter().map(|&(id, _)| ObjectId(id)), output);
         index.leave_out(&source, &own)?;
         let line_numbers = self.stacks.line_numbers();
         // Classes get their ids in this dump before a trace names them, because readers use the first one they see.
@@ -293,12 +317,14 @@ impl Arrays {
         let Meaning {
             own,
             objects,
+            births,
             classes,
             threads,
         } = meaning;
         let mut listed = Listed {
             own: Vec::with_capacity(own),
             made_at: Vec::with_capacity(objects.len()),
+            births,
         };
         let mut objects = objects.into_iter();
         let mut classes = classes.into_iter();
@@ -328,6 +354,8 @@ struct Listed {
     own: Vec<u64>,
     /// Objects and the traces that allocated them.
     made_at: Vec<(u64, TraceId)>,
+    /// The births of these objects, in their order.
+    births: BirthList,
 }
 
 /// The serial numbers of traces that have been written.

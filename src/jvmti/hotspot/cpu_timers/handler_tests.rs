@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use super::current_tid;
 use super::handler::{MARK, MARK_SHIFT, STATE, on_cpu_timer};
 use super::interrupted_threads::InterruptedThreads;
-use super::layout::JavaThread;
 use super::ring::Ring;
+use crate::jvmti::hotspot::thread_layout::JavaThread;
 
 /// Delivers the signal of a timer that names a record.
 fn interrupt(record: u32) {

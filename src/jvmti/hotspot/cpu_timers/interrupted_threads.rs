@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use super::layout::JavaThread;
+use crate::jvmti::hotspot::thread_layout::JavaThread;
 use crate::lock_order::{Mutex, rank};
 
 /// The most threads that can be sampled at one time. The system supplies memory only for those in use.

@@ -4,10 +4,10 @@ use std::ffi::{CStr, c_void};
 
 use super::trace::AsyncGetCallTrace;
 use crate::jvmti::env::Env;
-use crate::jvmti::hotspot::peek::Peek;
 use crate::jvmti::hotspot::stack_walk::InterruptedWalker;
+use crate::jvmti::hotspot::thread_layout::{THREAD_TYPES, ThreadLayout};
 use crate::jvmti::hotspot::vm_structs::{Library, VmStructs};
-use crate::jvmti::jni::{Jni, Object, Vm};
+use crate::jvmti::jni::{Jni, Vm};
 
 /// Offsets and addresses within the VM, from the tables that it exports for debuggers.
 #[derive(Clone, Copy)]
@@ -19,27 +19,11 @@ pub(super) struct VmLayout {
     /// The offsets of the stack pointer of a thread's last Java frame, and of its instruction.
     pub(super) last_java_sp: usize,
     pub(super) last_java_pc: usize,
-    os_thread: usize,
-    thread_id: usize,
-    stack_base: usize,
-    stack_size: usize,
-}
-
-/// A thread in the VM's memory.
-#[derive(Clone, Copy)]
-pub(super) struct JavaThread {
-    pub(super) address: usize,
-    /// The system's id of the thread.
-    pub(super) tid: libc::pid_t,
-    /// Its stack, from the lowest address to the end.
-    pub(super) stack: (usize, usize),
+    pub(super) threads: ThreadLayout,
 }
 
 /// The reason why there are no samples by AsyncGetCallTrace.
 pub(super) const UNSOUND_CALL_TRACE: &str = "the agent does not know this VM's stacks, and its AsyncGetCallTrace has faults that can end the process";
-
-/// The types in which a field of threads may be found, depending on the JDK.
-const THREAD_TYPES: [&CStr; 2] = [c"JavaThread", c"Thread"];
 
 impl VmLayout {
     /// Looks everything up; the error names what is missing.
@@ -82,45 +66,13 @@ impl VmLayout {
             code: unsafe { (low.read(), high.read()) },
             last_java_sp: anchor + offset(&[c"JavaFrameAnchor"], c"_last_Java_sp")?,
             last_java_pc: anchor + offset(&[c"JavaFrameAnchor"], c"_last_Java_pc")?,
-            os_thread: offset(&THREAD_TYPES, c"_osthread")?,
-            thread_id: offset(&[c"OSThread"], c"_thread_id")?,
-            stack_base: offset(&THREAD_TYPES, c"_stack_base")?,
-            stack_size: offset(&THREAD_TYPES, c"_stack_size")?,
+            threads: ThreadLayout::find(&structs)?,
         })
     }
 
     /// Adds the code cache, which does not exist yet while the agent is loaded.
     pub(super) fn with_code_cache(self, vm: Vm) -> Option<Self> {
         Self::with(vm, self.get_call_trace).filter(|layout| layout.code.0 < layout.code.1)
-    }
-
-    /// Returns a thread, which may be ending; `None` if it has ended, or is so near its end that the VM hides it.
-    ///
-    /// Nothing keeps another thread from ending (`JavaThread::exit`): it asks whether ThreadEnd is wanted, posts the
-    /// event, clears the field `eetop` of its `java.lang.Thread`, leaves the VM's list of threads and frees its memory,
-    /// in this order. A thread that asked before the event was switched on is still in the list. So its memory is read
-    /// in a way that cannot fault, and the values count only if the field still names that memory afterwards: then it
-    /// was the thread's all the time.
-    pub(super) fn thread(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<JavaThread> {
-        let address = jni.native_thread(thread)?.addr();
-        let peek = Peek::new().ok()?;
-        let os_thread = peek.word(address + self.os_thread)?;
-        let base = peek.word(address + self.stack_base)?;
-        let size = peek.word(address + self.stack_size)?;
-        // A thread of the VM has its OSThread until it has ended. The number is half a word.
-        let tid = peek.word(os_thread.checked_add(self.thread_id)?)? as libc::pid_t;
-        let is_sound = os_thread != 0 && tid > 0 && size > 0 && base > size;
-        (is_sound && self.is_at(jni, thread, address)).then_some(JavaThread {
-            address,
-            tid,
-            stack: (base.wrapping_sub(size), base),
-        })
-    }
-
-    /// Returns `true` if the thread has not ended and is at that address in the VM's memory.
-    pub(super) fn is_at(&self, jni: Jni<'_>, thread: Object<'_>, address: usize) -> bool {
-        jni.native_thread(thread)
-            .is_some_and(|now| now.addr() == address)
     }
 
     /// Determines how the current thread, which must be a platform thread, is found in the VM's memory; `None` if it is

@@ -302,7 +302,7 @@ impl CpuTimers {
         thread: Object<'_>,
         serial: u32,
     ) -> Result<Option<(TimedThread, Option<NoCpuTimers>)>, NoCpuTimers> {
-        let Some(found) = self.layout.thread(jni, thread) else {
+        let Some(found) = self.layout.threads.thread(jni, thread) else {
             return Ok(None);
         };
         let record = InterruptedThreads::shared()
@@ -320,7 +320,7 @@ impl CpuTimers {
             tid: found.tid,
         };
         // Otherwise the id may have been another thread's when the timer was created.
-        let is_alive = self.layout.is_at(jni, thread, found.address);
+        let is_alive = self.layout.threads.is_at(jni, thread, found.address);
         Ok(is_alive.then_some((timed, refused)))
     }
 

@@ -6,6 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest, Sha256};
 
+use super::Links;
+
 const STYLE: &str = include_str!("style.css");
 
 /// The most characters of a text that are shown.
@@ -65,22 +67,27 @@ impl Html {
     }
 }
 
-/// Returns the content security policy of a page without script: only this style may be applied.
-pub fn policy() -> String {
+/// Returns the content security policy of a page without script: only this style may be applied. Pages with links have a
+/// form, which may only ask their own server.
+pub fn policy(links: Links<'_>) -> String {
+    let form_action = match links {
+        Links::None => "'none'",
+        Links::Under(_) => "'self'",
+    };
     let hash = BASE64.encode(Sha256::digest(STYLE));
     format!(
-        "default-src 'none'; img-src data:; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; img-src data:; style-src 'sha256-{hash}'; base-uri 'none'; form-action {form_action}"
     )
 }
 
 /// Creates a complete page, with its style. If it loads nothing, it can be sent with [`policy`] as a header too.
-pub fn page(title: &str, content: &Html) -> Html {
+pub fn page(title: &str, content: &Html, links: Links<'_>) -> Html {
     let mut page = Html::default();
     page.markup(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"",
     );
-    page.text(&policy());
+    page.text(&policy(links));
     page.markup(
         "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",

@@ -3,6 +3,7 @@
 mod html;
 mod objects;
 mod overview;
+mod search;
 mod treemap;
 
 use std::fmt::Write;
@@ -15,6 +16,7 @@ use crate::amounts::{exactly, number, percent, size};
 pub use html::{Html, page, policy};
 pub use objects::{class, object};
 pub use overview::{overview, threads};
+pub use search::{form, search};
 
 /// The most frames of a stack that are shown.
 const FRAMES: usize = 24;

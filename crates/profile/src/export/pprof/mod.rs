@@ -97,10 +97,12 @@ impl<W: Write> Encoder<'_, W> {
                 }
                 let frames = self.profile.stacks.frames(stack);
                 frames_in_part += frames.len();
+                let mut label = labels[of.0 as usize].clone();
+                label.extend(frames.first().and_then(|&frame| self.state(frame)));
                 part.sample.push(Sample {
                     location_id: frames.iter().map(|frame| u64::from(frame.0) + 1).collect(),
                     value,
-                    label: labels[of.0 as usize].clone(),
+                    label,
                 });
                 if part.sample.len() == CHUNK || frames_in_part >= FRAMES {
                     self.write(&part)?;
@@ -129,6 +131,16 @@ impl<W: Write> Encoder<'_, W> {
                 str: self.strings.index(self.profile.names.text(name)),
             })
             .collect()
+    }
+
+    /// Returns the label with the state of a thread, such as `parked`, if the innermost frame stands for one.
+    fn state(&mut self, innermost: FrameId) -> Option<Label> {
+        let frame = self.profile.frame(innermost);
+        let name = self.profile.names.text(frame.method);
+        self.profile.is_state(frame).then(|| Label {
+            key: self.strings.index("state"),
+            str: self.strings.index(name.trim_matches(['<', '>'])),
+        })
     }
 
     fn places(&mut self) -> io::Result<()> {

@@ -79,6 +79,23 @@ impl Code {
         Some(pc.wrapping_add_signed(distance as i32 as isize))
     }
 
+    /// Returns the number of registers that seem to be pushed right before a call with a distance of four bytes. The
+    /// last bytes of other instructions can look the same.
+    #[inline(always)]
+    pub(super) fn pushed_before_call(self, pc: usize) -> usize {
+        let mut at = pc.wrapping_sub(6);
+        let mut pushed = 0;
+        while pushed < MOST_ARGUMENTS && self.byte(at) & 0xf8 == 0x50 {
+            pushed = pushed.wrapping_add(1);
+            at = at.wrapping_sub(1);
+            if self.byte(at) == 0x41 {
+                // The prefix for r8 to r15.
+                at = at.wrapping_sub(1);
+            }
+        }
+        pushed
+    }
+
     /// Returns the state of the frame at an instruction before the one from which on it is complete, by the
     /// instructions from the entry on; `None` if they are of another kind.
     #[inline(always)]
@@ -196,6 +213,10 @@ impl Code {
     }
 }
 
+/// The most arguments that compiled code pushes for a stub.
+#[cfg(target_arch = "x86_64")]
+const MOST_ARGUMENTS: usize = 4;
+
 /// The most instructions that are looked at.
 #[cfg(target_arch = "x86_64")]
 const MOST_INSTRUCTIONS: usize = 12;
@@ -228,6 +249,12 @@ impl Code {
         }
         let distance = ((before << 6) as i32 >> 4) as isize;
         Some(call.wrapping_add_signed(distance))
+    }
+
+    /// Returns 0: arguments of stubs are in registers.
+    #[inline(always)]
+    pub(super) fn pushed_before_call(self, _pc: usize) -> usize {
+        0
     }
 
     /// Returns the state of the frame at an instruction before the one from which on it is complete.
@@ -325,6 +352,18 @@ mod tests {
         with_code(&[0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xd2], |code, begin| {
             assert!(code.is_after_call(begin + 9), "call r10");
             assert_eq!(code.called(begin + 9), None);
+        });
+        // push rsi; push rdi; call. push r10; call.
+        let pushed = [0x90, 0x56, 0x57, 0xe8, 0x10, 0, 0, 0];
+        with_code(&pushed, |code, begin| {
+            assert_eq!(code.pushed_before_call(begin + 8), 2);
+        });
+        let pushed = [0x90, 0x41, 0x52, 0xe8, 0x10, 0, 0, 0];
+        with_code(&pushed, |code, begin| {
+            assert_eq!(code.pushed_before_call(begin + 8), 1);
+        });
+        with_code(&call, |code, begin| {
+            assert_eq!(code.pushed_before_call(begin + 7), 0);
         });
     }
 }

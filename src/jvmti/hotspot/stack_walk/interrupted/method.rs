@@ -19,7 +19,7 @@ pub(super) struct MethodLayout {
     ids: usize,
 }
 
-/// What a walk needs of a method.
+/// The data of a method that a walk needs.
 #[derive(Clone, Copy)]
 pub(super) struct Method {
     /// Its id, 0 if it has none.

@@ -10,6 +10,9 @@ use super::{Interrupted, NoRecord, Place, read, refused};
 
 /// The most C frames that are followed from the VM's code outwards to the Java code that called it.
 const NATIVE_FRAMES: usize = 64;
+/// The most words that a stub without a frame saves, its return address included: all registers of a processor, with
+/// those for floating point, are about as many.
+const SAVED_REGISTERS: usize = 80;
 
 impl Walk<'_> {
     /// Begins at the interrupted instruction.
@@ -184,9 +187,26 @@ impl Walk<'_> {
         }
         let count = self.begin_at_caller(here);
         if count > 0 {
+            return count;
+        }
+        let count = self.begin_at_caller(self.before_frame(here));
+        if count > 0 {
             count
         } else {
             refused::INTERPRETER
+        }
+    }
+
+    /// Returns the registers before the interpreter made its frame, of which it has as yet only the first words: the
+    /// caller's frame pointer and stack pointer, behind the return address.
+    #[inline(always)]
+    fn before_frame(&self, here: Interrupted) -> Interrupted {
+        let word = |address, otherwise| self.stack.word(address).unwrap_or(otherwise);
+        Interrupted {
+            sp: here.fp.wrapping_add(WORD),
+            fp: word(here.fp, 0),
+            sender_sp: word(here.fp.wrapping_sub(WORD), here.sender_sp),
+            ..here
         }
     }
 
@@ -258,8 +278,54 @@ impl Walk<'_> {
                 }
             }
         }
+        let count = self.begin_behind_saved_registers(blob, here);
+        if count > 0 {
+            return count;
+        }
         let count = self.begin_in_native_code(here);
         if count > 0 { count } else { refused::STUB }
+    }
+
+    /// Begins at the caller of a stub that has saved registers in a place of its own: behind the first word that is the
+    /// address behind a call of this stub.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    fn begin_behind_saved_registers(&mut self, blob: CodeBlob, here: Interrupted) -> i32 {
+        let mut at = here.sp;
+        for _ in 0..SAVED_REGISTERS {
+            if let Some(place) = self.returning(at, here.fp)
+                && self.has_called(place.pc, blob)
+            {
+                return self.try_caller_with_arguments(place);
+            }
+            at = at.wrapping_add(WORD);
+        }
+        refused::STUB
+    }
+
+    /// Begins at the caller of a stub, which may have pushed arguments.
+    #[inline(always)]
+    fn try_caller_with_arguments(&mut self, place: Place) -> i32 {
+        let count = self.try_caller(place, true);
+        let code = self.code_around(place.pc, place.pc.wrapping_sub(WORD * 2));
+        let pushed = code.pushed_before_call(place.pc);
+        if count > 0 || pushed == 0 {
+            return count;
+        }
+        let sp = place.sp.wrapping_add(pushed.wrapping_mul(WORD));
+        self.try_caller(Place { sp, ..place }, true)
+    }
+
+    /// Returns `true` if the call before a return address is surely one of `blob`.
+    #[inline(always)]
+    fn has_called(&self, pc: usize, blob: CodeBlob) -> bool {
+        let code = &self.walker.walker.code;
+        let begin = pc.wrapping_sub(8);
+        if code.blob(pc).is_none() || code.blob(begin).is_none() {
+            return false;
+        }
+        let target = Code { begin, end: pc }.called(pc);
+        target.is_some_and(|target| code.blob(target) == Some(blob))
     }
 
     /// Returns `false` if the call before a return address is surely one of other code than `blob`.
@@ -288,18 +354,28 @@ impl Walk<'_> {
     fn begin_in_native_code(&mut self, here: Interrupted) -> i32 {
         let mut fp = here.fp;
         let mut stack = self.stack;
+        let mut called = None;
         let mut frames = 0;
         while frames < NATIVE_FRAMES {
             let at = fp.wrapping_add(WORD);
             let (Some(outer), Some(pc)) = (stack.word(fp), stack.word(at)) else {
                 return refused::NATIVE_CODE;
             };
-            if self.walker.walker.code.blob(pc).is_some() {
-                let sp = at.wrapping_add(WORD);
-                let count = self.try_at(self.with_fp(Place { sp, fp: 0, pc }, outer));
+            if let Some(blob) = self.walker.walker.code.blob(pc) {
+                let place = self.with_fp(
+                    Place {
+                        sp: at.wrapping_add(WORD),
+                        fp: 0,
+                        pc,
+                    },
+                    outer,
+                );
+                let is_surely_called = called.is_some_and(|called| self.has_called(pc, called));
+                let count = self.try_caller(place, is_surely_called);
                 if count > 0 {
                     return count;
                 }
+                called = Some(blob);
             }
             stack = stack.from(at);
             fp = outer;
@@ -309,9 +385,17 @@ impl Walk<'_> {
     }
 
     /// Begins at a likely caller: a method or the interpreter, behind a call.
+    #[inline(always)]
+    fn try_at(&mut self, place: Place) -> i32 {
+        self.try_caller(place, false)
+    }
+
+    /// As `try_at`. `is_surely_called` says that the call before the return address is one of the code that was
+    /// interrupted; then it may also be one of the calls that compilers put behind a method's instructions, and about
+    /// which they leave no information.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn try_at(&mut self, place: Place) -> i32 {
+    fn try_caller(&mut self, place: Place, is_surely_called: bool) -> i32 {
         self.count = 0;
         self.is_certain = false;
         let walker = &self.walker.walker;
@@ -343,8 +427,12 @@ impl Walk<'_> {
                 if !self.note_method_of(blob, IN_NATIVE) {
                     return refused::STUB;
                 }
-            } else if !self.note_compiled(blob, place.pc.wrapping_sub(1), true) {
-                return refused::STUB;
+            } else {
+                let is_noted = self.note_compiled(blob, place.pc.wrapping_sub(1), true)
+                    || is_surely_called && self.note_method_of(blob, 0);
+                if !is_noted {
+                    return refused::STUB;
+                }
             }
             match self.below_code(blob, place) {
                 Ok(Some(below)) => self.run(below),

@@ -192,11 +192,12 @@ impl Walk<'_> {
     #[inline(always)]
     pub(super) fn note_interpreted(&mut self, place: Place, bytecode: usize) -> bool {
         let frame = &self.walker.walker.layout.frame;
-        let method = self.stack.word(place.fp.wrapping_add_signed(frame.method));
-        let saved = self.stack.word(place.fp.wrapping_add_signed(frame.bcp));
-        let (Some(method), Some(saved)) = (method, saved) else {
+        let Some(method) = self.stack.word(place.fp.wrapping_add_signed(frame.method)) else {
             return false;
         };
+        // This one comes last while the frame is made; the register has it before.
+        let saved = self.stack.word(place.fp.wrapping_add_signed(frame.bcp));
+        let saved = saved.unwrap_or(0);
         // SAFETY: the method of a frame, if this is certainly one.
         let Some(method) = (unsafe { self.walker.methods.method(method, self.is_certain) }) else {
             return false;

@@ -1,0 +1,160 @@
+//! `hprof autopsy`: the profile that a killed program has left in its black box.
+
+mod growth;
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Cursor, Write};
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Local};
+use clap::ValueEnum;
+use hprof_format::{BlackBox, BlackBoxError, Millis, is_text, printable};
+
+use crate::amounts;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::text;
+
+/// Show the profile that a killed program has left
+///
+/// With blackbox=y, as `hprof record` has it, the agent writes what it knows into
+/// PROFILE.blackbox every second. If the program is killed, by SIGKILL, by the
+/// kernel because memory is short, or by a crash of the VM, that file stays. This
+/// prints the profile in it as text; with -o x.hprof or --format b it is written
+/// in the binary format. Two lines on stderr say how old it is, and which part of
+/// the process has grown in the last minutes.
+///
+/// Every other command takes such a file for the profile in it, too:
+/// `hprof top java.hprof.txt.blackbox`.
+///
+/// Call times, contention and cpu=old are kept as text, which the binary format
+/// has no records for.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The file, PROFILE.blackbox
+    file: PathBuf,
+
+    /// Write to this file, readable only by its owner, instead of the standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Text (a) or binary (b) [default: a, b for *.hprof]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+/// The format of the output.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    A,
+    B,
+}
+
+/// Prints the profile, and what is to be said about it.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let path = &arguments.file;
+    let about = |error: &dyn std::fmt::Display| Failure::about(path, error);
+    let mut file = File::open(path).map_err(|error| about(&error))?;
+    let found = BlackBox::read(&mut file).map_err(|error| match error {
+        BlackBoxError::Other => other_file(path),
+        error => about(&error),
+    })?;
+    if found.profile.is_empty() {
+        return Err(about(&"its snapshot has no profile, which was too large"));
+    }
+    let is_running = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    arguments.print(&found)?;
+    let mut lines = vec![age(&found, is_running)];
+    lines.extend(growth::sentence(&found.growth));
+    for line in lines {
+        // If nobody can read it, nothing else is lost.
+        let _ = writeln!(io::stderr(), "hprof: {line}");
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn print(&self, found: &BlackBox) -> Result<(), Failure> {
+        let is_named_so = |path: &PathBuf| path.extension().is_some_and(|end| end == "hprof");
+        let by_name = match self.output.as_ref().is_some_and(is_named_so) {
+            true => Format::B,
+            false => Format::A,
+        };
+        match (self.format.unwrap_or(by_name), is_text(&found.profile)) {
+            (Format::B, true) => Err(Failure::about(
+                &self.file,
+                "its profile is text, which the binary format has no records for; --format a writes it",
+            )),
+            (Format::B, false) => self.write(|out| out.write_all(&found.profile)),
+            (Format::A, true) => self.write(|out| write_text(&found.profile, out)),
+            (Format::A, false) => {
+                let profile = Box::new(Cursor::new(found.profile.clone()));
+                text::print_profile(profile, &self.file, self.output.as_deref())
+            }
+        }
+    }
+
+    fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        Output::open(self.output.as_deref(), &self.file)?.write(write)
+    }
+}
+
+/// Writes text without what a terminal would take for commands.
+fn write_text(text: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        let line = String::from_utf8_lossy(line);
+        let (line, end) = match line.strip_suffix('\n') {
+            Some(line) => (line, "\n"),
+            None => (&*line, ""),
+        };
+        for (number, part) in line.split('\t').enumerate() {
+            let tab = if number > 0 { "\t" } else { "" };
+            write!(out, "{tab}{}", printable(part))?;
+        }
+        out.write_all(end.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Returns the error for a file that is no black box, which names the one beside it.
+fn other_file(path: &Path) -> Failure {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".blackbox");
+    let beside = PathBuf::from(beside);
+    match beside.exists() {
+        true => Failure::about(
+            path,
+            format_args!("not a black box; {} beside it may be one", beside.display()),
+        ),
+        false => Failure::about(path, BlackBoxError::Other),
+    }
+}
+
+/// Returns how old the snapshot is, and what it knows of live objects.
+fn age(found: &BlackBox, is_running: bool) -> String {
+    let now = u64::try_from(Local::now().timestamp_millis()).unwrap_or(0);
+    let seconds = |earlier: Millis, later: u64| later.saturating_sub(earlier.0) as f64 / 1e3;
+    let written = i64::try_from(found.time.0)
+        .ok()
+        .and_then(DateTime::from_timestamp_millis)
+        .map_or_else(
+            || "an unknown time".to_owned(),
+            |time| {
+                time.with_timezone(&Local)
+                    .format("%Y-%m-%d %H:%M:%S")
+                    .to_string()
+            },
+        );
+    let ago = amounts::time(seconds(found.time, now));
+    let running = match is_running {
+        true => "; the program is still running",
+        false => "",
+    };
+    let swept = found.swept.map(|swept| {
+        let before = amounts::time(seconds(swept, found.time.0));
+        format!("; live objects as of {before} before that")
+    });
+    let swept = swept.unwrap_or_default();
+    format!("the profile as of {written}, {ago} ago{swept}{running}")
+}

@@ -1,0 +1,211 @@
+//! `hprof growth`: the allocation sites whose objects pile up.
+
+use std::io::{self, Write};
+
+use hprof_profile::{Course, Growth, Profile, growth};
+use serde::Serialize;
+
+use crate::about;
+use crate::amounts::{number, size, time};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::profile::Choice;
+use crate::table::{Style, Table};
+use crate::top::not_shown;
+
+/// Show the allocation sites whose objects pile up, with the evidence
+///
+/// Of a file of heap=sites,lifetimes=y, as `hprof record alloc` writes it. A site
+/// is suspected when each generation of its objects keeps surviving, however few
+/// they are: without the first quarter of its time, what was alive and stayed so
+/// rises along a straight line, in each third of the time; and three quarters of
+/// what was alive some time ago still are. Sites are ordered by bytes a minute.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+
+    /// The most rows; 0 for all
+    #[arg(short, value_name = "N", default_value_t = 20)]
+    number: usize,
+
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct GrowthDocument {
+    format: &'static str,
+    version: u32,
+    known_ms: u64,
+    collections: u32,
+    sites: usize,
+    rows: Vec<GrowthRow>,
+}
+
+#[derive(Serialize)]
+struct GrowthRow {
+    class: String,
+    stack: Vec<String>,
+    bytes_per_minute: f64,
+    objects_per_minute: f64,
+    births_per_minute: f64,
+    deaths_per_minute: f64,
+    live_objects: u64,
+    oldest_seconds: u64,
+    straightness: f64,
+    surviving: f64,
+    surviving_seconds: u64,
+}
+
+/// Prints the table.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let file = &arguments.choice.file;
+    let opened = arguments.choice.open()?;
+    let profile = &opened.profile;
+    let found = growth(profile).map_err(|error| Failure::about(file, error))?;
+    let course = profile.history.course.as_ref();
+    let course = course.ok_or_else(|| Failure::about(file, "has no course"))?;
+    let output = Output::open(None, file)?;
+    output.write(|out| match arguments.json {
+        true => json(profile, course, &found, out),
+        false => arguments.table(profile, course, &found, out),
+    })?;
+    opened.finish()
+}
+
+/// Returns the time that everything is known to, in milliseconds.
+fn known(course: &Course) -> u64 {
+    course.all.last().map_or(0, |last| last.millis)
+}
+
+fn class(profile: &Profile, row: &Growth) -> String {
+    let class = profile.labels(row.labels).class;
+    class
+        .map_or("<unknown>", |class| profile.names.text(class))
+        .to_owned()
+}
+
+fn stack(profile: &Profile, row: &Growth) -> Vec<String> {
+    let frames = profile.stacks.frames(row.stack).iter();
+    frames.map(|&frame| profile.method(frame)).collect()
+}
+
+/// Rounds a number of objects or bytes a minute.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative, and what is too large is the largest number"
+)]
+fn whole(rate: f64) -> u64 {
+    rate.round() as u64
+}
+
+/// Returns why a site is suspected, in one sentence.
+pub fn evidence(row: &Growth) -> String {
+    let surviving = (row.surviving * 100.0).floor();
+    format!(
+        "{} objects a minute more ({}), {} made and {} dead a minute, {surviving:.0} % of those alive {} ago still are, the oldest for {} or longer; a straight line explains {:.1} %",
+        number(whole(row.objects_per_minute)),
+        size(whole(row.bytes_per_minute)),
+        number(whole(row.births_per_minute)),
+        number(whole(row.deaths_per_minute)),
+        time(row.surviving_seconds as f64),
+        time(row.oldest_seconds as f64),
+        100.0 * row.straightness,
+    )
+}
+
+impl Arguments {
+    fn table(
+        &self,
+        profile: &Profile,
+        course: &Course,
+        found: &[Growth],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if let Some(about) = about::profile(profile) {
+            writeln!(out, "{about}")?;
+        }
+        let (collections, sites) = (number(course.collections.into()), course.sites.len());
+        writeln!(
+            out,
+            "growth: {} of {sites} sites with a course, known to {} of {}, {collections} collections",
+            found.len(),
+            time(known(course) as f64 / 1e3),
+            time(course.millis as f64 / 1e3),
+        )?;
+        if found.is_empty() {
+            return writeln!(out, "no site keeps what it makes");
+        }
+        let shown = match self.number {
+            0 => found.len(),
+            most => most.min(found.len()),
+        };
+        let heads = [
+            "bytes/min",
+            "objs/min",
+            "made/min",
+            "died/min",
+            "alive",
+            "oldest",
+            "line",
+            "still alive",
+            "class, made in",
+        ];
+        let mut table = Table::new(&heads);
+        for row in &found[..shown] {
+            let made_in = stack(profile, row).into_iter().next().unwrap_or_default();
+            let surviving = (row.surviving * 100.0).floor();
+            let numbers = vec![
+                size(whole(row.bytes_per_minute)),
+                number(whole(row.objects_per_minute)),
+                number(whole(row.births_per_minute)),
+                number(whole(row.deaths_per_minute)),
+                number(row.live_objects),
+                format!("{}+", time(row.oldest_seconds as f64)),
+                format!("{:.3}", row.straightness),
+                format!(
+                    "{surviving:.0}% of {} ago",
+                    time(row.surviving_seconds as f64)
+                ),
+            ];
+            table.row(numbers, format!("{}, {made_in}", class(profile, row)));
+        }
+        table.write(&Style::of_output(), out)?;
+        not_shown(shown, found.len(), out)
+    }
+}
+
+fn json(
+    profile: &Profile,
+    course: &Course,
+    found: &[Growth],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let row = |row: &Growth| GrowthRow {
+        class: class(profile, row),
+        stack: stack(profile, row),
+        bytes_per_minute: row.bytes_per_minute,
+        objects_per_minute: row.objects_per_minute,
+        births_per_minute: row.births_per_minute,
+        deaths_per_minute: row.deaths_per_minute,
+        live_objects: row.live_objects,
+        oldest_seconds: row.oldest_seconds,
+        straightness: row.straightness,
+        surviving: row.surviving,
+        surviving_seconds: row.surviving_seconds,
+    };
+    let document = GrowthDocument {
+        format: "hprof-growth",
+        version: 1,
+        known_ms: known(course),
+        collections: course.collections,
+        sites: course.sites.len(),
+        rows: found.iter().map(row).collect(),
+    };
+    serde_json::to_writer(&mut *out, &document)?;
+    writeln!(out)
+}

@@ -1,0 +1,492 @@
+//! A heap dump of a file, with the names, frames and stacks outside of it.
+
+use std::fs::File;
+use std::io::Cursor;
+use std::ops::{DerefMut, Range};
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use foldhash::HashMap;
+use hprof_format::{
+    FrameRecord, Header, HeapError, HeapRecords, IdSize, Item, Line, LoadClassRecord, Millis,
+    RECORD_HEADER, RawHeapRecord, ReadError, Reader, Record, StringId, StringRecord, TraceRecord,
+    Version, printable, shortened,
+};
+
+use crate::data::error::Error;
+use crate::data::mapping::Mapped;
+use crate::data::names;
+use crate::data::names::Stack;
+use crate::data::progress::{Progress, Silent};
+
+/// The size in bytes below which a part is not worth a thread.
+const LEAST_PART: u64 = 1 << 20;
+
+/// The most facts about a run that are returned.
+const MOST_FACTS: u8 = 64;
+/// The most frames of a stack that are shown.
+pub(crate) const FRAMES: usize = 1000;
+
+/// A heap dump in a mapped file.
+#[derive(Debug)]
+pub struct Dump {
+    bytes: Mapped,
+    id_size: IdSize,
+    version: Version,
+    /// The time stamp of the file.
+    time: Millis,
+    /// The ranges of its content in the file.
+    segments: Vec<Range<usize>>,
+    /// Its number among the file's dumps, from 1, and the number of dumps found so far.
+    place: (usize, usize),
+    /// The time of the last record that was read, in microseconds since the beginning.
+    reached: u64,
+    tables: Tables,
+    texts: Mutex<Texts>,
+}
+
+/// The names and stacks resolved so far: thousands of classes may have the same name, and thousands of sites the same
+/// stack.
+#[derive(Debug, Default)]
+struct Texts {
+    /// By the id of the string.
+    names: HashMap<u64, Arc<str>>,
+    /// The same, as names of classes.
+    classes: HashMap<u64, Arc<str>>,
+    frames: HashMap<u64, Arc<str>>,
+    stacks: HashMap<u32, Stack>,
+}
+
+/// The records outside of the dump.
+///
+/// Unlike [`NameTable`](hprof_format::NameTable), it holds no text: a dump has a string for each field and method of
+/// the program, of which few are shown. Texts stay in the mapped file until they are.
+#[derive(Debug, Default)]
+struct Tables {
+    /// The range of each string in the file.
+    strings: HashMap<u64, Range<usize>>,
+    /// The name of a class, by its object.
+    class_names: HashMap<u64, u64>,
+    /// The same, by its serial number.
+    class_serials: HashMap<u32, u64>,
+    frames: HashMap<u64, RawFrame>,
+    /// The range in [`Tables::trace_frames`] of each trace's frames.
+    traces: HashMap<u32, Range<usize>>,
+    /// The frames of all traces.
+    trace_frames: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct RawFrame {
+    method: u64,
+    source: u64,
+    class: u32,
+    line: Line,
+}
+
+/// A record of the dump and its offset in the file.
+pub(crate) struct Found<'a> {
+    pub(crate) offset: u64,
+    pub(crate) record: RawHeapRecord<'a>,
+}
+
+impl Dump {
+    /// Finds the last dump of an uncompressed file, or the one with number `wanted`, counted from 1.
+    ///
+    /// # Errors
+    /// [`Error`], if the file cannot be read as HPROF to the dump's end or has no such dump.
+    pub fn open(file: &File, wanted: Option<usize>) -> Result<Dump, Error> {
+        let bytes = Mapped::of(file)?;
+        let found = Dump::find(&bytes, wanted);
+        if !bytes.is_whole() {
+            return Err(Error::Changed);
+        }
+        let (header, dumps, tables, reached) = found?;
+        Ok(Dump {
+            bytes,
+            id_size: header.id_size,
+            version: header.version,
+            time: header.time,
+            segments: dumps.segments,
+            place: (wanted.unwrap_or(dumps.count), dumps.count),
+            reached,
+            tables,
+            texts: Mutex::default(),
+        })
+    }
+
+    fn find(bytes: &[u8], wanted: Option<usize>) -> Result<(Header, Dumps, Tables, u64), Error> {
+        let mut reader = Reader::new(Cursor::new(bytes))?;
+        let header = reader.header();
+        let mut tables = Tables::default();
+        let mut dumps = Dumps::default();
+        let mut reached = 0;
+        while let Some(entry) = reader.read()? {
+            reached = entry.time.0.max(reached);
+            let offset = entry.offset;
+            match entry.item {
+                Item::Record(record) => tables.add(&record, offset, header.id_size),
+                Item::HeapDumpEnd => dumps.end(),
+                Item::HeapDump { segment, length } => {
+                    let content = within(bytes, offset, length)?;
+                    let end = content.end as u64;
+                    dumps.add(content, segment);
+                    reader.seek(end)?;
+                }
+            }
+            if wanted.is_some_and(|wanted| dumps.count == wanted && !dumps.is_open) {
+                break;
+            }
+        }
+        if dumps.count == 0 {
+            return Err(Error::NoDump);
+        }
+        if let Some(wanted) = wanted
+            && wanted != dumps.count
+        {
+            let dumps = dumps.count;
+            return Err(Error::NoSuchDump { wanted, dumps });
+        }
+        Ok((header, dumps, tables, reached))
+    }
+
+    /// Returns the answer to a question, if the file is still unchanged since it was opened.
+    pub(crate) fn unless_changed<T, E: From<Error>>(
+        &self,
+        answer: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let answer = answer();
+        match self.bytes.is_whole() {
+            true => answer,
+            // The answer was computed from a different file.
+            false => Err(Error::Changed.into()),
+        }
+    }
+
+    pub(crate) fn id_size(&self) -> IdSize {
+        self.id_size
+    }
+
+    pub(crate) fn is_android(&self) -> bool {
+        self.version == Version::V1_0_3
+    }
+
+    /// Returns the time stamp of its file.
+    #[must_use]
+    pub fn file_time(&self) -> Millis {
+        self.time
+    }
+
+    /// Returns its number among the file's dumps, from 1, and the number of dumps up to there.
+    #[must_use]
+    pub fn place(&self) -> (usize, usize) {
+        self.place
+    }
+
+    /// Returns the facts about the run in the file's head, with their labels: `Program`, `JDK`.
+    #[must_use]
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let texts = (0..MOST_FACTS).map_while(|number| self.string(StringId::fact(number).0));
+        let facts = texts.filter_map(|text| {
+            let text = String::from_utf8_lossy(text);
+            let (label, value) = text.split_once(": ")?;
+            Some((printable(label).into_owned(), printable(value).into_owned()))
+        });
+        facts.collect()
+    }
+
+    /// Returns the time from the beginning of the run to the dump's last record, in microseconds.
+    #[must_use]
+    pub fn reached(&self) -> u64 {
+        self.reached
+    }
+
+    /// Returns the size of its content, in bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.segments
+            .iter()
+            .map(|segment| segment.len() as u64)
+            .sum()
+    }
+
+    /// Iterates over its records, in the file's order. After an error there is no further record.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Result<Found<'_>, Error>> {
+        let all = self.segments.iter().cloned();
+        all.flat_map(|segment| self.records_in(segment))
+    }
+
+    /// Splits its segments into as many parts as there are cores, all of about the same length, in the file's order.
+    pub(crate) fn parts(&self) -> Vec<&[Range<usize>]> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let each = (self.length() / cores as u64).max(LEAST_PART);
+        let mut parts = Vec::new();
+        let (mut start, mut bytes) = (0, 0);
+        for (index, segment) in self.segments.iter().enumerate() {
+            bytes += segment.len() as u64;
+            if bytes >= each {
+                parts.push(&self.segments[start..=index]);
+                (start, bytes) = (index + 1, 0);
+            }
+        }
+        if start < self.segments.len() || parts.is_empty() {
+            parts.push(&self.segments[start..]);
+        }
+        parts
+    }
+
+    /// Runs `pass` for each part, on a thread of its own except for the first, which runs here and may report progress.
+    pub(crate) fn in_parts<T: Send>(
+        &self,
+        progress: &dyn Progress,
+        pass: impl Fn(&[Range<usize>], &dyn Progress) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let parts = self.parts();
+        thread::scope(|scope| {
+            let run = |part| {
+                let pass = &pass;
+                let started =
+                    thread::Builder::new().spawn_scoped(scope, move || pass(part, &Silent));
+                // If another thread cannot be created, this one does the work.
+                started.map_err(|_| part)
+            };
+            let others: Vec<_> = parts[1..].iter().map(|&part| run(part)).collect();
+            let first = pass(parts[0], progress);
+            let others = others.into_iter().map(|started| match started {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                Err(part) => pass(part, progress),
+            });
+            // Of several faults the first in the file counts.
+            std::iter::once(first).chain(others).collect()
+        })
+    }
+
+    /// Iterates over the records of a part.
+    pub(crate) fn records_of(
+        &self,
+        part: &[Range<usize>],
+    ) -> impl Iterator<Item = Result<Found<'_>, Error>> {
+        let part = part.iter().cloned();
+        part.flat_map(|segment| self.records_in(segment))
+    }
+
+    /// Iterates over the records from the one that starts at `start`.
+    pub(crate) fn records_from(
+        &self,
+        start: u64,
+    ) -> impl Iterator<Item = Result<Found<'_>, Error>> {
+        let start = start as usize;
+        let all = self.segments.iter().cloned();
+        all.skip_while(move |segment| segment.end <= start)
+            .flat_map(move |segment| self.records_in(segment.start.max(start)..segment.end))
+    }
+
+    fn records_in(&self, segment: Range<usize>) -> impl Iterator<Item = Result<Found<'_>, Error>> {
+        let base = segment.start as u64;
+        let mut records = HeapRecords::new(&self.bytes[segment], self.id_size);
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let offset = base + records.offset() as u64;
+            Some(match records.next()? {
+                Ok(record) => Ok(Found { offset, record }),
+                Err(error) => {
+                    failed = true;
+                    Err(record_error(offset, error))
+                }
+            })
+        })
+    }
+
+    /// Returns the bytes of a string; `None` if the file lacks it.
+    pub(crate) fn string(&self, id: u64) -> Option<&[u8]> {
+        let place = self.tables.strings.get(&id)?;
+        self.bytes.get(place.clone())
+    }
+
+    /// Returns a string in printable form, truncated if it is very long; empty if the file lacks it.
+    pub(crate) fn text(&self, id: u64) -> String {
+        self.string(id).map_or_else(String::new, names::name)
+    }
+
+    /// Returns the same, shared by all callers.
+    pub(crate) fn name(&self, id: u64) -> Arc<str> {
+        self.texts().name(id, self)
+    }
+
+    /// Returns the name of a class, by its object, as in Java source.
+    pub(crate) fn class_name(&self, object: u64) -> Option<Arc<str>> {
+        let name = *self.tables.class_names.get(&object)?;
+        self.texts().class_name(name, self)
+    }
+
+    /// Returns the stack of a trace, innermost frame first; empty if the file lacks it.
+    pub(crate) fn stack(&self, trace: u32) -> Stack {
+        let Some(places) = self.tables.traces.get(&trace) else {
+            return Stack::default();
+        };
+        let mut texts = self.texts();
+        if let Some(stack) = texts.stacks.get(&trace) {
+            return Arc::clone(stack);
+        }
+        let frames = &self.tables.trace_frames[places.clone()];
+        let shown = frames.iter().take(FRAMES);
+        let mut stack: Vec<Arc<str>> = shown.map(|&frame| texts.frame(frame, self)).collect();
+        if let left_out @ 1.. = frames.len() - stack.len() {
+            stack.push(format!("<{left_out} more frames>").into());
+        }
+        let stack = Stack::from(stack);
+        texts.stacks.insert(trace, Arc::clone(&stack));
+        stack
+    }
+
+    fn texts(&self) -> impl DerefMut<Target = Texts> {
+        // Each entry is complete before it is inserted: a panic leaves none half made.
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn has_stack(&self, trace: u32) -> bool {
+        let trace = self.tables.traces.get(&trace);
+        trace.is_some_and(|frames| !frames.is_empty())
+    }
+}
+
+impl Texts {
+    fn name(&mut self, string: u64, dump: &Dump) -> Arc<str> {
+        let made = || dump.text(string).into();
+        Arc::clone(self.names.entry(string).or_insert_with(made))
+    }
+
+    fn class_name(&mut self, string: u64, dump: &Dump) -> Option<Arc<str>> {
+        if let Some(name) = self.classes.get(&string) {
+            return Some(Arc::clone(name));
+        }
+        let name: Arc<str> = dump.string(string).map(names::class_name)?.into();
+        self.classes.insert(string, Arc::clone(&name));
+        Some(name)
+    }
+
+    /// Formats a frame as `Class.method(File.java:12)`.
+    fn frame(&mut self, id: u64, dump: &Dump) -> Arc<str> {
+        if let Some(text) = self.frames.get(&id) {
+            return Arc::clone(text);
+        }
+        let text = match dump.tables.frames.get(&id) {
+            Some(frame) => shortened(&self.describe(frame, dump)).into_owned(),
+            None => format!("<unknown frame {id}>"),
+        };
+        let text: Arc<str> = text.into();
+        self.frames.insert(id, Arc::clone(&text));
+        text
+    }
+
+    fn describe(&mut self, frame: &RawFrame, dump: &Dump) -> String {
+        let class = dump.tables.class_serials.get(&frame.class);
+        let class = class.and_then(|&name| self.class_name(name, dump));
+        let class = class.unwrap_or_else(|| "<unknown class>".into());
+        let (method, source) = (self.name(frame.method, dump), self.name(frame.source, dump));
+        let source = if source.is_empty() {
+            "Unknown Source"
+        } else {
+            &*source
+        };
+        let place = match frame.line {
+            Line::Number(line) => format!("{source}:{line}"),
+            Line::Unknown => source.to_string(),
+            Line::Compiled => format!("{source}:Compiled method"),
+            Line::Native => format!("{source}:Native method"),
+        };
+        format!("{class}.{method}({place})")
+    }
+}
+
+fn within(bytes: &[u8], offset: u64, length: u32) -> Result<Range<usize>, ReadError> {
+    let start = offset + RECORD_HEADER as u64;
+    let end = start + u64::from(length);
+    let missing = end.saturating_sub(bytes.len() as u64);
+    if missing > 0 {
+        return Err(ReadError::Truncated { offset, missing });
+    }
+    // Both are offsets in a slice.
+    Ok(start as usize..end as usize)
+}
+
+pub(crate) fn record_error(offset: u64, mut error: HeapError) -> Error {
+    match &mut error {
+        HeapError::Incomplete { offset, .. }
+        | HeapError::UnknownTag { offset, .. }
+        | HeapError::Value { offset, .. } => *offset = 0,
+    }
+    Error::Record { offset, error }
+}
+
+/// The dumps of a file, of which the last one is kept.
+#[derive(Default)]
+struct Dumps {
+    segments: Vec<Range<usize>>,
+    count: usize,
+    /// `true` if further segments of the last one may follow.
+    is_open: bool,
+}
+
+impl Dumps {
+    fn add(&mut self, content: Range<usize>, segment: bool) {
+        if !segment || !self.is_open {
+            self.segments.clear();
+            self.count += 1;
+        }
+        self.segments.push(content);
+        self.is_open = segment;
+    }
+
+    fn end(&mut self) {
+        self.is_open = false;
+    }
+}
+
+impl Tables {
+    fn add(&mut self, record: &Record<'_>, offset: u64, id_size: IdSize) {
+        match *record {
+            Record::String(StringRecord { id, ref text }) => {
+                let start = (offset + RECORD_HEADER as u64 + id_size.bytes()) as usize;
+                self.strings.insert(id.0, start..start + text.len());
+            }
+            Record::LoadClass(LoadClassRecord {
+                serial,
+                class_object,
+                name,
+                ..
+            }) => {
+                self.class_names.insert(class_object.0, name.0);
+                self.class_serials.insert(serial.0, name.0);
+            }
+            Record::Frame(FrameRecord {
+                id,
+                method,
+                source_file,
+                class,
+                line,
+                ..
+            }) => {
+                let frame = RawFrame {
+                    method: method.0,
+                    source: source_file.0,
+                    class: class.0,
+                    line,
+                };
+                self.frames.insert(id.0, frame);
+            }
+            Record::Trace(TraceRecord {
+                serial, ref frames, ..
+            }) => {
+                let start = self.trace_frames.len();
+                self.trace_frames.extend(frames.iter().map(|frame| frame.0));
+                self.traces.insert(serial.0, start..self.trace_frames.len());
+            }
+            _ => {}
+        }
+    }
+}

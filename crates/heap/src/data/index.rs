@@ -1,0 +1,137 @@
+//! The first pass over a dump: collects the objects, the classes, and the roots.
+
+use std::ops::Range;
+
+use hprof_format::bytes::read_id_be;
+use hprof_format::{HeapKind, HeapRecord, Root};
+
+use crate::data::classes::Classes;
+use crate::data::dump::{Dump, Found};
+use crate::data::error::Error;
+use crate::data::ids::{IdSet, Ids};
+use crate::data::places::{Places, STRIDE};
+use crate::data::progress::{Progress, STEP, Stage};
+use crate::data::records;
+use crate::data::references::Excluded;
+
+/// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
+/// roots.
+const MAX_OBJECTS: u64 = u32::MAX as u64 - 1;
+pub(crate) struct Index {
+    pub(crate) ids: Ids,
+    pub(crate) classes: Classes,
+    pub(crate) roots: Vec<(u64, Root)>,
+    pub(crate) places: Places,
+}
+
+impl Index {
+    pub(crate) fn of(
+        dump: &Dump,
+        excluded: Excluded,
+        progress: &dyn Progress,
+    ) -> Result<Index, Error> {
+        let parts = dump.in_parts(progress, |part, progress| Pass::of(dump, part, progress))?;
+        let pass = parts.into_iter().reduce(Pass::followed_by);
+        let pass = pass.unwrap_or_default();
+        pass.check(dump.length())?;
+        let mut classes = Classes::new(dump.id_size(), excluded);
+        for offset in pass.classes {
+            classes.add_at(offset, dump)?;
+        }
+        classes.resolve()?;
+        Ok(Index {
+            ids: pass.ids.number(),
+            classes,
+            roots: pass.roots,
+            places: pass.places,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Pass {
+    ids: IdSet,
+    /// The offsets of the CLASS DUMPs.
+    classes: Vec<u64>,
+    roots: Vec<(u64, Root)>,
+    places: Places,
+    /// The offset at which a position was last remembered.
+    remembered: u64,
+    /// The ids of the first and the last instance or array.
+    ends: Option<(u64, u64)>,
+}
+
+impl Pass {
+    fn of(dump: &Dump, part: &[Range<usize>], progress: &dyn Progress) -> Result<Pass, Error> {
+        let mut pass = Pass::default();
+        pass.places.ascending = true;
+        let all = part.iter().map(|segment| segment.len() as u64).sum();
+        let mut bytes = 0;
+        for (count, found) in (0_u64..).zip(dump.records_of(part)) {
+            let found = found?;
+            bytes += found.record.bytes().len() as u64;
+            if count % STEP == 0 {
+                progress.at(Stage::Index, bytes, all);
+                pass.check(found.offset)?;
+            }
+            pass.record(&found, dump)?;
+        }
+        Ok(pass)
+    }
+
+    /// Adds the results of the next part.
+    fn followed_by(mut self, next: Pass) -> Pass {
+        self.ids.add_all(next.ids);
+        self.classes.extend(next.classes);
+        self.roots.extend(next.roots);
+        self.places.some.extend(next.places.some);
+        let in_order = match (self.ends, next.ends) {
+            (Some((_, last)), Some((first, _))) => last < first,
+            _ => true,
+        };
+        self.places.ascending &= next.places.ascending && in_order;
+        self.ends = match (self.ends, next.ends) {
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (ends, next) => ends.or(next),
+        };
+        self
+    }
+
+    #[inline]
+    fn record(&mut self, found: &Found<'_>, dump: &Dump) -> Result<(), Error> {
+        match found.record.kind() {
+            HeapKind::Instance
+            | HeapKind::ObjectArray
+            | HeapKind::PrimitiveArray
+            | HeapKind::PrimitiveArrayWithoutData => {
+                let id = read_id_be(found.record.bytes(), 1, dump.id_size());
+                self.ids.insert(id);
+                let (first, last) = self.ends.unwrap_or((id, 0));
+                self.places.ascending &= id > last;
+                self.ends = Some((first, id));
+                if found.offset >= self.remembered {
+                    self.places.some.push((id, found.offset));
+                    self.remembered = found.offset + STRIDE;
+                }
+            }
+            _ => match records::decode(found)? {
+                HeapRecord::Class(class) => {
+                    self.ids.insert(class.class.0);
+                    self.classes.push(found.offset);
+                }
+                HeapRecord::Root { object, root } if root != Root::Unreachable => {
+                    self.roots.push((object.0, root));
+                }
+                _ => {}
+            },
+        }
+        Ok(())
+    }
+
+    fn check(&self, offset: u64) -> Result<(), Error> {
+        if self.ids.count() >= MAX_OBJECTS {
+            return Err(Error::TooManyObjects { offset });
+        }
+        Ok(())
+    }
+}

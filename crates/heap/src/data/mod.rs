@@ -1,0 +1,27 @@
+//! A dump as tables: its records, classes and objects, the references between them, and the dominator tree. Every object
+//! has a number, and all tables are indexed by it.
+
+pub(crate) mod births;
+pub(crate) mod classes;
+pub(crate) mod contents;
+pub(crate) mod dominators;
+pub(crate) mod dump;
+pub(crate) mod error;
+pub(crate) mod find_layout;
+pub(crate) mod graph;
+pub(crate) mod heap;
+pub(crate) mod ids;
+pub(crate) mod index;
+pub(crate) mod label;
+pub(crate) mod layout;
+pub(crate) mod mapping;
+pub(crate) mod memory;
+pub(crate) mod names;
+pub(crate) mod object_record;
+pub(crate) mod objects;
+pub(crate) mod places;
+pub(crate) mod progress;
+pub(crate) mod records;
+pub(crate) mod references;
+pub(crate) mod rows;
+pub(crate) mod varint;

@@ -1,0 +1,472 @@
+//! The objects that keep most of the heap alive, and the stacks that allocated it.
+
+use std::sync::Arc;
+
+use foldhash::{HashMap, HashSet};
+use hprof_format::{ObjectId, Value};
+use serde::Serialize;
+
+use crate::data::births::{Births, MadeWhen};
+use crate::data::classes::{ClassIndex, Known};
+use crate::data::dominators::{Place, Step, TOP, Tree};
+use crate::data::error::Error;
+use crate::data::heap::Heap;
+use crate::data::label::{Holder, Reference};
+use crate::questions::allocated::{Allocated, Rest, largest};
+use crate::questions::own_code::{IsOwn, OwnSites, own_part};
+use crate::questions::paths::Path;
+
+/// An object with this many others of the same class above it is an element of one structure, a linked list.
+const REPEATS: u32 = 16;
+
+/// The suspects of a dump.
+#[derive(Clone, Debug, Serialize)]
+pub struct Leaks {
+    /// Bytes of all that roots reach.
+    pub live_bytes: u64,
+    /// The share of it from which something is a suspect.
+    pub threshold: f64,
+    /// Those that retain most first.
+    pub suspects: Vec<Suspect>,
+    /// `true` if the dump has the stacks that allocated its objects.
+    pub has_stacks: bool,
+}
+
+/// The kind of a suspect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SuspectKind {
+    /// One object.
+    Object,
+    /// Several objects of a class.
+    Class,
+    /// Several objects, of more than one class, that one stack allocated, or one frame of the reader's own code.
+    Site,
+}
+
+/// An object, or several of a class or of a site, that keep much alive.
+#[derive(Clone, Debug, Serialize)]
+pub struct Suspect {
+    /// The kind.
+    pub kind: SuspectKind,
+    /// `java.util.HashMap$Node[] @ 0x7f00`, the class of several objects, or the frame that allocated them.
+    pub what: String,
+    /// 1, or the number of objects.
+    pub objects: u64,
+    /// The id of the object, or of the largest one.
+    #[serde(serialize_with = "crate::data::names::hex")]
+    pub id: u64,
+    /// Bytes it keeps alive; for several, the bytes that would be freed without all of them.
+    pub retained: u64,
+    /// The part of the program that holds it: the last static field, thread-local or local variable on the path.
+    #[serde(serialize_with = "crate::data::label::text_or_nothing")]
+    pub holder: Option<Holder>,
+    /// The shortest path to it, or to the largest of several.
+    pub path: Option<Path>,
+    /// When the objects were made that it keeps alive; `None` without a births file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made: Option<MadeWhen>,
+    /// The objects it keeps alive, by class: those with the most bytes.
+    pub kept: Vec<Kept>,
+    /// Those of the other classes.
+    pub kept_else: Rest,
+    /// The stacks that allocated the objects it keeps alive, those with the most bytes; empty if the dump does not have
+    /// them.
+    pub allocated: Vec<Allocated>,
+    /// Those of the other stacks.
+    pub allocated_else: Rest,
+    /// The objects it keeps alive whose stack the dump does not have.
+    pub without_stack: Rest,
+}
+
+/// Objects of one class below a suspect.
+#[derive(Clone, Debug, Serialize)]
+pub struct Kept {
+    /// The class.
+    pub class: Arc<str>,
+    /// The number of objects.
+    pub objects: u64,
+    /// Their shallow size, in bytes.
+    pub shallow: u64,
+}
+
+/// The objects below a suspect.
+struct Below {
+    made: Option<MadeWhen>,
+    kept: Vec<Kept>,
+    kept_else: Rest,
+    allocated: Vec<Allocated>,
+    allocated_else: Rest,
+    without_stack: Rest,
+}
+
+/// A suspect before it is described.
+struct Found {
+    kind: SuspectKind,
+    /// One, or several with the largest first.
+    places: Vec<Place>,
+    /// The retained size without the suspects below.
+    own: u64,
+}
+
+/// The common property of a group's objects.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Common {
+    Class(ClassIndex),
+    /// The number of a site in [`OwnSites`].
+    Site(u32),
+}
+
+impl Common {
+    fn kind(self) -> SuspectKind {
+        match self {
+            Common::Class(_) => SuspectKind::Class,
+            Common::Site(_) => SuspectKind::Site,
+        }
+    }
+}
+
+impl Heap<'_> {
+    /// Returns the suspects, which retain at least `threshold` (0 to 1) of everything alive. With `own`, the stacks that
+    /// allocated what they keep are added up by their innermost own frame, and begin with it; so are sites.
+    ///
+    /// # Errors
+    /// Those of reading records, and of temporary files.
+    pub fn leaks(&self, threshold: f64, own: Option<IsOwn<'_>>) -> Result<Leaks, Error> {
+        self.leaks_and_ages(threshold, own, None)
+    }
+
+    /// As [`Heap::leaks`], with the ages of what the suspects keep.
+    ///
+    /// # Errors
+    /// As [`Heap::leaks`].
+    pub fn leaks_and_ages(
+        &self,
+        threshold: f64,
+        own: Option<IsOwn<'_>>,
+        births: Option<&Births>,
+    ) -> Result<Leaks, Error> {
+        self.dump
+            .unless_changed(|| self.find_leaks(threshold, own, births))
+    }
+
+    fn find_leaks(
+        &self,
+        threshold: f64,
+        own: Option<IsOwn<'_>>,
+        births: Option<&Births>,
+    ) -> Result<Leaks, Error> {
+        let live = self.dominators.retained(TOP);
+        let tree = self.dominators.tree(&self.memory)?;
+        let least = ((live as f64 * threshold) as u64).max(1);
+        let mut found = self.suspects(&tree, least, &mut OwnSites::new(own))?;
+        found.sort_by_key(|suspect| std::cmp::Reverse(suspect.own));
+        let below: Vec<_> = found
+            .iter()
+            .map(|suspect| self.below(&tree, suspect, own, births))
+            .collect();
+        drop(tree);
+        let objects: Vec<u32> = found
+            .iter()
+            .map(|suspect| self.dominators.object(suspect.places[0]))
+            .collect();
+        let (ways, _) = self.ways(&objects, objects.len())?;
+        let mut suspects = Vec::with_capacity(found.len());
+        for ((suspect, object), below) in found.iter().zip(objects).zip(below) {
+            let path = self.path(&ways, object)?;
+            let stack = || self.dump.stack(self.objects.trace(object));
+            suspects.push(Suspect {
+                kind: suspect.kind,
+                what: match suspect.kind {
+                    SuspectKind::Object => self.label(object)?.to_string(),
+                    SuspectKind::Class => {
+                        let class = self.objects.class(object);
+                        self.classes.get(class).name.to_string()
+                    }
+                    SuspectKind::Site => own
+                        .map_or_else(stack, |is_own| own_part(&stack(), is_own))
+                        .first()
+                        .map_or_else(String::new, |at| at.to_string()),
+                },
+                objects: suspect.places.len() as u64,
+                id: self.objects.ids.id(object),
+                retained: match suspect.places[..] {
+                    [only] => self.dominators.retained(only),
+                    ref several => self.retained_by(several)?,
+                },
+                holder: path.as_ref().and_then(holder),
+                path,
+                made: below.made,
+                kept: below.kept,
+                kept_else: below.kept_else,
+                allocated: below.allocated,
+                allocated_else: below.allocated_else,
+                without_stack: below.without_stack,
+            });
+        }
+        Ok(Leaks {
+            live_bytes: live,
+            threshold,
+            suspects,
+            has_stacks: self.has_stacks(),
+        })
+    }
+
+    fn retained_by(&self, places: &[Place]) -> Result<u64, Error> {
+        let mut members = fixedbitset::FixedBitSet::with_capacity(self.objects.count() as usize);
+        members.extend(
+            places
+                .iter()
+                .map(|&place| self.dominators.object(place) as usize),
+        );
+        self.retained_without(|object| members.contains(object as usize))
+    }
+
+    /// Returns `true` if the dump has the stacks that allocated its objects.
+    #[must_use]
+    pub fn has_stacks(&self) -> bool {
+        let mut sites = self.objects.sites.iter();
+        sites.any(|site| self.dump.has_stack(site.trace))
+    }
+
+    /// Descends from the roots as long as one object keeps enough alive. An object that then keeps much alive in many
+    /// small parts is a suspect.
+    fn suspects(
+        &self,
+        tree: &Tree,
+        least: u64,
+        sites: &mut OwnSites<'_>,
+    ) -> Result<Vec<Found>, Error> {
+        let mut found = Vec::new();
+        let mut waiting = vec![TOP];
+        while let Some(place) = waiting.pop() {
+            let (at, large) = self.descend(tree, place, least);
+            let children: u64 = large
+                .iter()
+                .map(|&child| self.dominators.retained(child))
+                .sum();
+            let own = self.dominators.retained(at) - children;
+            if own >= least {
+                if self.holds_whatever_there_is(at)? {
+                    found.extend(self.groups_below(tree, at, least, sites));
+                } else {
+                    found.push(Found {
+                        kind: SuspectKind::Object,
+                        places: vec![at],
+                        own,
+                    });
+                }
+            }
+            waiting.extend(large);
+        }
+        Ok(found)
+    }
+
+    /// Follows the only large object below, down to the last one; returns that and the large ones below it.
+    fn descend(&self, tree: &Tree, start: Place, least: u64) -> (Place, Vec<Place>) {
+        let mut at = start;
+        let mut classes: HashMap<u32, (Place, u32)> = HashMap::default();
+        loop {
+            let retained = self.dominators.retained(at);
+            let large: Vec<Place> = tree
+                .children(at)
+                .filter(|&child| self.dominators.retained(child) >= least)
+                .collect();
+            let [only] = large[..] else {
+                return (at, large);
+            };
+            // Most of it is not below.
+            if at != TOP && retained - self.dominators.retained(only) >= least {
+                return (at, large);
+            }
+            let class = self.objects.class(self.dominators.object(only));
+            let (first, count) = classes.entry(class).or_insert((only, 0));
+            *count += 1;
+            if *count == REPEATS {
+                return (*first, Vec::new());
+            }
+            at = only;
+        }
+    }
+
+    /// Returns `true` for class loaders, with the lists of their classes, and for the roots together, which keep
+    /// unrelated objects alive.
+    fn holds_whatever_there_is(&self, place: Place) -> Result<bool, Error> {
+        let is_loader = |place: Place| {
+            place != TOP && self.is_a(self.dominators.object(place), Known::ClassLoader)
+        };
+        if place == TOP || is_loader(place) {
+            return Ok(true);
+        }
+        let list = self.dominators.above(place);
+        if list == TOP || !is_loader(self.dominators.above(list)) {
+            return Ok(false);
+        }
+        let loader = self.dominators.object(self.dominators.above(list));
+        let classes = self.field(loader, "classes")?;
+        let list = ObjectId(self.objects.ids.id(self.dominators.object(list)));
+        Ok(classes == Some(Value::Object(list)))
+    }
+
+    /// Returns groups of objects of one class, or of one stack that allocated several classes, that together keep
+    /// enough alive. Each object is in one group, the largest of those it fits.
+    fn groups_below(
+        &self,
+        tree: &Tree,
+        place: Place,
+        least: u64,
+        sites: &mut OwnSites<'_>,
+    ) -> Vec<Found> {
+        let mut groups: HashMap<Common, Found> = HashMap::default();
+        for child in tree.children(place) {
+            let retained = self.dominators.retained(child);
+            if retained >= least {
+                continue;
+            }
+            for common in self.common(child, sites) {
+                let group = groups.entry(common).or_insert_with(|| Found {
+                    kind: common.kind(),
+                    places: Vec::new(),
+                    own: 0,
+                });
+                group.places.push(child);
+                group.own += retained;
+            }
+        }
+        let mut large: Vec<(Common, Found)> = groups
+            .into_iter()
+            .filter(|(_, group)| group.own >= least)
+            .collect();
+        // A group by site counts if it has more than those by class, which come before it.
+        large.sort_by_key(|&(common, ref group)| (std::cmp::Reverse(group.own), common));
+        let mut taken = HashSet::default();
+        let mut found = Vec::new();
+        for (_, mut group) in large {
+            group.places.retain(|place| !taken.contains(place));
+            let members = group.places.iter();
+            group.own = members.map(|&place| self.dominators.retained(place)).sum();
+            if group.own < least {
+                continue;
+            }
+            taken.extend(group.places.iter().copied());
+            group
+                .places
+                .sort_by_key(|&place| (std::cmp::Reverse(self.dominators.retained(place)), place));
+            if group.places.len() == 1 {
+                group.kind = SuspectKind::Object;
+            }
+            found.push(group);
+        }
+        found
+    }
+
+    /// Returns the properties that an object may have in common with others.
+    fn common(
+        &self,
+        place: Place,
+        sites: &mut OwnSites<'_>,
+    ) -> impl Iterator<Item = Common> + use<> {
+        let object = self.dominators.object(place);
+        let site = self.objects.sites.get(self.objects.site(object));
+        let trace = Some(site.trace).filter(|&trace| self.dump.has_stack(trace));
+        let class = std::iter::once(Common::Class(site.class));
+        let site = trace.and_then(|trace| sites.of(self, trace));
+        class.chain(site.map(Common::Site))
+    }
+
+    /// Returns the objects below a suspect: by class, and by the stack that allocated them.
+    fn below(
+        &self,
+        tree: &Tree,
+        suspect: &Found,
+        own: Option<IsOwn<'_>>,
+        births: Option<&Births>,
+    ) -> Below {
+        let mut made = births.map(|_| MadeWhen::default());
+        let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
+        for &place in &suspect.places {
+            tree.walk(&self.dominators, place, |step| {
+                if let Step::Enter(place) = step {
+                    let object = self.dominators.object(place);
+                    let (objects, shallow) = sites.entry(self.objects.site(object)).or_default();
+                    *objects += 1;
+                    *shallow += self.objects.size(object);
+                    if let (Some(births), Some(made)) = (births, &mut made) {
+                        births.add_to(made, self.objects.ids.id(object));
+                    }
+                }
+            });
+        }
+        let mut classes: HashMap<u32, (u64, u64)> = HashMap::default();
+        for (&site, &(objects, shallow)) in &sites {
+            let sum = classes
+                .entry(self.objects.sites.get(site).class)
+                .or_default();
+            sum.0 += objects;
+            sum.1 += shallow;
+        }
+        let (largest_classes, kept_else) = largest(&classes);
+        let kept = largest_classes
+            .into_iter()
+            .map(|(class, objects, shallow)| Kept {
+                class: Arc::clone(&self.classes.get(class).name),
+                objects,
+                shallow,
+            });
+        let mut without_stack = Rest::default();
+        sites.retain(|&site, &mut sum| {
+            let has_stack = self.dump.has_stack(self.objects.sites.get(site).trace);
+            if !has_stack {
+                without_stack.add(sum);
+            }
+            has_stack
+        });
+        let (allocated, allocated_else) = match own {
+            Some(is_own) => self.allocated_by_own(&sites, is_own),
+            None => {
+                let (largest, rest) = largest(&sites);
+                let rows = largest.into_iter();
+                let rows =
+                    rows.map(|(site, objects, shallow)| self.allocated(site, objects, shallow));
+                (rows.collect(), rest)
+            }
+        };
+        Below {
+            made,
+            kept: kept.collect(),
+            kept_else,
+            allocated,
+            allocated_else,
+            without_stack,
+        }
+    }
+}
+
+/// Returns the last part of the program on a path.
+fn holder(path: &Path) -> Option<Holder> {
+    let found = path.steps.windows(2).rev().find_map(|pair| {
+        let from = || pair[0].object.clone();
+        match pair[1].reference.as_ref()? {
+            Reference::Static(field) => Some(Holder::Static {
+                class: from(),
+                field: Arc::clone(field),
+            }),
+            Reference::Field(name)
+                if matches!(&**name, "threadLocals" | "inheritableThreadLocals") =>
+            {
+                Some(Holder::ThreadLocal(from()))
+            }
+            Reference::Local(frame) => Some(Holder::Local {
+                frame: frame.clone(),
+                thread: from(),
+            }),
+            _ => None,
+        }
+    });
+    found.or_else(|| {
+        Some(Holder::Root {
+            object: path.steps.first()?.object.clone(),
+            root: path.root.clone(),
+        })
+    })
+}

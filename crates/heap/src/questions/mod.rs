@@ -1,0 +1,16 @@
+//! The questions that a dump can answer, each in a file of its own.
+
+pub(crate) mod allocated;
+pub(crate) mod areas;
+pub(crate) mod diff;
+pub(crate) mod groups;
+pub(crate) mod histogram;
+pub(crate) mod keeping;
+pub(crate) mod leaks;
+pub(crate) mod own_code;
+pub(crate) mod paths;
+pub(crate) mod search;
+pub(crate) mod show;
+pub(crate) mod summary;
+pub(crate) mod walk;
+pub(crate) mod waste;

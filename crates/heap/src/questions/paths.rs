@@ -1,0 +1,340 @@
+//! The shortest path from a root to an object.
+
+use std::collections::BTreeSet;
+
+use fixedbitset::FixedBitSet;
+use foldhash::{HashMap, HashMapExt};
+use hprof_format::{Root, nearest};
+use serde::Serialize;
+
+use crate::data::classes::ClassIndex;
+use crate::data::error::Error;
+use crate::data::graph::NONE;
+use crate::data::heap::Heap;
+use crate::data::label::{Label, Reference};
+use crate::data::memory::Table;
+
+/// The number of objects that are shown at each end of a path.
+const SHOWN: usize = 50;
+
+/// A path from a root to an object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Path {
+    /// The reason the first object is alive: `thread`, `sticky class`.
+    pub root: String,
+    /// The objects, the root first.
+    pub steps: Vec<PathStep>,
+    /// The number of further objects of the class that paths over the same classes lead to.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub alike: u64,
+}
+
+/// An object on a path.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathStep {
+    /// The reference from the previous object; `None` for the root.
+    #[serde(serialize_with = "crate::data::label::text_or_nothing")]
+    pub reference: Option<Reference>,
+    /// The object.
+    pub object: Label,
+    /// Its id.
+    #[serde(serialize_with = "crate::data::names::hex")]
+    pub id: u64,
+    /// Its shallow size, in bytes.
+    pub shallow: u64,
+    /// The number of objects of the path before this one that are omitted, because it is very long.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The shortest paths from roots to all objects.
+pub(crate) struct Ways {
+    /// The object from which each one was reached; itself for roots, [`NONE`] if it was not reached. Shifted by one, so
+    /// that a table of zeros has reached nothing.
+    from: Table<u32>,
+}
+
+impl Ways {
+    fn set(&mut self, object: u32, from: u32) {
+        self.from[object as usize] = from + 1;
+    }
+
+    pub(crate) fn from(&self, object: u32) -> u32 {
+        match self.from[object as usize] {
+            0 => NONE,
+            from => from - 1,
+        }
+    }
+
+    /// Returns the objects from a root to `object`.
+    pub(crate) fn to(&self, object: u32) -> Vec<u32> {
+        let mut way = vec![object];
+        let mut at = object;
+        while self.from(at) != at && self.from(at) != NONE {
+            at = self.from(at);
+            way.push(at);
+        }
+        way.reverse();
+        way
+    }
+}
+
+impl Heap<'_> {
+    /// Searches paths until `most` of `wanted` are reached, or everything that can be; also returns those that were
+    /// reached, the closest to a root first.
+    pub(crate) fn ways(&self, wanted: &[u32], most: usize) -> Result<(Ways, Vec<u32>), Error> {
+        let mut ways = Ways {
+            from: self.memory.table(self.objects.count() as usize)?,
+        };
+        let mut is_wanted = FixedBitSet::with_capacity(self.objects.count() as usize);
+        is_wanted.extend(wanted.iter().map(|&object| object as usize));
+        let most = most.min(is_wanted.count_ones(..));
+        let mut found = Vec::new();
+        let mut queue = self.memory.table::<u32>(self.dominators.len() as usize)?;
+        let mut used = 0;
+        for &(root, _) in &self.graph.roots.all {
+            if ways.from(root) == NONE {
+                ways.set(root, root);
+                queue[used] = root;
+                used += 1;
+            }
+        }
+        let mut next = 0;
+        while next < used && found.len() < most {
+            let object = queue[next];
+            next += 1;
+            if is_wanted.contains(object as usize) {
+                found.push(object);
+            }
+            self.graph.each(object, &self.objects, |to| {
+                if ways.from(to) == NONE {
+                    ways.set(to, object);
+                    queue[used] = to;
+                    used += 1;
+                }
+            });
+        }
+        Ok((ways, found))
+    }
+
+    /// Returns a path with descriptions for people; `None` if no root reaches the object.
+    pub(crate) fn path(&self, ways: &Ways, object: u32) -> Result<Option<Path>, Error> {
+        if ways.from(object) == NONE {
+            return Ok(None);
+        }
+        let way = ways.to(object);
+        let root = way[0];
+        let mut steps = Vec::new();
+        let mut before = None;
+        let mut left_out = 0;
+        for (place, &object) in way.iter().enumerate() {
+            if place >= SHOWN && place + SHOWN < way.len() {
+                left_out += 1;
+                before = Some(object);
+                continue;
+            }
+            let reference = before.map(|before| self.reference(before, object));
+            before = Some(object);
+            steps.push(PathStep {
+                reference: reference.transpose()?,
+                object: self.label(object)?,
+                id: self.objects.ids.id(object),
+                shallow: self.objects.size(object),
+                left_out: std::mem::take(&mut left_out),
+            });
+        }
+        let mut kinds = self.graph.roots.all.iter();
+        let kind = kinds.find(|&&(object, _)| object == root);
+        Ok(Some(Path {
+            root: kind.map_or_else(String::new, |&(_, root)| root_name(root)),
+            steps,
+            alike: 0,
+        }))
+    }
+
+    /// Returns the shortest paths to an object, or to those of a class, at most `most`; the closest to a root come
+    /// first. Of the paths to objects of a class that lead over the same classes only the first is returned, with the
+    /// number of the others.
+    ///
+    /// # Errors
+    /// [`Error::NoObject`], [`Error::NoClass`], and those of reading records.
+    pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
+        self.dump.unless_changed(|| {
+            let objects = self.targets(target)?;
+            let (ways, found) = self.ways(&objects, usize::MAX)?;
+            let mut paths = Vec::new();
+            for (object, alike) in self.alike(&ways, &found, most)? {
+                let path = self.path(&ways, object)?;
+                paths.extend(path.map(|path| Path { alike, ..path }));
+            }
+            Ok(paths)
+        })
+    }
+
+    /// Returns the first of the objects that paths over the same classes lead to, and the number of the others; at most
+    /// `most`.
+    fn alike(&self, ways: &Ways, found: &[u32], most: usize) -> Result<Vec<(u32, u64)>, Error> {
+        let mut shapes = Shapes {
+            heap: self,
+            ways,
+            of: self.memory.table(self.objects.count() as usize)?,
+            ids: HashMap::new(),
+            last: Vec::new(),
+        };
+        let mut firsts: Vec<(u32, u64)> = Vec::new();
+        let mut places = HashMap::new();
+        for &object in found {
+            let place = *places.entry(shapes.shape(object)).or_insert(firsts.len());
+            match firsts.get_mut(place) {
+                Some((_, alike)) => *alike += 1,
+                None if place < most => firsts.push((object, 0)),
+                None => {}
+            }
+        }
+        Ok(firsts)
+    }
+
+    fn targets(&self, target: &Target) -> Result<Vec<u32>, Error> {
+        match target {
+            Target::Object(id) => {
+                let number = self.objects.ids.find(*id).ok_or(Error::NoObject(*id))?;
+                Ok(vec![number])
+            }
+            Target::Class(name) => {
+                let classes = self.classes_named(name)?;
+                let all = self.objects.numbers();
+                Ok(all
+                    .filter(|&number| classes.contains(self.objects.class(number) as usize))
+                    .collect())
+            }
+        }
+    }
+
+    /// Returns the classes of a name, one for each loader that has it.
+    pub(crate) fn classes_named(&self, name: &str) -> Result<FixedBitSet, Error> {
+        let wanted = crate::data::names::class_name(name.as_bytes());
+        let all = self.classes.iter();
+        let named = all.filter(|(_, class)| *class.name == *wanted);
+        let mut found = FixedBitSet::with_capacity(self.classes.len());
+        found.extend(named.map(|(index, _)| index as usize));
+        match found.is_clear() {
+            true => Err(Error::NoClass {
+                nearest: self.class_like(&wanted),
+                name: wanted,
+            }),
+            false => Ok(found),
+        }
+    }
+
+    /// Returns the class that somebody probably meant: one of another package or an inner one with the same last name,
+    /// or one that is spelt almost like it.
+    fn class_like(&self, wanted: &str) -> Option<String> {
+        let names: BTreeSet<&str> = self.classes.iter().map(|(_, class)| &*class.name).collect();
+        let last = last_name(wanted);
+        let same = |name: &&&str| last_name(name).eq_ignore_ascii_case(last);
+        let shortest = names.iter().filter(same).min_by_key(|name| name.len());
+        let like = shortest.copied();
+        let like = like.or_else(|| nearest(wanted, names.iter().copied()));
+        let like = like.or_else(|| {
+            let spelt = nearest(last, names.iter().map(|name| last_name(name)))?;
+            names.iter().copied().find(|name| last_name(name) == spelt)
+        });
+        like.map(str::to_owned)
+    }
+}
+
+/// Returns the name of a class without its package and the classes around it.
+fn last_name(class: &str) -> &str {
+    class.rsplit(['.', '$']).next().unwrap_or(class)
+}
+
+/// Returns a short name for the reason an object is alive: `jni global`, `java frame`, `sticky class`.
+#[must_use]
+pub fn root_name(root: Root) -> String {
+    root.kind()
+        .name()
+        .trim_start_matches("ROOT ")
+        .to_lowercase()
+}
+
+/// The shapes of paths: the classes of their objects, where several of one class in a row count once, such as the nodes
+/// of a linked list. Classes themselves are told apart, because each has static fields of its own.
+struct Shapes<'a, 'dump> {
+    heap: &'a Heap<'dump>,
+    ways: &'a Ways,
+    /// The shape of the path to each object; 0 if it is not known yet.
+    of: Table<u32>,
+    /// The shapes by the one without the last step, and that step.
+    ids: HashMap<(u32, Step), u32>,
+    /// The last step of each shape, from 1.
+    last: Vec<Step>,
+}
+
+/// A step of a shape.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Step {
+    /// Through an object of this class.
+    Instance(ClassIndex),
+    /// Through this object, which is a class.
+    Class(u32),
+}
+
+impl Shapes<'_, '_> {
+    fn shape(&mut self, object: u32) -> u32 {
+        let mut way = Vec::new();
+        let (mut at, mut shape) = (object, 0);
+        loop {
+            match self.of[at as usize] {
+                0 => way.push(at),
+                known => {
+                    shape = known;
+                    break;
+                }
+            }
+            let from = self.ways.from(at);
+            if from == at || from == NONE {
+                break;
+            }
+            at = from;
+        }
+        for &object in way.iter().rev() {
+            shape = self.longer(shape, self.step(object));
+            self.of[object as usize] = shape;
+        }
+        shape
+    }
+
+    fn longer(&mut self, shape: u32, step: Step) -> u32 {
+        if shape > 0 && self.last[shape as usize - 1] == step {
+            return shape;
+        }
+        let next = self.last.len() as u32 + 1;
+        let id = *self.ids.entry((shape, step)).or_insert(next);
+        if id == next {
+            self.last.push(step);
+        }
+        id
+    }
+
+    fn step(&self, object: u32) -> Step {
+        let class = self.heap.objects.class(object);
+        match self.heap.classes.is_class_of_classes(class) {
+            true => Step::Class(object),
+            false => Step::Instance(class),
+        }
+    }
+}
+
+/// The target of a search.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// The object with this id.
+    Object(u64),
+    /// The objects of a class, by its name in the form of Java source or of the VM.
+    Class(String),
+}

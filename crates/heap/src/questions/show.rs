@@ -1,0 +1,246 @@
+//! One object: its content, and the objects that refer to it.
+
+use hprof_format::bytes::read_id_be;
+use hprof_format::{BasicType, HeapRecord, IdSize, ObjectId, Value};
+use serde::Serialize;
+
+use crate::data::error::Error;
+use crate::data::heap::Heap;
+use crate::data::label::Label;
+use crate::data::names::Stack;
+use crate::data::records;
+
+/// The most elements and referrers that are shown.
+const MOST: usize = 100;
+/// The most characters of a string that are shown.
+const CHARACTERS: usize = 1000;
+
+/// One object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shown {
+    /// `java.lang.Thread "main" @ 0x7f08`.
+    pub object: Label,
+    /// Its id.
+    #[serde(serialize_with = "crate::data::names::hex")]
+    pub id: u64,
+    /// The name of its class.
+    pub class: String,
+    /// Its shallow size, in bytes.
+    pub shallow: u64,
+    /// Bytes that would be freed without it; `None` if no root reaches it.
+    pub retained: Option<u64>,
+    /// A string's text.
+    pub text: Option<String>,
+    /// The reasons it is a root, if any.
+    pub roots: Vec<String>,
+    /// Fields or elements with their values, a hundred of them.
+    pub values: Vec<Named>,
+    /// The number of fields or elements.
+    pub length: u64,
+    /// The objects that refer to it, the first hundred, in the dump's order.
+    pub referrers: Vec<Named>,
+    /// The stack that allocated it, innermost frame first.
+    pub stack: Stack,
+}
+
+/// A value and its position.
+#[derive(Clone, Debug, Serialize)]
+pub struct Named {
+    /// The field or index.
+    pub name: String,
+    /// The value or the object.
+    pub value: String,
+    /// The id, if it is an object.
+    #[serde(
+        serialize_with = "crate::data::names::hex_or_none",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub id: Option<u64>,
+}
+
+impl Heap<'_> {
+    /// Returns the content of an object and the objects that refer to it. Of its fields or elements those from `first`
+    /// on are given.
+    ///
+    /// # Errors
+    /// [`Error::NoObject`], and those of reading records.
+    pub fn show(&self, id: u64, first: u64) -> Result<Shown, Error> {
+        self.dump.unless_changed(|| self.find_shown(id, first))
+    }
+
+    fn find_shown(&self, id: u64, first: u64) -> Result<Shown, Error> {
+        let number = self.objects.ids.find(id).ok_or(Error::NoObject(id))?;
+        let (values, length) = self.values(number, first as usize)?;
+        let mut roots: Vec<String> = Vec::new();
+        for &(object, root) in &self.graph.roots.all {
+            let name = || crate::questions::paths::root_name(root);
+            if object == number && !roots.contains(&name()) {
+                roots.push(name());
+            }
+        }
+        let place = self.dominators.place(number);
+        let class = self.objects.class(number);
+        Ok(Shown {
+            object: self.label(number)?,
+            id,
+            class: self.classes.get(class).name.to_string(),
+            shallow: self.objects.size(number),
+            retained: place.map(|place| self.dominators.retained(place)),
+            text: self.string(ObjectId(id), CHARACTERS)?,
+            roots,
+            values,
+            length,
+            referrers: self.referrers(number)?,
+            stack: self.dump.stack(self.objects.trace(number)),
+        })
+    }
+
+    fn values(&self, number: u32, first: usize) -> Result<(Vec<Named>, u64), Error> {
+        let id_size = self.dump.id_size();
+        let (all, length): (Vec<(String, Option<Value>)>, usize) = match self.record(number)? {
+            Some(HeapRecord::Instance { fields, .. }) => {
+                let all = self.classes.fields(self.objects.class(number));
+                let named = all.skip(first).take(MOST).map(|field| {
+                    let bytes = fields.get(field.place..).unwrap_or_default();
+                    (
+                        self.dump.text(field.name),
+                        records::value(bytes, field.kind, id_size),
+                    )
+                });
+                let length = self.classes.fields(self.objects.class(number)).count();
+                (named.collect(), length)
+            }
+            Some(HeapRecord::ObjectArray { elements, .. }) => {
+                elements_of(elements, BasicType::Object, id_size, first)
+            }
+            Some(HeapRecord::PrimitiveArray {
+                element, elements, ..
+            }) => elements_of(elements, element, id_size, first),
+            Some(HeapRecord::Class(class)) => {
+                let shown = class.statics.iter().skip(first).take(MOST);
+                let named = shown.map(|&(name, value)| {
+                    (format!("static {}", self.dump.text(name.0)), Some(value))
+                });
+                (named.collect(), class.statics.len())
+            }
+            _ => (Vec::new(), 0),
+        };
+        let mut values = Vec::new();
+        for (name, value) in all {
+            let id = match value {
+                Some(Value::Object(id)) => self.objects.ids.find(id.0).map(|_| id.0),
+                _ => None,
+            };
+            let value = match value {
+                Some(value) => self.value_text(value)?,
+                None => "?".to_owned(),
+            };
+            values.push(Named { name, value, id });
+        }
+        Ok((values, length as u64))
+    }
+
+    fn value_text(&self, value: Value) -> Result<String, Error> {
+        Ok(match value {
+            Value::Object(ObjectId(0)) => "null".to_owned(),
+            Value::Object(id) => match self.objects.ids.find(id.0) {
+                Some(number) => match self.string(id, 80)? {
+                    Some(text) => format!("{} \"{text}\"", self.label(number)?),
+                    None => self.label(number)?.to_string(),
+                },
+                None => format!("0x{:x}, which is not in the dump", id.0),
+            },
+            Value::Boolean(value) => value.to_string(),
+            Value::Char(unit) => {
+                let mut text = String::new();
+                let character = char::from_u32(unit.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
+                crate::data::names::push_printable(&mut text, character);
+                format!("'{text}' ({unit})")
+            }
+            Value::Float(value) => value.to_string(),
+            Value::Double(value) => value.to_string(),
+            Value::Byte(value) => value.to_string(),
+            Value::Short(value) => value.to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::Long(value) => value.to_string(),
+        })
+    }
+
+    /// Searches the records, because they also have the references that the graph omits.
+    fn referrers(&self, number: u32) -> Result<Vec<Named>, Error> {
+        let wanted = self.objects.ids.id(number);
+        let mut found = Vec::new();
+        for record in self.dump.records() {
+            let record = records::decode(&record?)?;
+            if let Some(from) = self.referrer(&record, wanted)
+                && let Some(from) = self.objects.ids.find(from)
+            {
+                found.push(Named {
+                    name: self.reference(from, number)?.to_string(),
+                    value: self.label(from)?.to_string(),
+                    id: Some(self.objects.ids.id(from)),
+                });
+                if found.len() == MOST {
+                    break;
+                }
+            }
+        }
+        for &local in &self.graph.roots.locals {
+            if local.object == number && found.len() < MOST {
+                found.push(Named {
+                    name: self.local(local).to_string(),
+                    value: self.label(local.thread)?.to_string(),
+                    id: Some(self.objects.ids.id(local.thread)),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the object of a record, if it refers to `wanted`.
+    fn referrer(&self, record: &HeapRecord<'_>, wanted: u64) -> Option<u64> {
+        let id_size = self.dump.id_size();
+        let (object, refers) = match record {
+            HeapRecord::Instance {
+                object,
+                class,
+                fields,
+                ..
+            } => {
+                let class = self.classes.find(class.0)?;
+                let refers = self.classes.fields(class).any(|field| {
+                    field.kind == BasicType::Object
+                        && read_id_be(fields, field.place, id_size) == wanted
+                });
+                (object, refers)
+            }
+            HeapRecord::ObjectArray {
+                object, elements, ..
+            } => {
+                let mut all = elements.chunks_exact(id_size.bytes() as usize);
+                let refers = all.any(|element| read_id_be(element, 0, id_size) == wanted);
+                (object, refers)
+            }
+            HeapRecord::Class(class) => {
+                let refers = records::class_references(class).any(|id| id == wanted);
+                (&class.class, refers)
+            }
+            _ => return None,
+        };
+        refers.then_some(object.0)
+    }
+}
+
+fn elements_of(
+    bytes: &[u8],
+    kind: BasicType,
+    id_size: IdSize,
+    first: usize,
+) -> (Vec<(String, Option<Value>)>, usize) {
+    let size = kind.size(id_size.bytes() as usize);
+    let all = bytes.chunks_exact(size).enumerate();
+    let shown = all.skip(first).take(MOST);
+    let values =
+        shown.map(|(place, bytes)| (format!("[{place}]"), records::value(bytes, kind, id_size)));
+    (values.collect(), bytes.len() / size)
+}

@@ -1,0 +1,247 @@
+//! A summary of a dump, in a few figures.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::data::dominators::TOP;
+use crate::data::dump::FRAMES;
+use crate::data::error::Error;
+use crate::data::heap::Heap;
+use crate::data::label::Label;
+use crate::data::layout::Layout;
+use crate::data::names::Stack;
+
+/// A summary of a dump.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Its number among the file's dumps, from 1.
+    pub dump: usize,
+    /// The layout from which sizes were computed.
+    pub layout: Layout,
+    /// The kinds of references that do not keep their target alive.
+    pub excluded: Vec<&'static str>,
+    /// Objects that roots reach.
+    pub objects: u64,
+    /// Their size, in bytes.
+    pub bytes: u64,
+    /// Objects that no root reaches.
+    pub unreachable_objects: u64,
+    /// Their size, in bytes.
+    pub unreachable_bytes: u64,
+    /// Classes of the dump.
+    pub classes: u64,
+    /// Class loaders that have loaded one of them, including the boot loader.
+    pub loaders: u64,
+    /// Pairs of a class and a stack that allocated objects of it.
+    pub sites: u64,
+    /// `true` if there are such stacks.
+    pub has_stacks: bool,
+    /// Roots by kind, including local variables of threads.
+    pub roots: BTreeMap<String, u64>,
+}
+
+/// An object and its retained size.
+#[derive(Clone, Debug, Serialize)]
+pub struct ObjectRow {
+    /// Its description.
+    pub object: Label,
+    /// Its id.
+    #[serde(serialize_with = "crate::data::names::hex")]
+    pub id: u64,
+    /// Its shallow size, in bytes.
+    pub shallow: u64,
+    /// Bytes that would be freed without it.
+    pub retained: u64,
+    /// The stack that allocated it, innermost frame first.
+    #[serde(skip_serializing_if = "crate::data::names::is_empty")]
+    pub stack: Stack,
+}
+
+/// A thread and its retained size.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadRow {
+    /// The thread.
+    #[serde(flatten)]
+    pub object: ObjectRow,
+    /// Its stack, innermost frame first.
+    pub frames: Vec<FrameRow>,
+}
+
+/// A frame and the objects it holds.
+#[derive(Clone, Debug, Serialize)]
+pub struct FrameRow {
+    /// `Main.main(Main.java:7)`; empty for objects held by an unknown frame.
+    pub frame: Arc<str>,
+    /// The objects in its local variables.
+    pub locals: Vec<LocalRow>,
+}
+
+/// An object in a local variable.
+#[derive(Clone, Debug, Serialize)]
+pub struct LocalRow {
+    /// Its description.
+    pub object: Label,
+    /// Its id.
+    #[serde(serialize_with = "crate::data::names::hex")]
+    pub id: u64,
+}
+
+/// The most local variables of one frame that are shown.
+const LOCALS: usize = 20;
+
+impl Heap<'_> {
+    /// Returns a summary of the dump.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let all_bytes: u64 = self
+            .objects
+            .numbers()
+            .map(|number| self.objects.size(number))
+            .sum();
+        let bytes = self.dominators.retained(TOP);
+        let objects = u64::from(self.dominators.len()) - 1;
+        let mut loaders: Vec<u64> = self.classes.iter().map(|(_, class)| class.loader).collect();
+        loaders.sort_unstable();
+        loaders.dedup();
+        let mut roots = BTreeMap::new();
+        for (_, root) in &self.graph.roots.all {
+            *roots
+                .entry(crate::questions::paths::root_name(*root))
+                .or_default() += 1;
+        }
+        if !self.graph.roots.locals.is_empty() {
+            roots.insert(
+                "local variable".to_owned(),
+                self.graph.roots.locals.len() as u64,
+            );
+        }
+        Summary {
+            dump: self.dump.place().0,
+            layout: self.layout,
+            excluded: self.excluded.names(),
+            objects,
+            bytes,
+            unreachable_objects: u64::from(self.objects.count()) - objects,
+            unreachable_bytes: all_bytes - bytes,
+            classes: self
+                .classes
+                .iter()
+                .filter(|(_, class)| class.id != 0)
+                .count() as u64,
+            loaders: loaders.len() as u64,
+            sites: self.objects.sites.len() as u64 - 1,
+            has_stacks: self.has_stacks(),
+            roots,
+        }
+    }
+
+    /// Returns the layout from which sizes were computed.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Returns the objects that retain most, at most `most`; only those of one class, if one is named.
+    ///
+    /// # Errors
+    /// [`Error::NoClass`], and those of reading records.
+    pub fn largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
+        self.dump.unless_changed(|| self.find_largest(class, most))
+    }
+
+    fn find_largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
+        let classes = class.map(|name| self.classes_named(name)).transpose()?;
+        let mut places: Vec<u32> = Vec::new();
+        let by_size = |&place: &u32| (std::cmp::Reverse(self.dominators.retained(place)), place);
+        for place in self.dominators.places() {
+            let class = self.objects.class(self.dominators.object(place));
+            if classes
+                .as_ref()
+                .is_some_and(|classes| !classes.contains(class as usize))
+            {
+                continue;
+            }
+            places.push(place);
+            // Sorting now and then limits their number.
+            if places.len() / 2 > most {
+                places.sort_by_key(by_size);
+                places.truncate(most);
+            }
+        }
+        places.sort_by_key(by_size);
+        places.truncate(most);
+        places
+            .into_iter()
+            .map(|place| self.object_row(place))
+            .collect()
+    }
+
+    fn object_row(&self, place: u32) -> Result<ObjectRow, Error> {
+        let object = self.dominators.object(place);
+        Ok(ObjectRow {
+            object: self.label(object)?,
+            id: self.objects.ids.id(object),
+            shallow: self.objects.size(object),
+            retained: self.dominators.retained(place),
+            stack: self.dump.stack(self.objects.trace(object)),
+        })
+    }
+
+    /// Returns the threads with their stacks and the objects in their local variables, those that retain most, at most
+    /// `most`; and the number of all threads.
+    ///
+    /// # Errors
+    /// Those of reading records.
+    pub fn threads(&self, most: usize) -> Result<(Vec<ThreadRow>, usize), Error> {
+        let is_thread = |&place: &u32| {
+            let object = self.dominators.object(place);
+            self.graph.roots.traces.contains_key(&object)
+        };
+        let mut places: Vec<u32> = self.dominators.places().filter(is_thread).collect();
+        places.sort_by_key(|&place| {
+            let object = self.dominators.object(place);
+            (Reverse(self.dominators.retained(place)), object)
+        });
+        let rows = places.iter().take(most);
+        let rows = self
+            .dump
+            .unless_changed(|| rows.map(|&place| self.thread_row(place)).collect());
+        Ok((rows?, places.len()))
+    }
+
+    fn thread_row(&self, place: u32) -> Result<ThreadRow, Error> {
+        let thread = self.dominators.object(place);
+        let stack = self.thread_stack(thread);
+        let mut frames: Vec<FrameRow> = stack.iter().cloned().map(FrameRow::of).collect();
+        let known = frames.len();
+        frames.push(FrameRow::of(Arc::default()));
+        for local in self.graph.roots.locals_of(thread) {
+            // Those that are not shown share one row.
+            let frame = usize::try_from(local.frame).map_or(known, |frame| frame.min(FRAMES));
+            let locals = &mut frames[frame.min(known)].locals;
+            if locals.len() < LOCALS {
+                locals.push(LocalRow {
+                    object: self.label(local.object)?,
+                    id: self.objects.ids.id(local.object),
+                });
+            }
+        }
+        frames.retain(|frame| !frame.frame.is_empty() || !frame.locals.is_empty());
+        let mut object = self.object_row(place)?;
+        // The stack that allocated it would be taken for its current one.
+        object.stack = Stack::default();
+        Ok(ThreadRow { object, frames })
+    }
+}
+
+impl FrameRow {
+    fn of(frame: Arc<str>) -> FrameRow {
+        FrameRow {
+            frame,
+            locals: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Reads a dump record by record, in the file's order, with names and sizes but without a graph, for conversion to
+//! another form.
+
+use std::sync::Arc;
+
+use foldhash::HashSet;
+use hprof_format::bytes::read_id_be;
+use hprof_format::{BasicType, ClassDump, HeapKind, HeapRecord, Root};
+
+use crate::data::classes::{ClassIndex, Classes};
+use crate::data::contents::{Content, Contents};
+use crate::data::dump::{Dump, Found};
+use crate::data::error::Error;
+use crate::data::find_layout::layout_of;
+use crate::data::layout::Layout;
+use crate::data::progress::{Progress, STEP, Stage};
+use crate::data::records;
+use crate::data::references::Excluded;
+
+/// The references of a class other than its static fields, in the order of their numbers among all fields.
+const OF_CLASSES: [&str; 5] = [
+    "<superclass>",
+    "<class loader>",
+    "<signers>",
+    "<protection domain>",
+    "<constant>",
+];
+/// The last of them.
+const CONSTANT: u32 = OF_CLASSES.len() as u32 - 1;
+
+/// A walk over a dump. Its memory grows only with the number of classes.
+pub struct Walk<'a> {
+    contents: Contents<'a>,
+    fields: Vec<Field>,
+    /// The number of the first field of each class.
+    first_fields: Vec<u32>,
+    /// The references in an instance of each class; computed at the first instance.
+    references: Vec<Option<Box<[Holder]>>>,
+    /// The number of classes passed to the visitor so far.
+    told: usize,
+}
+
+/// A field that refers to an object.
+#[derive(Clone, Copy)]
+struct Holder {
+    /// Its offset in the instance's bytes.
+    place: usize,
+    field: u32,
+}
+
+/// A field, identified by its index in [`Walk::fields`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The class that declares it, as an index into [`Walk::classes`]; `None` for references that every class has.
+    pub class: Option<u32>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The type of its value.
+    pub kind: BasicType,
+    /// `true` if it belongs to the class and not to each instance.
+    pub is_static: bool,
+}
+
+/// A class of the dump, or one that objects refer to and the dump lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassRow<'a> {
+    /// The id of its object; 0 if unknown.
+    pub object: u64,
+    /// `true` if the dump describes it.
+    pub is_dumped: bool,
+    /// Its name as in Java source.
+    pub name: &'a str,
+    /// The object of the superclass; 0 for none.
+    pub super_object: u64,
+    /// The object of its loader; 0 for the boot loader.
+    pub loader: u64,
+    /// The size of an instance in the VM, in bytes; `None` for arrays.
+    pub instance_size: Option<u64>,
+}
+
+/// An object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectRecord {
+    /// Its id.
+    pub id: u64,
+    /// Its class, as an index into [`Walk::classes`].
+    pub class: u32,
+    /// The serial number in the file of the stack that allocated it.
+    pub trace: u32,
+    /// Its shallow size, in bytes.
+    pub shallow: u64,
+    /// The number of elements of an array.
+    pub length: Option<u64>,
+}
+
+/// The position of a reference in an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a field, as an index into [`Walk::fields`].
+    Field(u32),
+    /// In this element of an array.
+    Element(u32),
+}
+
+/// Receives everything in a dump. An object comes before its references.
+pub trait Visitor {
+    /// The reason it does not go on.
+    type Error: From<Error>;
+
+    /// Called with a class, as an index into [`Walk::classes`], and its object, 0 if unknown. Classes come in the order
+    /// of their indexes, and before all of their objects.
+    fn class(&mut self, class: u32, object: u64);
+
+    /// Called with an object.
+    ///
+    /// # Errors
+    /// Those of the visitor.
+    fn object(&mut self, object: &ObjectRecord) -> Result<(), Self::Error>;
+
+    /// Called with a reference of the last object, `from`; never null. `to` need not be in the dump. `to` need not be
+    /// in the dump.
+    ///
+    /// # Errors
+    /// Those of the visitor.
+    fn reference(&mut self, from: u64, to: u64, place: Place) -> Result<(), Self::Error>;
+
+    /// Called with a root that keeps an object alive.
+    ///
+    /// # Errors
+    /// Those of the visitor.
+    fn root(&mut self, object: u64, root: Root) -> Result<(), Self::Error>;
+}
+
+impl<'a> Walk<'a> {
+    /// Reads the classes of a dump.
+    ///
+    /// # Errors
+    /// [`Error`], with the offset, if the dump is damaged.
+    pub fn of(
+        dump: &'a Dump,
+        layout: Option<Layout>,
+        progress: &dyn Progress,
+    ) -> Result<Walk<'a>, Error> {
+        dump.unless_changed(|| Walk::read(dump, layout, progress))
+    }
+
+    fn read(
+        dump: &'a Dump,
+        layout: Option<Layout>,
+        progress: &dyn Progress,
+    ) -> Result<Walk<'a>, Error> {
+        let mut classes = Classes::new(dump.id_size(), Excluded::NONE);
+        let mut fields: Vec<Field> = OF_CLASSES.map(Field::of_classes).into();
+        let mut first_fields = Vec::new();
+        let mut seen = HashSet::default();
+        each_record(dump, progress, Stage::Index, |found| {
+            if found.record.kind() == HeapKind::Class
+                && let HeapRecord::Class(class) = records::decode(found)?
+                && seen.insert(class.class.0)
+            {
+                classes.add(found.offset, &class, dump);
+                first_fields.push(fields.len() as u32);
+                fields.extend(fields_of(first_fields.len() as u32 - 1, &class, dump));
+            }
+            Ok::<_, Error>(())
+        })?;
+        classes.resolve()?;
+        let layout = match layout {
+            Some(layout) => layout,
+            None => layout_of(dump, &mut classes)?,
+        };
+        classes.lay_out(&layout);
+        Ok(Walk {
+            contents: Contents {
+                dump,
+                layout,
+                classes,
+            },
+            fields,
+            first_fields,
+            references: Vec::new(),
+            told: 0,
+        })
+    }
+
+    /// Returns all fields, including entries for the references that every class has.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Iterates over all classes; those that the dump lacks follow once one of their objects has occurred.
+    pub fn classes(&self) -> impl Iterator<Item = ClassRow<'_>> {
+        self.contents.classes.iter().map(|(_, class)| ClassRow {
+            object: class.object,
+            is_dumped: class.id != 0,
+            name: &class.name,
+            super_object: class.super_id,
+            loader: class.loader,
+            instance_size: (class.id != 0 && !class.name.ends_with("[]"))
+                .then_some(class.instance_size),
+        })
+    }
+
+    /// Passes everything in the dump to `visitor`.
+    ///
+    /// # Errors
+    /// Those of the visitor, and [`Error`] if the dump is damaged.
+    pub fn visit<V: Visitor>(
+        &mut self,
+        visitor: &mut V,
+        progress: &dyn Progress,
+    ) -> Result<(), V::Error> {
+        let dump = self.contents.dump;
+        dump.unless_changed(|| {
+            self.told = 0;
+            self.tell_classes(visitor);
+            each_record(dump, progress, Stage::References, |found| {
+                self.record(found, visitor)
+            })
+        })
+    }
+
+    #[inline]
+    fn tell_classes<V: Visitor>(&mut self, visitor: &mut V) {
+        while self.told < self.contents.classes.len() {
+            let class = self.told as ClassIndex;
+            visitor.class(class, self.contents.classes.get(class).object);
+            self.told += 1;
+        }
+    }
+
+    #[inline]
+    fn record<V: Visitor>(&mut self, found: &Found<'a>, visitor: &mut V) -> Result<(), V::Error> {
+        let Some(object) = self.contents.object(found)? else {
+            if let HeapRecord::Root { object, root } = records::decode(found)? {
+                visitor.root(object.0, root)?;
+            }
+            return Ok(());
+        };
+        self.tell_classes(visitor);
+        let id_size = self.contents.dump.id_size();
+        let width = id_size.bytes() as usize;
+        let length = match object.content {
+            Content::Elements(elements) => Some((elements.len() / width) as u64),
+            Content::Primitives(length) => Some(length),
+            Content::Fields(_) | Content::Class(_) => None,
+        };
+        visitor.object(&ObjectRecord {
+            id: object.id,
+            class: object.class,
+            trace: object.trace,
+            shallow: object.size,
+            length,
+        })?;
+        match object.content {
+            Content::Fields(fields) => {
+                for &Holder { place, field } in self.references(object.class) {
+                    let to = read_id_be(fields, place, id_size);
+                    if to != 0 {
+                        visitor.reference(object.id, to, Place::Field(field))?;
+                    }
+                }
+            }
+            Content::Elements(elements) => {
+                for (element, bytes) in (0..).zip(elements.chunks_exact(width)) {
+                    let to = read_id_be(bytes, 0, id_size);
+                    if to != 0 {
+                        visitor.reference(object.id, to, Place::Element(element))?;
+                    }
+                }
+            }
+            Content::Class(_) => {
+                if let HeapRecord::Class(class) = records::decode(found)? {
+                    self.class(&class, visitor)?;
+                }
+            }
+            Content::Primitives(_) => {}
+        }
+        Ok(())
+    }
+
+    fn class<V: Visitor>(&self, class: &ClassDump<'_>, visitor: &mut V) -> Result<(), V::Error> {
+        let id = class.class.0;
+        let every = [
+            class.super_class,
+            class.loader,
+            class.signers,
+            class.protection_domain,
+        ];
+        let every = every.iter().map(|object| Some(object.0)).zip(0..);
+        let constants = class.constants.iter();
+        let constants = constants.map(|(_, value)| (value.object(), CONSTANT));
+        let index = self.contents.classes.find(id);
+        let first = index.and_then(|index| self.first_fields.get(index as usize));
+        let statics = first.map_or(0, |first| first + class.fields.len() as u32);
+        let statics = class.statics.iter().zip(statics..);
+        let statics = statics.map(|((_, value), field)| (value.object(), field));
+        for (to, field) in every.chain(constants).chain(statics) {
+            if let Some(to) = to.filter(|&to| to != 0) {
+                visitor.reference(id, to, Place::Field(field))?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn references(&mut self, class: ClassIndex) -> &[Holder] {
+        let index = class as usize;
+        if self.references.len() <= index {
+            self.references.resize(index + 1, None);
+        }
+        if self.references[index].is_none() {
+            self.references[index] = Some(self.find_references(class));
+        }
+        self.references[index].as_deref().unwrap_or_default()
+    }
+
+    fn find_references(&self, class: ClassIndex) -> Box<[Holder]> {
+        let width = self.contents.dump.id_size().bytes() as usize;
+        let mut references = Vec::new();
+        let mut place = 0;
+        for index in self.contents.classes.declaring(class) {
+            let first = self.first_fields.get(index as usize).copied();
+            let declared = self.contents.classes.get(index).declared.iter();
+            for (field, &(_, kind)) in (first.unwrap_or_default()..).zip(declared) {
+                if kind == BasicType::Object {
+                    references.push(Holder { place, field });
+                }
+                place += kind.size(width);
+            }
+        }
+        references.into()
+    }
+}
+
+impl Field {
+    fn of_classes(name: &str) -> Field {
+        Field {
+            class: None,
+            name: name.into(),
+            kind: BasicType::Object,
+            is_static: true,
+        }
+    }
+}
+
+/// Returns the fields of instances, then the static ones.
+fn fields_of(index: u32, class: &ClassDump<'_>, dump: &Dump) -> Vec<Field> {
+    let field = |name, kind, is_static| Field {
+        class: Some(index),
+        name: dump.name(name),
+        kind,
+        is_static,
+    };
+    let own = class.fields.iter();
+    let own = own.map(|&(name, kind)| field(name.0, kind, false));
+    let statics = class.statics.iter();
+    let statics = statics.map(|&(name, value)| field(name.0, value.basic_type(), true));
+    own.chain(statics).collect()
+}
+
+fn each_record<'a, E: From<Error>>(
+    dump: &'a Dump,
+    progress: &dyn Progress,
+    stage: Stage,
+    mut visit: impl FnMut(&Found<'a>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut bytes = 0;
+    for (count, found) in (0_u64..).zip(dump.records()) {
+        let found = found?;
+        bytes += found.record.bytes().len() as u64;
+        if count % STEP == 0 {
+            progress.at(stage, bytes, dump.length());
+        }
+        visit(&found)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,315 @@
+//! One pass over a dump that collects strings, arrays and collections.
+
+use std::hash::BuildHasher;
+use std::io;
+
+use bytemuck::Pod;
+use fixedbitset::FixedBitSet;
+use foldhash::quality::RandomState;
+use hprof_format::bytes::read_id_be;
+use hprof_format::{BasicType, HeapKind, HeapRecord};
+
+use super::kinds::{self, NO_ARRAY};
+use crate::data::classes::{ClassIndex, primitive};
+use crate::data::error::Error;
+use crate::data::heap::Heap;
+use crate::data::memory::{Memory, Table};
+use crate::data::records;
+
+const STRING: &str = "java.lang.String";
+
+/// Combines two object numbers into one, sorted by the first.
+pub(super) const fn pair(first: u32, second: u32) -> u64 {
+    (first as u64) << 32 | second as u64
+}
+
+pub(super) const fn first(pair: u64) -> u32 {
+    (pair >> 32) as u32
+}
+
+pub(super) const fn second(pair: u64) -> u32 {
+    pair as u32
+}
+
+/// The role of a class's objects here.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    Other,
+    /// The offset of its array in an instance, and of the byte that determines how to read it.
+    String {
+        value: usize,
+        coder: Option<usize>,
+    },
+    /// The offset of its array in an instance.
+    Collection {
+        elements: usize,
+    },
+    /// An array in which collections keep their elements.
+    Elements,
+    Primitives,
+}
+
+/// The collected data, only of live objects; by number, ascending.
+pub(super) struct Gathered {
+    /// The hashes of all arrays of primitive types, and their numbers.
+    pub(super) hashes: Table<u64>,
+    pub(super) arrays: Table<u32>,
+    /// Strings: the number of the array, and that of the string.
+    pub(super) strings: Table<u64>,
+    /// Strings that are not Latin-1.
+    pub(super) wide: FixedBitSet,
+    /// Arrays of objects as collections use them: number, length, number of non-null elements.
+    pub(super) elements: Table<[u32; 3]>,
+    /// Collections: the number of the array, [`NO_ARRAY`] if there is none, and that of the
+    /// collection.
+    pub(super) collections: Table<u64>,
+}
+
+impl Gathered {
+    pub(super) fn of(heap: &Heap<'_>) -> Result<Gathered, Error> {
+        let live = heap.live();
+        let roles = roles(heap, &live);
+        let mut pass = Pass::new(heap, &roles, &live)?;
+        for found in heap.dump.records() {
+            let found = found?;
+            if matches!(
+                found.record.kind(),
+                HeapKind::Instance | HeapKind::ObjectArray | HeapKind::PrimitiveArray
+            ) {
+                pass.add(&records::decode(&found)?);
+            }
+        }
+        Ok(pass.finish())
+    }
+}
+
+/// Returns the roles of the classes that have live objects: only for those is the number of fields limited by the bytes
+/// in the dump.
+fn roles(heap: &Heap<'_>, live: &FixedBitSet) -> Vec<Role> {
+    let mut has_live = FixedBitSet::with_capacity(heap.classes.len());
+    for number in live.ones() {
+        has_live.insert(heap.objects.class(number as u32) as usize);
+    }
+    let place = |class: ClassIndex, name: &str| {
+        let mut fields = heap.classes.fields(class);
+        let field = fields.find(|field| heap.dump.string(field.name) == Some(name.as_bytes()))?;
+        Some((field.place, field.kind))
+    };
+    let reference = |class, name: &str| match place(class, name) {
+        Some((place, BasicType::Object)) => Some(place),
+        _ => None,
+    };
+    let collections = heap.classes.inherited(|class| kinds::field(&class.name));
+    let of = |index: ClassIndex, name: &str| {
+        if name == STRING {
+            let coder = place(index, "coder").filter(|&(_, kind)| kind == BasicType::Byte);
+            let coder = coder.map(|(place, _)| place);
+            let value = reference(index, "value");
+            return value.map(|value| Role::String { value, coder });
+        }
+        if let Some(element) = name.strip_suffix("[]") {
+            return Some(match primitive(element) {
+                Some(_) => Role::Primitives,
+                None if kinds::ARRAYS.contains(&name) => Role::Elements,
+                None => Role::Other,
+            });
+        }
+        let elements = reference(index, collections[index as usize]?)?;
+        Some(Role::Collection { elements })
+    };
+    let classes = heap.classes.iter();
+    classes
+        .map(|(index, class)| match has_live.contains(index as usize) {
+            true => of(index, &class.name).unwrap_or(Role::Other),
+            false => Role::Other,
+        })
+        .collect()
+}
+
+/// A table that is filled from its start.
+struct Filling<T: Pod> {
+    table: Table<T>,
+    used: usize,
+}
+
+impl<T: Pod> Filling<T> {
+    fn new(length: usize, memory: &Memory) -> io::Result<Filling<T>> {
+        let table = memory.table(length)?;
+        Ok(Filling { table, used: 0 })
+    }
+
+    /// Adds an entry. A damaged dump may have two records of one object, and so too many.
+    #[inline]
+    fn push(&mut self, entry: T) {
+        if let Some(place) = self.table.get_mut(self.used) {
+            *place = entry;
+            self.used += 1;
+        }
+    }
+
+    fn finish(mut self) -> Table<T> {
+        self.table.truncate(self.used);
+        self.table
+    }
+}
+
+struct Pass<'a> {
+    heap: &'a Heap<'a>,
+    roles: &'a [Role],
+    live: &'a FixedBitSet,
+    hasher: RandomState,
+    /// The last class and the role of its objects.
+    last: (u64, Role),
+    hashes: Filling<u64>,
+    arrays: Filling<u32>,
+    strings: Filling<u64>,
+    wide: FixedBitSet,
+    elements: Filling<[u32; 3]>,
+    collections: Filling<u64>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(heap: &'a Heap<'a>, roles: &'a [Role], live: &'a FixedBitSet) -> io::Result<Pass<'a>> {
+        let (mut strings, mut collections, mut elements, mut arrays) = (0, 0, 0, 0);
+        for number in live.ones() {
+            match roles[heap.objects.class(number as u32) as usize] {
+                Role::Other => {}
+                Role::String { .. } => strings += 1,
+                Role::Collection { .. } => collections += 1,
+                Role::Elements => elements += 1,
+                Role::Primitives => arrays += 1,
+            }
+        }
+        let memory = &heap.memory;
+        Ok(Pass {
+            heap,
+            roles,
+            live,
+            hasher: RandomState::default(),
+            last: (0, Role::Other),
+            hashes: Filling::new(arrays, memory)?,
+            arrays: Filling::new(arrays, memory)?,
+            strings: Filling::new(strings, memory)?,
+            wide: FixedBitSet::with_capacity(live.len()),
+            elements: Filling::new(elements, memory)?,
+            collections: Filling::new(collections, memory)?,
+        })
+    }
+
+    #[inline]
+    fn add(&mut self, record: &HeapRecord<'_>) {
+        match *record {
+            HeapRecord::Instance {
+                object,
+                class,
+                fields,
+                ..
+            } => match self.role(class.0) {
+                Role::String { value, coder } => {
+                    if let Some(number) = self.find(object.0) {
+                        self.add_string(number, fields, value, coder);
+                    }
+                }
+                Role::Collection { elements } => {
+                    if let Some(number) = self.find(object.0) {
+                        let array = self.reference(fields, elements);
+                        let array = array.unwrap_or(NO_ARRAY);
+                        self.collections.push(pair(array, number));
+                    }
+                }
+                _ => {}
+            },
+            HeapRecord::ObjectArray {
+                object,
+                class,
+                elements,
+                ..
+            } => {
+                if let Role::Elements = self.role(class.0)
+                    && let Some(number) = self.find(object.0)
+                {
+                    let size = self.heap.dump.id_size().bytes() as usize;
+                    let all = elements.chunks_exact(size);
+                    let length = all.len() as u32;
+                    let used = all.filter(|id| id.iter().any(|&byte| byte != 0)).count();
+                    self.elements.push([number, length, used as u32]);
+                }
+            }
+            HeapRecord::PrimitiveArray {
+                object,
+                element,
+                elements,
+                ..
+            } => {
+                if let Some(number) = self.find(object.0) {
+                    let hash = self.hasher.hash_one((element as u8, elements));
+                    self.hashes.push(hash);
+                    self.arrays.push(number);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the role of a class's objects; the next object often has the same class.
+    #[inline]
+    fn role(&mut self, class: u64) -> Role {
+        if self.last.0 != class {
+            let index = self.heap.classes.find(class);
+            let role = index.map_or(Role::Other, |index| self.roles[index as usize]);
+            self.last = (class, role);
+        }
+        self.last.1
+    }
+
+    /// Returns the number of a live object.
+    #[inline]
+    fn find(&self, id: u64) -> Option<u32> {
+        let number = self.heap.objects.ids.find(id)?;
+        self.live.contains(number as usize).then_some(number)
+    }
+
+    fn add_string(&mut self, number: u32, fields: &[u8], value: usize, coder: Option<usize>) {
+        if let Some(array) = self.reference(fields, value) {
+            self.strings.push(pair(array, number));
+            let coder = coder.and_then(|place| fields.get(place));
+            self.wide
+                .set(number as usize, coder.is_some_and(|&coder| coder != 0));
+        }
+    }
+
+    /// Returns the object at an offset of an instance; `None` for null and for objects that the dump lacks.
+    fn reference(&self, fields: &[u8], place: usize) -> Option<u32> {
+        let id_size = self.heap.dump.id_size();
+        fields.get(place..place + id_size.bytes() as usize)?;
+        let id = read_id_be(fields, place, id_size);
+        self.heap.objects.ids.find(id).filter(|_| id != 0)
+    }
+
+    fn finish(self) -> Gathered {
+        let mut gathered = Gathered {
+            hashes: self.hashes.finish(),
+            arrays: self.arrays.finish(),
+            strings: self.strings.finish(),
+            wide: self.wide,
+            elements: self.elements.finish(),
+            collections: self.collections.finish(),
+        };
+        gathered.strings.sort_unstable();
+        gathered.collections.sort_unstable();
+        gathered.elements.sort_unstable();
+        if !gathered.arrays.is_sorted() {
+            let mut both: Vec<(u32, u64)> = gathered
+                .arrays
+                .iter()
+                .copied()
+                .zip(gathered.hashes.iter().copied())
+                .collect();
+            both.sort_unstable();
+            for (place, (number, hash)) in both.into_iter().enumerate() {
+                (gathered.arrays[place], gathered.hashes[place]) = (number, hash);
+            }
+        }
+        gathered
+    }
+}

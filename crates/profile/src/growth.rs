@@ -1,0 +1,363 @@
+//! Sites whose objects pile up: each generation of them keeps surviving.
+
+use hprof_format::CoursePoint;
+
+use crate::model::{Course, History, LabelsId, Profile, SiteCourse, StackId};
+
+/// The least time over which a site is judged, in milliseconds.
+const LEAST_MILLIS: u64 = 5_000;
+/// The fewest points from which it is judged.
+const FEWEST_POINTS: usize = 10;
+/// The fewest objects by which it must have grown.
+const FEWEST_OBJECTS: f64 = 8.0;
+/// The least share of a straight line in what was alive: the coefficient of determination.
+const STRAIGHT: f64 = 0.9;
+/// The least part that each third of the time has in the growth, as a share of an equal part.
+const EVERY_THIRD: f64 = 0.5;
+/// The least share of what was alive some time ago that still is.
+const SURVIVING: f64 = 0.75;
+/// The times since which that is asked, in seconds, as far as the classes of ages tell.
+const BOUNDARIES: [u64; 5] = [3_600, 600, 60, 10, 1];
+
+/// A site that is suspected, with the evidence. Rates are those of the time that is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Growth {
+    /// The stack of the site.
+    pub stack: StackId,
+    /// Its other labels, with the class.
+    pub labels: LabelsId,
+    /// The slope of the line: objects a minute.
+    pub objects_per_minute: f64,
+    /// The same in bytes, of objects of mean size.
+    pub bytes_per_minute: f64,
+    /// The share of the line in what was alive, from 0 to 1.
+    pub straightness: f64,
+    /// Objects made a minute.
+    pub births_per_minute: f64,
+    /// Objects that died a minute.
+    pub deaths_per_minute: f64,
+    /// Objects alive at the last look.
+    pub live_objects: u64,
+    /// Their age is at least this, in seconds, for the oldest of them.
+    pub oldest_seconds: u64,
+    /// The share that is still alive of what was alive `surviving_seconds` before the last look.
+    pub surviving: f64,
+    /// See `surviving`.
+    pub surviving_seconds: u64,
+}
+
+/// The reason why nothing can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoGrowth {
+    /// The file has no course.
+    #[error("has no course over time, which heap=sites,lifetimes=y records")]
+    NoCourse,
+    /// The profile was too short, or had too few collections.
+    #[error(
+        "has too little to tell growth: {looks} looks in {} s, at least {FEWEST_POINTS} in {} s are needed",
+        .millis / 1_000,
+        LEAST_MILLIS / 1_000
+    )]
+    TooLittle {
+        /// The number of points.
+        looks: usize,
+        /// The time between the first and the last.
+        millis: u64,
+    },
+}
+
+/// The part of a site's course that is judged: without its first quarter, in which caches fill and programs start.
+struct Judged<'a> {
+    site: &'a SiteCourse,
+    /// Where it begins and ends, in milliseconds.
+    begin: u64,
+    end: u64,
+    /// The time and the objects of each point: so many were alive then and at all later looks.
+    kept: Vec<(f64, f64)>,
+}
+
+/// A straight line through points.
+struct Line {
+    /// Objects a millisecond.
+    slope: f64,
+    straightness: f64,
+}
+
+/// Returns the sites that are suspected, the fastest in bytes first.
+///
+/// # Errors
+/// [`NoGrowth`], if the file does not have what it takes.
+pub fn growth(profile: &Profile) -> Result<Vec<Growth>, NoGrowth> {
+    let course = profile.history.course.as_ref().ok_or(NoGrowth::NoCourse)?;
+    let (first, last) = (course.all.first(), course.all.last());
+    let millis = match (first, last) {
+        (Some(first), Some(last)) => last.millis.saturating_sub(first.millis),
+        _ => 0,
+    };
+    let looks = course.all.len();
+    if looks < FEWEST_POINTS || millis < LEAST_MILLIS {
+        return Err(NoGrowth::TooLittle { looks, millis });
+    }
+    let sites = course.sites.iter();
+    let mut found: Vec<Growth> = sites
+        .filter_map(|site| Judged::of(site, course)?.growth(&profile.history))
+        .collect();
+    found.sort_by(|a, b| b.bytes_per_minute.total_cmp(&a.bytes_per_minute));
+    Ok(found)
+}
+
+/// Returns the point that was known at a time.
+fn known_at(points: &[CoursePoint], millis: u64) -> Option<&CoursePoint> {
+    let above = points.partition_point(|point| point.millis <= millis);
+    points.get(above.checked_sub(1)?)
+}
+
+impl<'a> Judged<'a> {
+    fn of(site: &'a SiteCourse, course: &Course) -> Option<Judged<'a>> {
+        let first = site.points.first()?.millis;
+        let end = course.all.last()?.millis;
+        let length = end.checked_sub(first)?;
+        if length < LEAST_MILLIS || site.points.len() < FEWEST_POINTS {
+            return None;
+        }
+        let begin = first + length / 4;
+        let mut fewest = u64::MAX;
+        let mut kept = Vec::with_capacity(site.points.len());
+        for point in site.points.iter().rev() {
+            fewest = fewest.min(point.fewest_objects);
+            kept.push((point.millis as f64, fewest as f64));
+        }
+        kept.reverse();
+        let before = site.points.partition_point(|point| point.millis < begin);
+        // The one before tells what was alive at the beginning.
+        kept.drain(..before.saturating_sub(1));
+        Some(Judged {
+            site,
+            begin,
+            end,
+            kept,
+        })
+    }
+
+    /// Returns what was kept at a time: between two looks, as if it had grown evenly.
+    fn kept_at(&self, millis: f64) -> f64 {
+        let above = self.kept.partition_point(|&(at, _)| at <= millis);
+        let (begin, before) = self.kept[above.saturating_sub(1)];
+        match self.kept.get(above) {
+            Some(&(end, after)) if above > 0 => {
+                before + (after - before) * (millis - begin) / (end - begin)
+            }
+            _ => before,
+        }
+    }
+
+    /// Returns what was kept at the last look up to a time.
+    fn kept_before(&self, millis: f64) -> f64 {
+        let above = self.kept.partition_point(|&(at, _)| at <= millis);
+        let (_, objects) = self.kept[above.saturating_sub(1)];
+        objects
+    }
+
+    fn growth(&self, history: &History) -> Option<Growth> {
+        let (begin, length) = (self.begin as f64, (self.end - self.begin) as f64);
+        let at = [0.0, 1.0, 2.0, 3.0].map(|third| self.kept_at(begin + length * third / 3.0));
+        let grown = at[3] - at[0];
+        let is_steady = at
+            .windows(2)
+            .all(|ends| ends[1] - ends[0] >= EVERY_THIRD * grown / 3.0);
+        if grown < FEWEST_OBJECTS || !is_steady {
+            return None;
+        }
+        let line = Line::through(&self.kept)?;
+        let (surviving_seconds, surviving) = self.surviving(history)?;
+        if line.straightness < STRAIGHT || surviving < SURVIVING {
+            return None;
+        }
+        let points = &self.site.points;
+        let (first, last) = (known_at(points, self.begin)?, points.last()?);
+        let a_minute = 60_000.0 / (last.millis.checked_sub(first.millis)?.max(1)) as f64;
+        let births = last
+            .allocated_objects
+            .saturating_sub(first.allocated_objects) as f64;
+        let more = last.fewest_objects as f64 - first.fewest_objects as f64;
+        let objects_per_minute = line.slope * 60_000.0;
+        let mean = last.allocated_bytes as f64 / last.allocated_objects.max(1) as f64;
+        Some(Growth {
+            stack: self.site.stack,
+            labels: self.site.labels,
+            objects_per_minute,
+            bytes_per_minute: objects_per_minute * mean,
+            straightness: line.straightness,
+            births_per_minute: births * a_minute,
+            deaths_per_minute: (births - more).max(0.0) * a_minute,
+            live_objects: last.fewest_objects,
+            oldest_seconds: self.oldest(history),
+            surviving,
+            surviving_seconds,
+        })
+    }
+
+    /// Returns the age in seconds that the oldest objects have at least.
+    fn oldest(&self, history: &History) -> u64 {
+        let ages = self.ages(history).map(|(seconds, _)| seconds);
+        ages.max().unwrap_or_default()
+    }
+
+    /// Returns the live objects of the site with their least age in seconds.
+    fn ages(&self, history: &History) -> impl Iterator<Item = (u64, u64)> {
+        let site = (self.site.stack, self.site.labels);
+        let ages = history.ages.iter();
+        let ages = ages.filter(move |age| (age.stack, age.labels) == site);
+        ages.filter_map(|age| Some((age.age?.least_seconds(), age.objects)))
+    }
+
+    /// Returns the longest time in seconds that is within what is judged, and the share of what was alive so long before the
+    /// end that still is.
+    fn surviving(&self, history: &History) -> Option<(u64, f64)> {
+        let then = |seconds: u64| {
+            let millis = self.end.checked_sub(seconds * 1_000)?;
+            (millis >= self.begin).then_some(millis)
+        };
+        let (seconds, millis) = BOUNDARIES
+            .into_iter()
+            .find_map(|seconds| Some((seconds, then(seconds)?)))?;
+        // What died soon after a look was alive at it, and is no sign of a queue.
+        let before = self.kept_before(millis as f64);
+        let old = self.ages(history).filter(|&(age, _)| age >= seconds);
+        let still: u64 = old.map(|(_, objects)| objects).sum();
+        Some((seconds, (still as f64 / before.max(1.0)).min(1.0)))
+    }
+}
+
+impl Line {
+    /// Returns the line of least squares; `None` if all points are at one time or have one value.
+    fn through(points: &[(f64, f64)]) -> Option<Line> {
+        let count = points.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+        let (x_mean, y_mean) = (mean(|point| point.0), mean(|point| point.1));
+        let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+        for &(x, y) in points {
+            let (x, y) = (x - x_mean, y - y_mean);
+            xx += x * x;
+            xy += x * y;
+            yy += y * y;
+        }
+        (xx > 0.0 && yy > 0.0).then(|| Line {
+            slope: xy / xx,
+            straightness: xy * xy / (xx * yy),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hprof_format::Age;
+
+    use super::*;
+    use crate::model::SiteAge;
+
+    /// A profile of 60 s with a look a second, at which so many objects were alive, of which so many are 10 s old at its end.
+    fn found(live: impl Fn(u64) -> u64, old: u64) -> Vec<Growth> {
+        found_by(1..=60, live, old)
+    }
+
+    /// The same with looks in these seconds.
+    fn found_by(
+        looks: impl Iterator<Item = u64>,
+        live: impl Fn(u64) -> u64,
+        old: u64,
+    ) -> Vec<Growth> {
+        let point = |second| CoursePoint {
+            millis: 1_000 * second,
+            collections: 1,
+            most_bytes: 24 * live(second),
+            fewest_objects: live(second),
+            allocated_bytes: 48 * live(second),
+            allocated_objects: 2 * live(second),
+        };
+        let points: Vec<CoursePoint> = looks.map(point).collect();
+        let (stack, labels) = (StackId(0), LabelsId(0));
+        let age = Duration::from_secs(11);
+        let profile = Profile {
+            history: History {
+                peak: None,
+                ages: vec![SiteAge {
+                    stack,
+                    labels,
+                    age: Some(Age::between(age, age)),
+                    bytes: 24 * old,
+                    objects: old,
+                }],
+                course: Some(Course {
+                    all: points.clone(),
+                    sites: vec![SiteCourse {
+                        stack,
+                        labels,
+                        points,
+                    }],
+                    ..Course::default()
+                }),
+            },
+            ..Profile::default()
+        };
+        growth(&profile).expect("enough is known")
+    }
+
+    #[test]
+    fn what_grows_and_survives_is_suspected() {
+        let found = found(|second| 1_000 + 10 * second, 1_490);
+        let [found] = found[..] else {
+            panic!("{found:?}");
+        };
+        assert!((found.objects_per_minute - 600.0).abs() < 1e-6);
+        assert!((found.bytes_per_minute - 14_400.0).abs() < 1e-6);
+        assert!((found.births_per_minute - 1_200.0).abs() < 1e-6);
+        assert!((found.deaths_per_minute - 600.0).abs() < 1e-6);
+        assert_eq!((found.live_objects, found.oldest_seconds), (1_600, 10));
+        assert!(found.straightness > 0.999 && found.surviving > 0.99);
+    }
+
+    #[test]
+    fn growth_alone_is_no_reason() {
+        assert!(found(|second| 10 * second, 300).is_empty(), "others follow");
+        assert!(found(|_| 20_000, 20_000).is_empty(), "full from the start");
+        assert!(found(|second| 10 * second.min(30), 300).is_empty(), "full");
+        assert!(found(|second| 10 * (second % 15), 0).is_empty(), "cleared");
+        assert!(found(|second| second * second * second / 100, 1_250).is_empty());
+        assert!(found(|second| if second < 60 { 10 * second } else { 40 }, 40).is_empty());
+    }
+
+    #[test]
+    fn temporary_objects_do_not_hide_a_leak() {
+        // Some looks find up to 200 objects that die soon after.
+        let live = |second: u64| 10 * second + if second.is_multiple_of(3) { 0 } else { 200 };
+        assert_eq!(found(live, 490).len(), 1);
+    }
+
+    #[test]
+    fn looks_may_be_far_between() {
+        // The second third of the time begins and ends between the same two.
+        let looks = (1..10).chain([14, 44, 60]);
+        assert_eq!(found_by(looks, |second| 10 * second, 490).len(), 1);
+    }
+
+    #[test]
+    fn little_is_not_judged() {
+        assert_eq!(growth(&Profile::default()).err(), Some(NoGrowth::NoCourse));
+        let history = History {
+            course: Some(Course::default()),
+            ..History::default()
+        };
+        let profile = Profile {
+            history,
+            ..Profile::default()
+        };
+        let refused = growth(&profile).err().map(|error| error.to_string());
+        assert_eq!(
+            refused.as_deref(),
+            Some("has too little to tell growth: 0 looks in 0 s, at least 10 in 5 s are needed")
+        );
+    }
+}

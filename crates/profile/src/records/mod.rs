@@ -1,0 +1,467 @@
+//! Builds a profile from records.
+
+mod history;
+
+use hprof_format::{
+    AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord,
+    CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Lifetimes, Line,
+    LiveCourse, LoadClassRecord, MonitorRecord, NameTable, Record, StandardErrors,
+    StartThreadRecord, StringId, StringRecord, ThreadSerial, Timing, TraceRecord, TraceSerial,
+    TraceTime, UNKNOWN_NAME, WallSamples, printable, source_name,
+};
+
+use crate::dense::{Dense, Map};
+use crate::markers::NOT_LISTED;
+use crate::metric::Metric;
+use crate::model::{Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, StackId};
+use crate::names::Name;
+use crate::origin::Origin;
+
+/// The dump of a run to load: each request (SIGQUIT, `hprof dump`) and the end of the run write one. A dump has at most
+/// one section of each kind of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// The last one.
+    #[default]
+    Last,
+    /// This one, from 1.
+    Number(u32),
+}
+
+/// The unit of the interval of WALL SAMPLES.
+pub(crate) const NANOS_PER_MILLI: u64 = 1_000_000;
+/// The most facts about a run that are kept.
+const MOST_FACTS: usize = 64;
+/// The beginning of a note that `hprof merge` writes: the limits on the frames of stacks, if they cannot be in CONTROL
+/// SETTINGS.
+pub(crate) const DEPTHS_NOTE: &str = "depth: ";
+/// The separator between two limits.
+pub(crate) const DEPTH_SEPARATOR: &str = ", ";
+
+/// The metrics of ALLOC SITES, in the order of its values.
+pub(crate) const SITES: [Metric; 4] = [
+    Metric::LiveBytes,
+    Metric::LiveObjects,
+    Metric::AllocBytes,
+    Metric::AllocObjects,
+];
+const CPU: [Metric; 1] = [Metric::Cpu];
+const WALL: [Metric; 1] = [Metric::Wall];
+const TIMES: [Metric; 2] = [Metric::Time, Metric::Calls];
+const OLD_PROF: [Metric; 2] = [Metric::InclusiveTime, Metric::Calls];
+const MONITORS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
+
+/// Builds a profile out of records, which come in the order of the file.
+///
+/// A record may name only what earlier records define; everything else is unknown.
+#[derive(Default)]
+pub struct Records {
+    profile: Profile,
+    wanted: Wanted,
+    table: NameTable<Name>,
+    threads: Map<ThreadSerial, Name>,
+    frames: Dense<FrameId>,
+    traces: Dense<Trace>,
+    /// The number of records of the same metrics so far.
+    seen: Map<&'static [Metric], u32>,
+    host: Option<Name>,
+    file: Option<Name>,
+    /// The sum of the rows that the next sites omit.
+    left_out: Option<LeftOut<4>>,
+    /// The standard errors of the next sites.
+    errors: Option<StandardErrors>,
+    /// The stack of sites that have none.
+    stackless_site: Option<StackId>,
+}
+
+#[derive(Clone, Copy)]
+struct Trace {
+    stack: StackId,
+    thread: ThreadSerial,
+    host: Option<Name>,
+    file: Option<Name>,
+}
+
+impl Records {
+    /// Creates a builder for the wanted section of a file.
+    #[must_use]
+    pub fn new(wanted: Wanted) -> Records {
+        Records {
+            wanted,
+            ..Records::default()
+        }
+    }
+
+    /// Returns the profile as far as it has been read, before the rest comes.
+    #[must_use]
+    pub fn so_far(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Returns the profile read so far.
+    #[must_use]
+    pub fn finish(mut self) -> Profile {
+        self.profile.section = match self.wanted {
+            Wanted::Last => self.profile.sections,
+            Wanted::Number(number) => number,
+        };
+        self.profile
+    }
+
+    /// Sets the time at which the run began, in milliseconds since 1970.
+    pub fn created(&mut self, millis: u64) {
+        self.profile.created = millis;
+    }
+
+    /// Notes that something was written `micros` microseconds after the beginning.
+    pub fn reached(&mut self, micros: u64) {
+        self.profile.length = self.profile.length.max(micros);
+    }
+
+    /// Sets the process id.
+    pub fn process(&mut self, number: u32) {
+        self.profile.process = Some(number);
+    }
+
+    /// Takes a fact about the run; a file has a few.
+    pub fn fact(&mut self, label: &str, value: &str) {
+        if label == "Process" {
+            self.profile.process = value.parse().ok();
+        }
+        let fact = (printable(label).into_owned(), printable(value).into_owned());
+        if self.profile.facts.len() < MOST_FACTS {
+            self.profile.facts.push(fact);
+        }
+    }
+
+    /// Notes that the file has a heap dump.
+    pub fn heap_dump(&mut self, form: HeapDumpForm) {
+        self.profile.heap_dump = Some(form);
+    }
+
+    /// Sets the limit on the frames of stacks.
+    pub fn depth(&mut self, frames: u32) {
+        self.profile.depths = vec![frames];
+    }
+
+    /// Takes a record; those without costs are ignored.
+    pub fn record(&mut self, record: &Record<'_>) {
+        match *record {
+            Record::String(StringRecord { id, ref text }) if id.is_fact() => {
+                let text = String::from_utf8_lossy(text);
+                if let Some((label, value)) = text.split_once(": ") {
+                    self.fact(label, value);
+                }
+            }
+            Record::String(StringRecord { id, ref text }) if id.is_note() => {
+                self.note(&String::from_utf8_lossy(text))
+            }
+            Record::String(StringRecord { id, ref text }) => {
+                let name = self.profile.names.intern(&String::from_utf8_lossy(text));
+                self.table.define_string(id, name);
+            }
+            Record::LoadClass(LoadClassRecord { serial, name, .. }) => {
+                let names = &mut self.profile.names;
+                self.table.define_class(serial, name, |&name| {
+                    let source = source_name(names.text(name)).into_owned();
+                    names.intern(&source)
+                });
+            }
+            Record::Frame(ref frame) => self.frame(frame),
+            Record::Trace(ref trace) => self.trace(trace),
+            Record::StartThread(StartThreadRecord { serial, name, .. }) => {
+                let text = self.string(name);
+                self.threads.insert(serial, text);
+                self.table.forget_used(name);
+            }
+            Record::AllocSites(AllocSitesRecord {
+                live_bytes,
+                live_instances,
+                allocated_bytes,
+                allocated_instances,
+                ref sites,
+                ..
+            }) => {
+                let totals = [
+                    live_bytes,
+                    live_instances,
+                    allocated_bytes,
+                    allocated_instances,
+                ];
+                self.sites(totals, sites);
+            }
+            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
+                self.cpu_samples(total.into(), rows)
+            }
+            Record::ControlSettings(ControlSettingsRecord { depth, .. }) => {
+                self.depth(depth.into())
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a record about monitors.
+    pub fn monitor(&mut self, record: &MonitorRecord<'_>) {
+        if let MonitorRecord::Time { total, count, rows } = record {
+            self.monitors([*total, *count], rows);
+        }
+    }
+
+    /// Takes the result of timing methods.
+    pub fn timing(&mut self, timing: &Timing<'_>) {
+        match timing {
+            Timing::Traces { total, calls, rows } => self.cpu_times([*total, *calls], rows),
+            Timing::Calls(calls) => self.old_prof(calls),
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        if let Some(lifetimes) = Lifetimes::of_note(text) {
+            return self.lifetimes(&lifetimes);
+        }
+        if let Some(samples) = WallSamples::of_note(text) {
+            return self.wall_samples(&samples);
+        }
+        if let Some(course) = LiveCourse::of_note(text) {
+            return self.course(course);
+        }
+        self.left_out = LeftOut::of_sites(text).or(self.left_out);
+        if let Some(errors) = StandardErrors::of_note(text) {
+            self.errors = Some(errors);
+            return;
+        }
+        if let Some(depths) = text.strip_prefix(DEPTHS_NOTE) {
+            let depths = depths.split(DEPTH_SEPARATOR).map(str::parse);
+            self.profile.depths = depths.filter_map(Result::ok).collect();
+            return;
+        }
+        match Origin::of_note(text) {
+            Some(origin) => {
+                let mut intern = |name: &str| self.profile.names.intern(name);
+                (self.host, self.file) = (origin.host.map(&mut intern), origin.file.map(intern));
+            }
+            None => self.profile.notes.push(text.to_owned()),
+        }
+    }
+
+    fn string(&mut self, id: StringId) -> Name {
+        let name = self.table.string(id).cloned();
+        name.unwrap_or_else(|missing| self.profile.names.intern(missing))
+    }
+
+    fn class(&mut self, class: ClassSerial) -> Name {
+        let name = self.table.class(class).cloned();
+        name.unwrap_or_else(|missing| self.profile.names.intern(missing))
+    }
+
+    fn optional(&mut self, id: StringId) -> Option<Name> {
+        let name = self.string(id);
+        (!self.profile.names.text(name).is_empty()).then_some(name)
+    }
+
+    fn frame(&mut self, record: &FrameRecord) {
+        let class = self.class(record.class);
+        let frame = Frame {
+            class,
+            method: self.string(record.method),
+            signature: self.optional(record.signature),
+            source: self.optional(record.source_file),
+            line: match record.line {
+                Line::Number(number) => Some(number),
+                _ => None,
+            },
+            kind: FrameKind::of(self.profile.names.text(class), record.line),
+        };
+        let frame = self.profile.intern_frame(frame);
+        self.frames.insert(record.id.0, frame);
+    }
+
+    fn trace(&mut self, record: &TraceRecord<'_>) {
+        let known = |frame: &FormatFrameId| self.frames.get(frame.0).is_some();
+        let unknown = (!record.frames.iter().all(known)).then(|| self.profile.marker(UNKNOWN_NAME));
+        let find = |frame: &FormatFrameId| self.frames.get(frame.0).or(unknown);
+        let stack = self
+            .profile
+            .stacks
+            .push(record.frames.iter().filter_map(find));
+        let trace = Trace {
+            stack,
+            thread: record.thread,
+            host: self.host,
+            file: self.file,
+        };
+        self.traces.insert(record.serial.0.into(), trace);
+    }
+
+    /// Begins a section of a dump; returns `true` if it is wanted.
+    fn begin(&mut self, metrics: &'static [Metric]) -> bool {
+        let seen = self.seen.entry(metrics).or_default();
+        *seen += 1;
+        self.profile.sections = self.profile.sections.max(*seen);
+        let wanted = match self.wanted {
+            Wanted::Last => true,
+            Wanted::Number(number) => number == *seen,
+        };
+        if wanted {
+            self.profile
+                .tables
+                .retain(|table| table.metrics() != metrics);
+        }
+        wanted
+    }
+
+    fn sites(&mut self, mut totals: [u64; 4], sites: &[AllocSite]) {
+        let (left_out, errors) = (self.left_out.take(), self.errors.take());
+        if !self.begin(&SITES) {
+            return;
+        }
+        self.profile.errors = errors;
+        // A binary file has no totals above 2^32 - 1 for live objects.
+        if let Some(left_out) = left_out {
+            let sums = left_out.with_sites(sites);
+            totals = std::array::from_fn(|at| totals[at].max(sums[at]));
+        }
+        let rows = sites.iter().map(|site| {
+            let values = [
+                site.live_bytes,
+                site.live_instances,
+                site.allocated_bytes,
+                site.allocated_instances,
+            ];
+            (site.trace, Some(site.class), values)
+        });
+        self.table(SITES, totals, rows);
+    }
+
+    fn cpu_samples(&mut self, total: u64, rows: &[CpuSample]) {
+        if self.begin(&CPU) {
+            let rows = rows.iter().map(|row| (row.trace, None, [row.count.into()]));
+            self.table(CPU, [total], rows);
+        }
+    }
+
+    fn wall_samples(&mut self, samples: &WallSamples) {
+        if self.begin(&WALL) {
+            let nanos =
+                |count: u64| count.saturating_mul(samples.interval.saturating_mul(NANOS_PER_MILLI));
+            let rows = samples.rows.iter();
+            let rows = rows.map(|row| (row.trace, None, [nanos(row.count)]));
+            self.table(WALL, [nanos(samples.total)], rows);
+        }
+    }
+
+    fn cpu_times(&mut self, totals: [u64; 2], rows: &[TraceTime]) {
+        if self.begin(&TIMES) {
+            let rows = rows
+                .iter()
+                .map(|row| (row.trace, None, [row.own, row.calls]));
+            self.table(TIMES, totals, rows);
+        }
+    }
+
+    fn monitors(&mut self, totals: [u64; 2], rows: &[ContendedTime]) {
+        if self.begin(&MONITORS) {
+            let rows = rows
+                .iter()
+                .map(|row| (row.trace, Some(row.class), [row.nanos, row.count]));
+            self.table(MONITORS, totals, rows);
+        }
+    }
+
+    fn old_prof(&mut self, calls: &[CallTime]) {
+        if !self.begin(&OLD_PROF) {
+            return;
+        }
+        let labels = self.profile.intern_labels(self.file_labels());
+        for call in calls {
+            let callee = self.frames.get(call.callee.0);
+            let callee = callee.unwrap_or_else(|| self.profile.marker(UNKNOWN_NAME));
+            let caller = call.caller.and_then(|caller| self.frames.get(caller.0));
+            let stack = self.profile.stacks.push([callee].into_iter().chain(caller));
+            let table = self.profile.table(&OLD_PROF);
+            table.push(stack, labels, &[call.total, call.calls]);
+        }
+    }
+
+    /// Adds a row for each of a record's, and one for the part of its totals beyond them.
+    fn table<const N: usize>(
+        &mut self,
+        metrics: [Metric; N],
+        totals: [u64; N],
+        rows: impl Iterator<Item = (TraceSerial, Option<ClassSerial>, [u64; N])>,
+    ) {
+        let mut sums = [0_u64; N];
+        let mut stackless = None;
+        self.profile.table(&metrics);
+        for (trace, class, values) in rows {
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum = sum.saturating_add(value);
+            }
+            let (mut stack, labels) = self.place(trace, class);
+            if self.profile.stacks.frames(stack).is_empty() {
+                stack = *stackless.get_or_insert_with(|| self.stackless(&metrics));
+            }
+            self.profile.table(&metrics).push(stack, labels, &values);
+        }
+        let mut rest = totals;
+        for (rest, sum) in rest.iter_mut().zip(sums) {
+            *rest = rest.saturating_sub(sum);
+        }
+        if rest.iter().any(|&rest| rest > 0) {
+            let frame = self.profile.marker(NOT_LISTED);
+            let stack = self.profile.stacks.push([frame]);
+            let labels = self.profile.intern_labels(self.file_labels());
+            self.profile.table(&metrics).push(stack, labels, &rest);
+        }
+    }
+
+    /// Adds the stack of rows that have none.
+    fn stackless(&mut self, metrics: &[Metric]) -> StackId {
+        let name = self.profile.stackless(metrics);
+        let frame = self.profile.marker(name);
+        self.profile.stacks.push([frame])
+    }
+
+    fn place(&mut self, trace: TraceSerial, class: Option<ClassSerial>) -> (StackId, LabelsId) {
+        let trace = match self.traces.get(trace.0.into()) {
+            Some(found) => found,
+            None => {
+                let frame = self.profile.marker(UNKNOWN_NAME);
+                let stack = self.profile.stacks.push([frame]);
+                let unknown = Trace {
+                    stack,
+                    thread: ThreadSerial(0),
+                    host: self.host,
+                    file: self.file,
+                };
+                self.traces.insert(trace.0.into(), unknown);
+                unknown
+            }
+        };
+        let labels = Labels {
+            thread: self.thread(trace.thread),
+            class: class.map(|class| self.class(class)),
+            host: trace.host,
+            file: trace.file,
+        };
+        (trace.stack, self.profile.intern_labels(labels))
+    }
+
+    fn thread(&mut self, thread: ThreadSerial) -> Option<Name> {
+        if !thread.is_started() {
+            return None;
+        }
+        Some(match self.threads.get(&thread) {
+            Some(&name) => name,
+            None => self.profile.names.intern(&format!("thread {thread}")),
+        })
+    }
+
+    fn file_labels(&self) -> Labels {
+        Labels {
+            host: self.host,
+            file: self.file,
+            ..Labels::default()
+        }
+    }
+}

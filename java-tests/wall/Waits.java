@@ -1,0 +1,146 @@
+import java.io.InputStream;
+import java.lang.management.ManagementFactory;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Each thread has the name of the one method in which it spends its time, and of what it does there:
+ * <pre>
+ *     sleeps   sleeping        parks   parked         waits   waiting, in Object.wait
+ *     blocks   blocked         locks   parked         takes   parked
+ *     reads    in a native call, on a socket          pipes   in a native call, on a pipe
+ *     spins    running, or without a CPU
+ *     turns    sleeping, a third of the time in one, two thirds in two
+ * </pre>
+ * Prints what it measured itself: the CPU time of spins as a share of the time, and the share of two in turns.
+ */
+public class Waits {
+    static final Object monitor = new Object();
+    static final Object owned = new Object();
+    static final ReentrantLock lock = new ReentrantLock();
+    static final CyclicBarrier beginning = new CyclicBarrier(11);
+    static volatile boolean over;
+    static volatile long sum;
+
+    interface Body {
+        void run() throws Exception;
+    }
+
+    static Thread start(String name, Body body) {
+        Thread thread = new Thread(() -> {
+            try {
+                beginning.await();
+                body.run();
+            } catch (Exception error) {
+                error.printStackTrace();
+            }
+        }, name);
+        thread.setDaemon(true);
+        thread.start();
+        return thread;
+    }
+
+    static void sleeps() throws Exception {
+        Thread.sleep(600_000);
+    }
+
+    static void parks() {
+        for (;;) {
+            LockSupport.park();
+        }
+    }
+
+    static void waits() throws Exception {
+        synchronized (monitor) {
+            for (;;) {
+                monitor.wait();
+            }
+        }
+    }
+
+    static void blocks() {
+        synchronized (owned) {
+            sum++;
+        }
+    }
+
+    static void locks() {
+        lock.lock();
+    }
+
+    static void takes() throws Exception {
+        new LinkedBlockingQueue<String>().take();
+    }
+
+    static void reads(InputStream in) throws Exception {
+        in.read();
+    }
+
+    static void pipes(InputStream in) throws Exception {
+        in.read();
+    }
+
+    static void spins() {
+        long begin = System.nanoTime();
+        long cpu = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+        while (!over) {
+            sum++;
+        }
+        cpu = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - cpu;
+        System.out.println("cpu " + (double) cpu / (System.nanoTime() - begin));
+    }
+
+    static void turns() throws Exception {
+        long inTwo = 0, begin = System.nanoTime();
+        while (!over) {
+            one();
+            long middle = System.nanoTime();
+            two();
+            inTwo += System.nanoTime() - middle;
+        }
+        System.out.println("two " + (double) inTwo / (System.nanoTime() - begin));
+    }
+
+    static void one() throws Exception {
+        Thread.sleep(55);
+    }
+
+    static void two() throws Exception {
+        Thread.sleep(110);
+    }
+
+    public static void main(String[] args) throws Exception {
+        long millis = Long.parseLong(args[0]);
+        ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        Socket client = new Socket(server.getInetAddress(), server.getLocalPort());
+        Socket served = server.accept();
+        Process cat = new ProcessBuilder("cat").start();
+        lock.lock();
+        synchronized (owned) {
+            start("sleeps", Waits::sleeps);
+            start("parks", Waits::parks);
+            start("waits", Waits::waits);
+            start("blocks", Waits::blocks);
+            start("locks", Waits::locks);
+            start("takes", Waits::takes);
+            start("reads", () -> reads(client.getInputStream()));
+            start("pipes", () -> pipes(cat.getInputStream()));
+            Thread spins = start("spins", Waits::spins);
+            Thread turns = start("turns", Waits::turns);
+            beginning.await();
+            System.out.println("ready");
+            Thread.sleep(millis);
+            over = true;
+            spins.join();
+            turns.join();
+        }
+        cat.getOutputStream().close();
+        served.close();
+        Runtime.getRuntime().halt(0);
+    }
+}

@@ -1,0 +1,36 @@
+//! The objects that have died after at least one collection, or may have. All other dead ones of a site were temporary.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use hprof_format::Survived;
+
+use super::super::sites::{SiteId, Weight};
+use crate::memory;
+
+/// Dead objects by site and the collections they had survived.
+#[derive(Clone, Default)]
+pub(in super::super) struct Deaths(HashMap<(SiteId, Survived), Weight, FixedState>);
+
+impl Deaths {
+    pub(in super::super) fn add(&mut self, site: SiteId, survived: Survived, weight: Weight) {
+        memory::need_to_grow(
+            self.0.len() + 1,
+            self.0.capacity(),
+            2 * size_of::<((SiteId, Survived), Weight)>(),
+        );
+        *self.0.entry((site, survived)).or_default() += weight;
+    }
+
+    /// Adds the deaths of another table.
+    pub(in super::super) fn append(&mut self, other: Deaths) {
+        for ((site, survived), weight) in other.0 {
+            self.add(site, survived, weight);
+        }
+    }
+
+    pub(in super::super) fn iter(&self) -> impl Iterator<Item = (SiteId, Survived, Weight)> {
+        let entries = self.0.iter();
+        entries.map(|(&(site, survived), &weight)| (site, survived, weight))
+    }
+}

@@ -1,0 +1,106 @@
+//! Objects that one thread allocated, in the order of their births.
+
+use super::super::lifetimes::Birth;
+use super::tracked::Tracked;
+
+/// The objects, and where in their order each moment begins.
+pub(in super::super) struct Chunk<T = Tracked> {
+    objects: Vec<T>,
+    /// The moment of the first objects.
+    first: Birth,
+    /// The moment of the last objects.
+    last: Birth,
+    /// The moments after the first, and the positions of their first objects.
+    later: Vec<(usize, Birth)>,
+}
+
+impl<T> Default for Chunk<T> {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
+}
+
+impl<T> Chunk<T> {
+    pub(super) fn with_capacity(objects: usize) -> Self {
+        Self {
+            objects: Vec::with_capacity(objects),
+            first: Birth::default(),
+            last: Birth::default(),
+            later: Vec::new(),
+        }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.objects.capacity()
+    }
+
+    pub(super) fn objects(&self) -> &[T] {
+        &self.objects
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Adds an object that was made in this moment.
+    #[inline]
+    pub(super) fn push(&mut self, object: T, birth: Birth) {
+        if birth != self.last {
+            self.begin(birth);
+        }
+        self.objects.push(object);
+    }
+
+    #[cold]
+    fn begin(&mut self, birth: Birth) {
+        self.last = birth;
+        match self.objects.len() {
+            0 => self.first = birth,
+            position => self.later.push((position, birth)),
+        }
+    }
+
+    /// Takes the chunk apart into the objects of each moment.
+    pub(super) fn by_birth(self) -> impl Iterator<Item = (Birth, Vec<T>)> {
+        let Self {
+            mut objects,
+            first,
+            later,
+            ..
+        } = self;
+        let mut parts: Vec<_> = later
+            .into_iter()
+            .rev()
+            .map(|(position, birth)| (birth, objects.split_off(position)))
+            .collect();
+        parts.push((first, objects));
+        parts.into_iter().rev()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_told_apart_by_their_moments() {
+        let mut chunk = Chunk::with_capacity(8);
+        let birth = |collections| Birth {
+            collections,
+            tick: 0,
+        };
+        for (collections, object) in [(3, 'a'), (3, 'b'), (4, 'c'), (6, 'd'), (6, 'e')] {
+            chunk.push(object, birth(collections));
+        }
+        let parts = chunk.by_birth().map(|(birth, objects)| {
+            let objects: String = objects.into_iter().collect();
+            (birth.collections, objects)
+        });
+        let parts: Vec<_> = parts.collect();
+        let expected = [(3, "ab"), (4, "c"), (6, "de")];
+        assert_eq!(
+            parts,
+            expected.map(|(birth, objects)| (birth, objects.to_owned()))
+        );
+    }
+}

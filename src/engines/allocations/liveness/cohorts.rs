@@ -1,0 +1,274 @@
+//! The objects that have been looked at and were alive, by birth and last look.
+
+use std::collections::BTreeMap;
+
+use hprof_format::Survived;
+
+use super::super::lifetimes::{Birth, Moments};
+use super::tracked::Tracked;
+use crate::memory;
+
+/// Objects in one block.
+const BLOCK: usize = 16 * 1024;
+/// The number of cohorts at which those of neighbouring moments are joined.
+const MANY: usize = 8_192;
+
+/// The properties that objects of one cohort have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) struct Cohort {
+    /// The moment in which they were made.
+    pub(in super::super) birth: Birth,
+    /// The number of collections since the beginning of the profile that they had survived at the last look.
+    pub(in super::super) seen: u32,
+}
+
+/// The objects of each cohort.
+pub(super) struct Cohorts<T = Tracked>(BTreeMap<Cohort, Blocks<T>>);
+
+impl Cohort {
+    /// Objects that have not been looked at.
+    pub(super) fn new(birth: Birth) -> Self {
+        Self {
+            birth,
+            seen: birth.collections,
+        }
+    }
+
+    /// The cohort of objects that are found alive when so many collections have ended.
+    pub(super) fn seen_at(self, ended: u32) -> Self {
+        let seen = self.seen.max(ended);
+        match seen - self.birth.collections < Survived::LONGEST {
+            true => Self { seen, ..self },
+            false => self.old(),
+        }
+    }
+
+    /// The cohort of objects that have survived so many collections that it does not matter how many. Those of one
+    /// tick are together.
+    pub(super) fn old(self) -> Self {
+        let birth = Birth {
+            collections: 0,
+            ..self.birth
+        };
+        let seen = Survived::LONGEST;
+        Self { birth, seen }
+    }
+
+    /// Returns `true` if a look at the objects, when so many collections have begun, can tell more about when they died
+    /// than the last one.
+    pub(super) fn is_due(self, begun: u32) -> bool {
+        !self.is_old() && self.survived(self.seen) != self.survived(begun.max(self.seen))
+    }
+
+    /// Returns `true` if the collections they have survived are not counted any more.
+    pub(super) fn is_old(self) -> bool {
+        self.seen - self.birth.collections >= Survived::LONGEST
+    }
+
+    /// Returns `true` if they were alive after a collection.
+    pub(super) fn has_survived(self) -> bool {
+        self.seen > self.birth.collections
+    }
+
+    /// Returns the number of collections that they have survived, if they survive so many since the beginning.
+    fn survived(self, ended: u32) -> Survived {
+        let survived = ended - self.birth.collections;
+        Survived::between(survived, survived)
+    }
+
+    /// Returns the number of collections survived by objects that are dead now, when so many have begun.
+    pub(super) fn survived_by_dead(self, begun: u32) -> Survived {
+        let least = self.seen - self.birth.collections;
+        let most = begun.saturating_sub(self.birth.collections + 1);
+        match self.is_old() {
+            true => Survived::between(least, least),
+            false => Survived::between(least, most),
+        }
+    }
+
+    /// As [`Cohort::survived_by_dead`], of those that are alive, when so many collections have ended.
+    pub(in super::super) fn survived_by_living(self, ended: u32) -> Survived {
+        let least = self.seen - self.birth.collections;
+        match self.is_old() {
+            true => Survived::between(least, least),
+            false => Survived::between(least, ended.saturating_sub(self.birth.collections)),
+        }
+    }
+}
+
+impl<T> Default for Cohorts<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T> Cohorts<T> {
+    /// Returns the number of objects.
+    pub(super) fn len(&self) -> usize {
+        self.0.values().map(Blocks::len).sum()
+    }
+
+    /// Returns the number of objects that are old.
+    pub(super) fn old(&self) -> usize {
+        let old = self.0.iter().filter(|(cohort, _)| cohort.is_old());
+        old.map(|(_, blocks)| blocks.len()).sum()
+    }
+
+    /// Removes and returns the objects of one cohort.
+    pub(super) fn take(&mut self, cohort: Cohort) -> Blocks<T> {
+        self.0.remove(&cohort).unwrap_or_default()
+    }
+
+    /// Adds objects to a cohort.
+    pub(super) fn put(&mut self, cohort: Cohort, blocks: Blocks<T>) {
+        if blocks.len() == 0 {
+            return;
+        }
+        match self.0.get_mut(&cohort) {
+            Some(others) => blocks
+                .into_iter()
+                .flatten()
+                .for_each(|object| others.push(object)),
+            None => {
+                self.0.insert(cohort, blocks);
+            }
+        }
+    }
+
+    /// Iterates over the cohorts and their objects.
+    pub(super) fn cohorts(&self) -> impl Iterator<Item = (Cohort, impl Iterator<Item = &T>)> {
+        let cohorts = self.0.iter();
+        cohorts.map(|(&cohort, blocks)| (cohort, blocks.0.iter().flatten()))
+    }
+
+    /// Gives back memory that the objects left do not need.
+    pub(super) fn shrink(&mut self) {
+        self.0.values_mut().for_each(Blocks::shrink);
+    }
+
+    /// Joins cohorts if there are many, or if `moments` has forgotten some of theirs.
+    pub(super) fn join(&mut self, moments: &mut Moments, have_changed: bool) {
+        let are_many = self.0.len() > MANY;
+        if are_many {
+            moments.thin();
+        }
+        if are_many || have_changed {
+            for (cohort, blocks) in std::mem::take(&mut self.0) {
+                let birth = moments.known(cohort.birth);
+                self.put(Cohort { birth, ..cohort }, blocks);
+            }
+        }
+    }
+}
+
+impl<T> IntoIterator for Cohorts<T> {
+    type Item = (Cohort, Blocks<T>);
+    type IntoIter = std::collections::btree_map::IntoIter<Cohort, Blocks<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// Objects in blocks of limited size, so that growing moves few of them.
+pub(super) struct Blocks<T = Tracked>(Vec<Vec<T>>);
+
+impl<T> Default for Blocks<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Blocks<T> {
+    /// Returns the number of objects. All blocks but the last are full.
+    pub(super) fn len(&self) -> usize {
+        self.0
+            .last()
+            .map_or(0, |last| (self.0.len() - 1) * BLOCK + last.len())
+    }
+
+    pub(super) fn push(&mut self, object: T) {
+        match self.0.last_mut() {
+            Some(block) if block.len() < BLOCK => {
+                memory::need_to_grow(block.len() + 1, block.capacity(), size_of::<T>());
+                block.push(object);
+            }
+            _ => {
+                memory::need_to_grow(self.0.len(), self.0.capacity(), size_of::<Vec<T>>());
+                // The first block may stay small.
+                let room = if self.0.is_empty() { 4 } else { BLOCK };
+                memory::need(room * size_of::<T>());
+                let mut block = Vec::with_capacity(room);
+                block.push(object);
+                self.0.push(block);
+            }
+        }
+    }
+
+    /// Gives back the memory of a first block that is not full.
+    fn shrink(&mut self) {
+        if let [only] = &mut *self.0
+            && only.capacity() - only.len() > only.len() / 4
+        {
+            only.shrink_to_fit();
+        }
+    }
+}
+
+impl<T> IntoIterator for Blocks<T> {
+    type Item = Vec<T>;
+    type IntoIter = std::vec::IntoIter<Vec<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn born(collections: u32, tick: u32) -> Cohort {
+        Cohort::new(Birth { collections, tick })
+    }
+
+    #[test]
+    fn a_look_at_each_class_of_ages_tells_when_objects_died() {
+        let mut cohort = born(7, 0);
+        let mut looks = Vec::new();
+        for ended in 8..60 {
+            if cohort.is_due(ended) {
+                // What died since the last look had survived a number of collections of one class.
+                let survived = cohort.survived_by_dead(ended);
+                let least = cohort.seen - cohort.birth.collections;
+                assert_eq!(survived, Survived::between(least, least));
+                looks.push(ended - 7);
+                cohort = cohort.seen_at(ended);
+            }
+        }
+        assert_eq!(looks, [1, 2, 3, 5, 10, 20]);
+        assert!(cohort.is_old() && cohort.survived_by_dead(99).to_string() == "20+");
+    }
+
+    #[test]
+    fn a_missed_look_leaves_an_interval() {
+        let cohort = born(3, 0);
+        assert_eq!(cohort.survived_by_dead(4), Survived::TEMPORARY);
+        assert_eq!(cohort.survived_by_dead(7).to_string(), "0..3-4");
+        assert_eq!(cohort.seen_at(4).survived_by_dead(7).to_string(), "1..3-4");
+    }
+
+    #[test]
+    fn old_objects_of_one_tick_are_together() {
+        let mut cohorts = Cohorts::default();
+        for collections in 0..3 {
+            let mut blocks = Blocks::default();
+            (0..BLOCK + 1).for_each(|object| blocks.push(object));
+            cohorts.put(born(collections, 5).seen_at(collections + 20), blocks);
+        }
+        assert_eq!(
+            (cohorts.0.len(), cohorts.len(), cohorts.old()),
+            (1, 3 * (BLOCK + 1), 3 * (BLOCK + 1))
+        );
+    }
+}

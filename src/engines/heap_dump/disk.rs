@@ -1,0 +1,53 @@
+//! The room on the disk for a dump, looked at before it is made: a disk that is full stops other programs, too.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::statvfs;
+
+use super::DumpError;
+use crate::jvmti::{Env, HeapSize};
+use crate::options::Options;
+
+/// The bytes that must be left for the sites behind the dump, and for others.
+const SPARE: u64 = 4 << 20;
+
+/// Compares what a dump takes with what is free.
+pub(super) struct Disk {
+    heap: Option<HeapSize>,
+    folder: PathBuf,
+    /// The copies of the heap that the output takes on this disk: none if it is compressed, a pipe or a receiver.
+    output: u64,
+}
+
+impl Disk {
+    /// Watches the disk of `folder`, for the output at `path`.
+    pub(super) fn new(env: Env, options: &Options, path: &Path, folder: PathBuf) -> Self {
+        let by_name = || path.extension().is_some_and(|suffix| suffix == "gz");
+        let is_compressed = options.compress.unwrap_or_else(by_name);
+        let is_file = options.net.is_none() && path.is_file();
+        Self {
+            heap: HeapSize::find(env),
+            folder,
+            output: u64::from(is_file && !is_compressed),
+        }
+    }
+
+    /// Returns an error if there is no room for the output and so many temporary copies of it. A dump is about as large
+    /// as what is in use of the Java heap, of which some may be garbage.
+    pub(super) fn check(&self, temporary: u64) -> Result<(), DumpError> {
+        let copies = self.output + temporary;
+        let (Some(heap), Ok(found)) = (self.heap, statvfs(&self.folder)) else {
+            return Ok(());
+        };
+        let needed = heap.fill().used.saturating_mul(copies);
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        match copies == 0 || needed.saturating_add(SPARE) <= free {
+            true => Ok(()),
+            false => Err(DumpError::Disk {
+                needed,
+                free,
+                folder: self.folder.clone(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! `wall=`: where threads spend the time that passes, whether they run or wait.
+//!
+//! A thread of the agent looks at the program's threads at an interval (`rounds`), and asks the VM for the stacks of
+//! those that have run since. No signal is used, so no system call of the program is interrupted; a thread that waits is
+//! not woken, because the VM shows its stack without its help.
+
+mod report;
+mod rounds;
+mod state;
+mod threads;
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use foldhash::fast::FixedState;
+
+use super::cpu_samples::counts::SampleCounts;
+use super::{Context, Engine, Report, Worker};
+use crate::console;
+use crate::jvmti::{
+    AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads,
+};
+use crate::lock_order::{Mutex, rank};
+use crate::names::frame::FrameId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::output::Journal;
+use crate::stacks::Stacks;
+
+use report::Section;
+use rounds::Rounds;
+use threads::{LiveThread, LiveThreads};
+
+/// The class of the threads on which virtual threads run.
+const CARRIER: &str = "Ljdk/internal/misc/CarrierThread;";
+/// The interval at which unloaded classes are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest that a report waits for the round that is under way.
+const ROUND_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The engine of `wall=`.
+pub(super) struct WallSampler {
+    agent_threads: Arc<AgentThreads>,
+    worker: Worker,
+    shared: Arc<Shared>,
+    cutoff: f64,
+    /// See [`Context::folded`].
+    folded: Option<FrameId>,
+}
+
+/// The state that the agent's thread and the events share.
+struct Shared {
+    env: Env,
+    virtual_threads: Option<VirtualThreads>,
+    stacks: Arc<Stacks>,
+    interval: Duration,
+    /// `true` if all threads stop when the VM is asked for a stack.
+    stops_all: bool,
+    system_threads: OnceLock<Option<SystemThreads>>,
+    began: OnceLock<Instant>,
+    threads: LiveThreads,
+    rounds: Mutex<Rounds, rank::WallRounds>,
+    counts: SampleCounts,
+    /// The number of threads that have been sampled.
+    sampled: AtomicU64,
+}
+
+impl WallSampler {
+    /// Creates the engine; `None` if the options do not request it.
+    pub(super) fn new(context: &Context) -> Option<Self> {
+        let options = &context.options;
+        let shared = Shared {
+            env: context.env,
+            virtual_threads: context.virtual_threads,
+            stacks: context.stacks.clone(),
+            interval: options.wall?,
+            stops_all: context.env.vm_kind().stops_all_for_one_stack(),
+            system_threads: OnceLock::new(),
+            began: OnceLock::new(),
+            threads: LiveThreads::default(),
+            rounds: Mutex::default(),
+            counts: SampleCounts::default(),
+            sampled: AtomicU64::new(0),
+        };
+        Some(Self {
+            agent_threads: context.agent_threads.clone(),
+            worker: Worker::default(),
+            shared: Arc::new(shared),
+            cutoff: options.cutoff,
+            folded: context.folded(),
+        })
+    }
+
+    fn section_of(&self, cutoff: f64, folded: Option<FrameId>) -> Section {
+        Section {
+            interval: self.shared.interval,
+            threads: self.shared.sampled.load(Ordering::Relaxed),
+            has_virtual_threads: self.shared.virtual_threads.is_some(),
+            cutoff,
+            folded,
+        }
+    }
+}
+
+impl Engine for WallSampler {
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let shared = self.shared.clone();
+        if shared.system_threads().is_none() {
+            return Ok(());
+        }
+        let _ = shared.began.set(Instant::now());
+        let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
+        self.worker.start(
+            &self.agent_threads,
+            self.shared.env,
+            jni,
+            "HPROF wall sampler",
+            run,
+        )
+    }
+
+    fn stop(&self, _jni: Jni<'_>) {
+        self.worker.stop();
+        self.shared.settle(true);
+        self.shared.threads.close();
+    }
+
+    fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        let Some(system_threads) = self.shared.system_threads() else {
+            return;
+        };
+        // Otherwise it has ended in the meantime.
+        if let Some(tid) = system_threads.tid(jni, thread)
+            && let Some(global) = GlobalRef::new(jni, thread)
+        {
+            let is_carrier = self.shared.is_carrier(jni, thread);
+            let since = self.shared.round();
+            let thread = LiveThread::new(serial, tid, global, is_carrier, since);
+            self.shared.threads.add(thread);
+        }
+    }
+
+    fn current_thread_ended(&self, serial: Option<ThreadSerial>) {
+        if let Some(serial) = serial {
+            self.shared.threads.remove(serial, self.shared.round());
+        }
+    }
+
+    fn section(&self) -> Option<&'static str> {
+        Some("elapsed time by sampling all threads")
+    }
+
+    fn report(&self, _jni: Jni<'_>, report: &Report<'_>) {
+        self.report_without_vm(report);
+    }
+
+    fn report_without_vm(&self, report: &Report<'_>) {
+        self.shared.settle(false);
+        let section = self.section_of(self.cutoff, self.folded);
+        let samples = match report.totals.start_anew() {
+            true => {
+                let alive = self.shared.threads.count() as u64;
+                self.shared.sampled.store(alive, Ordering::Relaxed);
+                self.shared.counts.take()
+            }
+            false => self.shared.counts.get(),
+        };
+        section.write(report.journal, samples);
+    }
+
+    fn report_known(&self, journal: &Journal, least: f64) {
+        let section = self.section_of(self.cutoff.max(least), None);
+        section.write(journal, self.shared.counts.get());
+    }
+
+    fn give_back(&self, _jni: Jni<'_>) {
+        self.shared.threads.close();
+        if let Some(mut rounds) = self.shared.rounds.try_lock_for(ROUND_TIMEOUT) {
+            rounds.clear();
+        }
+    }
+}
+
+impl Shared {
+    /// Returns the way to the system's ids of threads; `None` in a VM where there is none, which is said once.
+    fn system_threads(&self) -> Option<SystemThreads> {
+        *self.system_threads.get_or_init(|| {
+            let found = SystemThreads::find(self.env);
+            if let Err(reason) = found {
+                console::line(format_args!("wall=: there will be no samples: {reason}"));
+            }
+            found.ok()
+        })
+    }
+
+    /// Returns `true` for a thread of the pool on which virtual threads run.
+    fn is_carrier(&self, jni: Jni<'_>, thread: Object<'_>) -> bool {
+        let class = self.virtual_threads.and_then(|_| jni.class_of(thread));
+        let signature = class.map(|class| self.env.class_signature(class.object()));
+        signature.is_some_and(|signature| signature.is_ok_and(|name| name == CARRIER))
+    }
+
+    fn run(&self, jni: Jni<'_>, worker: &Worker) {
+        let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+        while worker.sleep_until(self.next_look()) {
+            self.rounds.lock().look(self, jni, self.round());
+            let now = Instant::now();
+            if now >= next_sweep {
+                self.stacks.sweep(jni);
+                next_sweep = now + SWEEP_INTERVAL;
+            }
+        }
+    }
+
+    fn nanos(&self) -> u64 {
+        let nanos = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
+        nanos.max(1)
+    }
+
+    /// Returns the number of intervals that have passed since the beginning.
+    fn round(&self) -> u64 {
+        let passed = self.began.get().map_or(Duration::ZERO, Instant::elapsed);
+        let rounds = passed.as_nanos() / u128::from(self.nanos());
+        u64::try_from(rounds).unwrap_or(u64::MAX)
+    }
+
+    /// Returns a moment within the next interval: any, so that a program that does the same at a like interval is not
+    /// always seen at the same place.
+    fn next_look(&self) -> Instant {
+        let now = Instant::now();
+        let began = *self.began.get().unwrap_or(&now);
+        let round = self.round() + 1;
+        let nanos = self.nanos();
+        let moment = FixedState::default().hash_one(round) % nanos;
+        began + Duration::from_nanos(round.saturating_mul(nanos).saturating_add(moment))
+    }
+
+    fn charge(&self, trace: TraceId, rounds: u64) {
+        if rounds > 0 {
+            self.counts.add(trace, rounds);
+        }
+    }
+
+    fn one_more_thread(&self) {
+        self.sampled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Charges the threads that no round has looked at lately. If a round does not end, they are left out.
+    fn settle(&self, is_end: bool) {
+        if let Some(mut rounds) = self.rounds.try_lock_for(ROUND_TIMEOUT) {
+            rounds.settle(self, self.round(), is_end);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! WALL SAMPLES: the stacks by the time that threads spent in them.
+
+use std::time::Duration;
+
+use hprof_format::{WallSample, WallSamples};
+
+use crate::engines::cpu_samples::{counts::Samples, report::selected};
+use crate::names::frame::FrameId;
+use crate::output::{Journal, serials};
+
+/// The line before the section in a VM that has virtual threads.
+const ONLY_MOUNTED: &str =
+    "WALL SAMPLES have a virtual thread while a carrier runs it, not while it waits unmounted";
+
+/// The section, without its rows.
+pub(super) struct Section {
+    pub(super) interval: Duration,
+    /// The number of threads that were sampled.
+    pub(super) threads: u64,
+    pub(super) has_virtual_threads: bool,
+    /// Rows below this share of all samples are omitted, or with `folded` added up.
+    pub(super) cutoff: f64,
+    pub(super) folded: Option<FrameId>,
+}
+
+impl Section {
+    /// Writes the section.
+    pub(super) fn write(self, journal: &Journal, samples: Samples) {
+        journal.entry(|entry| {
+            let (total, rows) = selected(samples, self.cutoff, self.folded, &entry.tables.traces);
+            for &(trace, _) in &rows {
+                entry.trace(trace);
+            }
+            if self.has_virtual_threads {
+                entry.note(ONLY_MOUNTED);
+            }
+            let rows = rows.iter().map(|&(trace, count)| WallSample {
+                count,
+                trace: serials::trace(trace),
+            });
+            let samples = WallSamples {
+                total,
+                interval: u64::try_from(self.interval.as_millis()).unwrap_or(u64::MAX),
+                threads: Some(self.threads),
+                rows: rows.collect(),
+            };
+            entry.note(&samples.note());
+        });
+    }
+}

@@ -1,0 +1,377 @@
+//! The rounds: in each, threads are looked at, and the time since they were last looked at is charged to stacks.
+//!
+//! A thread whose CPU clock stands still has not run, so it still has the stack that was taken of it: it is charged
+//! again, and not touched. A thread that has not run for several rounds rests: only some of those are looked at in one
+//! round, in turn ([`RESTING_LOOKS`]), and the rounds in between are charged when their clocks prove where they were.
+//! The others are looked at in every round, as long as the round does not use more than its share of the CPU
+//! ([`SHARE`]); those that are left come first in the next round.
+//!
+//! Every round of a thread is charged, whenever it is looked at. If it ran, it is not known what it did in rounds in
+//! which nobody looked: half of them are charged to its previous stack, half to the new one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Shared;
+use super::state::{CpuShare, SystemState, WallState};
+use super::threads::LiveThread;
+use crate::jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
+use crate::memory;
+use crate::names::trace::TraceId;
+use crate::stacks::WholeStack;
+
+/// The number of looks that find a thread where it was, after which it rests.
+const LOOKS_BEFORE_REST: u32 = 8;
+/// The number of looks at resting threads in a second: each takes about 0.5 us.
+const RESTING_LOOKS: u64 = 6_400;
+/// The share of the interval that a round may cost in CPU time: one in this many.
+const SHARE: u64 = 50;
+/// The number of stacks that are taken at once where all threads stop for it.
+const BATCH: usize = 64;
+
+/// The reasons why the time of a thread has no stack: it ended before it was looked at, or was not looked at yet.
+const IN_ENDED_THREAD: &str = "in a thread that ended";
+const IN_THREAD_NOT_SEEN: &str = "in a thread that had not been looked at";
+
+/// The threads that are sampled, in the order in which they are looked at.
+#[derive(Default)]
+pub(super) struct Rounds {
+    /// Those that ran lately: all are looked at in every round.
+    active: VecDeque<Watched>,
+    resting: VecDeque<Watched>,
+    /// The CPU time by which the last round exceeded its share, in nanoseconds.
+    overrun: u64,
+}
+
+/// A thread that is sampled.
+struct Watched {
+    thread: Arc<LiveThread>,
+    /// The last round that has been charged.
+    charged: u64,
+    /// The number of looks since it last ran.
+    stood: u32,
+    /// The result of the first look after it last ran; `None` before the first look.
+    seen: Option<Seen>,
+    share: CpuShare,
+}
+
+/// The result of a look.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// The CPU time of the thread before its stack was taken. While it has not changed, the thread has that stack.
+    cpu_time: u64,
+    trace: TraceId,
+}
+
+/// A thread that has run since the last look.
+struct Due {
+    watched: Watched,
+    cpu_time: u64,
+}
+
+/// The result of comparing a thread's CPU clock with that of the last look.
+enum Look {
+    Stood,
+    Ran(u64),
+    Ended,
+}
+
+/// The looks that a round may still make.
+struct Budget {
+    /// The number of looks at resting threads.
+    resting: usize,
+    /// `true` once there was another look: a round has at least one.
+    has_looked: bool,
+    /// The CPU time of the current thread at which no more are made.
+    end: u64,
+}
+
+impl Budget {
+    fn begin(shared: &Shared, overrun: u64) -> Self {
+        let nanos = shared.nanos();
+        let resting = nanos.saturating_mul(RESTING_LOOKS).div_ceil(1_000_000_000);
+        Self {
+            resting: usize::try_from(resting).unwrap_or(usize::MAX),
+            has_looked: false,
+            end: own_cpu_time() + (nanos / SHARE).saturating_sub(overrun),
+        }
+    }
+
+    fn allows_more(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_looked, true) || own_cpu_time() < self.end
+    }
+
+    fn overrun(&self) -> u64 {
+        own_cpu_time().saturating_sub(self.end)
+    }
+}
+
+impl Watched {
+    fn new(thread: Arc<LiveThread>) -> Self {
+        Self {
+            charged: thread.since,
+            thread,
+            stood: 0,
+            seen: None,
+            share: CpuShare::default(),
+        }
+    }
+
+    fn look(&self) -> Look {
+        if self.thread.ended().is_some() {
+            return Look::Ended;
+        }
+        match (self.thread.cpu_time(), self.seen) {
+            (None, _) => Look::Ended,
+            (Some(now), Some(seen)) if now == seen.cpu_time => Look::Stood,
+            (Some(now), _) => Look::Ran(now),
+        }
+    }
+
+    /// Returns the number of rounds that have not been charged, and takes them for charged.
+    fn take_rounds(&mut self, now: u64) -> u64 {
+        let rounds = now.saturating_sub(self.charged);
+        self.charged = self.charged.max(now);
+        rounds
+    }
+
+    /// Charges everything up to this round to the stack that the thread has, or had when it was last looked at.
+    fn charge_last(&mut self, shared: &Shared, now: u64) {
+        let rounds = self.take_rounds(now);
+        if rounds > 0 && shared.stacks.depth() > 0 {
+            let unseen = || {
+                let reason = match self.thread.ended() {
+                    Some(_) => IN_ENDED_THREAD,
+                    None => IN_THREAD_NOT_SEEN,
+                };
+                shared.stacks.unsampled_trace(self.thread.serial, reason)
+            };
+            let trace = self.seen.map_or_else(unseen, |seen| seen.trace);
+            shared.charge(trace, rounds);
+        }
+    }
+
+    /// Charges the rounds since the last look to the stack it had then and to the one it has now.
+    fn charge_both(&mut self, shared: &Shared, seen: Seen, now: u64) {
+        let rounds = self.take_rounds(now);
+        let before = match self.seen {
+            Some(before) => {
+                shared.charge(before.trace, rounds / 2);
+                rounds / 2
+            }
+            None => {
+                shared.one_more_thread();
+                0
+            }
+        };
+        shared.charge(seen.trace, rounds - before);
+        self.seen = Some(seen);
+        self.stood = 0;
+    }
+
+    /// Charges the last rounds of a thread that has ended.
+    fn end(mut self, shared: &Shared, now: u64) {
+        let ended = self.thread.ended().unwrap_or(now);
+        shared.threads.remove(self.thread.serial, ended);
+        self.charge_last(shared, ended.min(now));
+    }
+}
+
+impl Rounds {
+    /// Looks at threads, in the round `now`.
+    pub(super) fn look(&mut self, shared: &Shared, jni: Jni<'_>, now: u64) {
+        let threads = self.active.len() + self.resting.len() + shared.threads.count();
+        memory::need(threads * 2 * size_of::<Watched>());
+        let new = shared.threads.take_new();
+        self.active.extend(new.into_iter().map(Watched::new));
+        let batch = if shared.stops_all { BATCH } else { 1 };
+        let mut budget = Budget::begin(shared, self.overrun);
+        let mut due = Vec::new();
+        // The looks alone may use up the share: without a batch in every round no stack would ever be taken.
+        let mut has_stacks = false;
+        for _ in 0..self.active.len() {
+            if !budget.allows_more() {
+                break;
+            }
+            if let Some(watched) = self.active.pop_front() {
+                self.look_at(watched, shared, now, &mut due);
+            }
+            if due.len() == batch {
+                self.take_stacks(std::mem::take(&mut due), shared, jni, now);
+                has_stacks = true;
+            }
+        }
+        for _ in 0..self.resting.len().min(budget.resting) {
+            if let Some(watched) = self.resting.pop_front() {
+                self.look_at(watched, shared, now, &mut due);
+            }
+        }
+        while !due.is_empty() && (!has_stacks || budget.allows_more()) {
+            has_stacks = true;
+            let some = due.drain(..batch.min(due.len())).collect();
+            self.take_stacks(some, shared, jni, now);
+        }
+        // The others come first in the next round.
+        for Due { watched, .. } in due.into_iter().rev() {
+            self.active.push_front(watched);
+        }
+        self.overrun = budget.overrun();
+    }
+
+    fn look_at(&mut self, mut watched: Watched, shared: &Shared, now: u64, due: &mut Vec<Due>) {
+        // It began in this round.
+        if watched.charged >= now {
+            return self.active.push_back(watched);
+        }
+        match watched.look() {
+            Look::Stood => {
+                watched.charge_last(shared, now);
+                watched.stood += 1;
+                match watched.stood < LOOKS_BEFORE_REST {
+                    true => self.active.push_back(watched),
+                    false => self.resting.push_back(watched),
+                }
+            }
+            Look::Ran(cpu_time) => due.push(Due { watched, cpu_time }),
+            Look::Ended => watched.end(shared, now),
+        }
+    }
+
+    fn take_stacks(&mut self, due: Vec<Due>, shared: &Shared, jni: Jni<'_>, now: u64) {
+        let depth = shared.stacks.depth();
+        // Without frames there is nothing to charge.
+        if depth == 0 {
+            let watched = due.into_iter().map(|due| due.watched);
+            return self.active.extend(watched.map(|mut watched| {
+                watched.take_rounds(now);
+                watched
+            }));
+        }
+        let systems: Vec<Option<SystemState>> = due
+            .iter()
+            .map(|due| system_state(shared, jni, &due.watched.thread))
+            .collect();
+        let stacks = stacks(shared, jni, &due, depth);
+        for (index, (due, system)) in due.into_iter().zip(systems).enumerate() {
+            let Due {
+                mut watched,
+                cpu_time,
+            } = due;
+            let stack = stacks.get(index).filter(|stack| stack.state.is_alive());
+            let Some(ThreadStack { state, frames }) = stack else {
+                match has_ended(shared, &watched.thread) {
+                    true => watched.end(shared, now),
+                    false => self.active.push_back(watched),
+                }
+                continue;
+            };
+            let state = WallState::of(*state, frames, system.as_ref(), &mut watched.share);
+            let frames = &frames[..frames.len().min(depth - 1)];
+            let serial = watched.thread.serial;
+            let trace = shared
+                .stacks
+                .trace_below(jni, serial, Some(state.frame()), frames);
+            watched.charge_both(shared, Seen { cpu_time, trace }, now);
+            self.active.push_back(watched);
+        }
+    }
+
+    /// Charges the rounds up to `now` of all threads that are known to be where they were; at the end, of all threads.
+    pub(super) fn settle(&mut self, shared: &Shared, now: u64, is_end: bool) {
+        for watched in self.active.iter_mut().chain(&mut self.resting) {
+            if is_end || matches!(watched.look(), Look::Stood) {
+                watched.charge_last(shared, now);
+            }
+        }
+    }
+
+    /// Forgets all threads.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Returns `true` for a thread that has ended, as the VM says: its id may be another thread's by now.
+fn has_ended(shared: &Shared, thread: &LiveThread) -> bool {
+    let state = shared.env.thread_state(thread.thread.object());
+    state.is_ok_and(|state| !state.is_alive())
+}
+
+/// Asks the system about a thread that the VM says is runnable, or that carries a virtual thread; the others do what the
+/// VM says.
+fn system_state(shared: &Shared, jni: Jni<'_>, thread: &LiveThread) -> Option<SystemState> {
+    let object = thread.thread.object();
+    let is_runnable = || {
+        shared
+            .env
+            .thread_state(object)
+            .is_ok_and(|state| state.is_runnable())
+    };
+    let may_run = mounted_on(shared, jni, thread).is_some() || is_runnable();
+    may_run.then(|| SystemState::of(thread.tid)).flatten()
+}
+
+fn mounted_on<'a>(shared: &Shared, jni: Jni<'a>, thread: &LiveThread) -> Option<LocalRef<'a>> {
+    // Each question to the VM takes time in proportion to the number of threads.
+    let virtual_threads = shared.virtual_threads.filter(|_| thread.is_carrier)?;
+    virtual_threads
+        .mounted_on(jni, thread.thread.object())
+        .ok()?
+}
+
+/// Returns the states and stacks of threads, in their order; none if the VM does not tell.
+fn stacks(shared: &Shared, jni: Jni<'_>, due: &[Due], depth: usize) -> Vec<ThreadStack> {
+    let depth = depth.min(WholeStack::MOST);
+    let threads = due.iter().map(|due| &*due.watched.thread);
+    if shared.stops_all {
+        let threads: Vec<Object<'_>> = threads.map(|thread| thread.thread.object()).collect();
+        return shared.env.stacks(&threads, depth).unwrap_or_default();
+    }
+    let stack = |thread: &LiveThread| {
+        mounted(shared, jni, thread, depth).or_else(|| {
+            let mut frames = Vec::new();
+            append_stack(shared, thread.thread.object(), &mut frames, depth)?;
+            let state = shared.env.thread_state(thread.thread.object()).ok()?;
+            Some(ThreadStack { state, frames })
+        })
+    };
+    threads.map_while(stack).collect()
+}
+
+/// Returns the state of the virtual thread that a thread carries, and its stack, followed by the carrier's own; `None`
+/// if it carries none.
+fn mounted(
+    shared: &Shared,
+    jni: Jni<'_>,
+    carrier: &LiveThread,
+    depth: usize,
+) -> Option<ThreadStack> {
+    let mounted = mounted_on(shared, jni, carrier)?;
+    let mut frames = Vec::new();
+    append_stack(shared, mounted.object(), &mut frames, depth)?;
+    let state = shared.env.thread_state(mounted.object()).ok()?;
+    append_stack(shared, carrier.thread.object(), &mut frames, depth)?;
+    // If it has been unmounted by now, the stack is not the carrier's.
+    let now = mounted_on(shared, jni, carrier)?;
+    jni.is_same(now.object(), mounted.object())
+        .then_some(ThreadStack { state, frames })
+}
+
+/// Appends the frames of a thread, up to `depth` in all; `None` if it has ended. Asked in this way, the VM neither stops
+/// other threads, nor goes through the list of all of them.
+fn append_stack(
+    shared: &Shared,
+    thread: Object<'_>,
+    frames: &mut Vec<FrameInfo>,
+    depth: usize,
+) -> Option<()> {
+    let before = frames.len();
+    frames.resize(depth, FrameInfo::default());
+    let room = &mut frames[before..];
+    let count = match room {
+        [] => 0,
+        room => shared.env.stack_trace(Some(thread), room).ok()?,
+    };
+    frames.truncate(before + count);
+    Some(())
+}

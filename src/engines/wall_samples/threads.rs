@@ -1,0 +1,135 @@
+//! The threads that are alive, as events tell of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldhash::fast::FixedState;
+
+use crate::jvmti::{GlobalRef, ThreadCpuClock};
+use crate::lock_order::{Mutex, rank};
+use crate::memory;
+use crate::names::thread::ThreadSerial;
+
+/// The threads that are alive.
+#[derive(Default)]
+pub(super) struct LiveThreads(Mutex<Live, rank::WallThreads>);
+
+#[derive(Default)]
+struct Live {
+    by_serial: HashMap<ThreadSerial, Arc<LiveThread>, FixedState>,
+    by_tid: HashMap<i32, ThreadSerial, FixedState>,
+    /// Those that have not been taken yet.
+    new: Vec<Arc<LiveThread>>,
+    /// `true` if no more are taken.
+    closed: bool,
+}
+
+/// A platform thread.
+pub(super) struct LiveThread {
+    pub(super) serial: ThreadSerial,
+    pub(super) tid: i32,
+    pub(super) thread: GlobalRef,
+    /// `true` if virtual threads may run on it.
+    pub(super) is_carrier: bool,
+    /// The round in which it was registered.
+    pub(super) since: u64,
+    /// The round in which it ended, [`ALIVE`] until then.
+    ended: AtomicU64,
+}
+
+const ALIVE: u64 = u64::MAX;
+
+impl LiveThread {
+    pub(super) fn new(
+        serial: ThreadSerial,
+        tid: i32,
+        thread: GlobalRef,
+        is_carrier: bool,
+        since: u64,
+    ) -> Self {
+        Self {
+            serial,
+            tid,
+            thread,
+            is_carrier,
+            since,
+            ended: AtomicU64::new(ALIVE),
+        }
+    }
+
+    /// Returns the round in which it ended; `None` if it is alive, as far as is known.
+    pub(super) fn ended(&self) -> Option<u64> {
+        Some(self.ended.load(Ordering::Relaxed)).filter(|&round| round != ALIVE)
+    }
+
+    /// Returns its CPU time in nanoseconds; `None` if it has ended.
+    pub(super) fn cpu_time(&self) -> Option<u64> {
+        ThreadCpuClock::of_thread(self.tid).read()
+    }
+
+    fn end(&self, round: u64) {
+        self.ended.store(round, Ordering::Relaxed);
+    }
+}
+
+impl LiveThreads {
+    /// Adds a thread.
+    pub(super) fn add(&self, thread: LiveThread) {
+        let thread = Arc::new(thread);
+        let mut live = self.0.lock();
+        if live.closed {
+            return;
+        }
+        memory::need_to_hash(
+            live.by_serial.len(),
+            live.by_serial.capacity(),
+            2 * size_of::<(ThreadSerial, Arc<LiveThread>)>(),
+        );
+        // The previous thread with this system id has ended without an event.
+        let before = live.by_tid.insert(thread.tid, thread.serial);
+        let before = before.and_then(|before| live.by_serial.remove(&before));
+        if let Some(before) = before {
+            before.end(thread.since);
+        }
+        live.new.push(thread.clone());
+        live.by_serial.insert(thread.serial, thread);
+    }
+
+    /// Removes a thread that ends in this round.
+    pub(super) fn remove(&self, serial: ThreadSerial, round: u64) {
+        let mut live = self.0.lock();
+        let Some(thread) = live.by_serial.remove(&serial) else {
+            return;
+        };
+        thread.end(round);
+        if live.by_tid.get(&thread.tid) == Some(&serial) {
+            live.by_tid.remove(&thread.tid);
+        }
+    }
+
+    /// Takes the threads that have been added since the last call.
+    pub(super) fn take_new(&self) -> Vec<Arc<LiveThread>> {
+        std::mem::take(&mut self.0.lock().new)
+    }
+
+    /// Returns the number of threads that are alive.
+    pub(super) fn count(&self) -> usize {
+        self.0.lock().by_serial.len()
+    }
+
+    /// Forgets all threads, and takes no more.
+    pub(super) fn close(&self) {
+        let all = {
+            let mut live = self.0.lock();
+            std::mem::replace(
+                &mut *live,
+                Live {
+                    closed: true,
+                    ..Live::default()
+                },
+            )
+        };
+        drop(all);
+    }
+}

@@ -1,0 +1,97 @@
+//! LIVE COURSE and `hprof growth`, on a program of `java-tests/growth` whose first comment tells which sites leak.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use crate::cells::{Cell, cells};
+use crate::harness::{Program, cli, skip};
+
+const OPTIONS: &str = "heap=sites,lifetimes=y,every=50ms,cutoff=0,depth=8,file=x.hprof";
+/// No collection but those that the program forces.
+const ROOM: [&str; 2] = ["-Xmx512m", "-Xms512m"];
+const LEAKS: [&str; 3] = ["Growth$Burst", "Growth$OneOfMany", "Growth$Slow"];
+
+/// Runs `hprof` on a file.
+fn hprof(args: &[&str], file: &Path) -> String {
+    let mut command = Command::new(cli());
+    let output = command.args(args).arg(file).output().expect("hprof");
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The time, the most bytes, the fewest objects and the objects allocated of each point of a class, or of `all`.
+fn course(text: &str, of: &str) -> Vec<[u64; 4]> {
+    let (_, section) = text
+        .split_once("\nLIVE COURSE BEGIN (")
+        .expect("the section");
+    let (section, _) = section.split_once("\nLIVE COURSE END\n").expect("its end");
+    let rows = section.lines().skip(2).filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |at: usize| words[at].parse().expect("a number");
+        (words.last() == Some(&of)).then(|| [number(0), number(2), number(3), number(5)])
+    });
+    rows.collect()
+}
+
+fn suspected(file: &Path) -> BTreeSet<String> {
+    let found = hprof(&["growth", "--json"], file);
+    let found: serde_json::Value = serde_json::from_str(&found).expect("JSON");
+    let rows = found["rows"].as_array().expect("rows");
+    let classes = rows.iter().map(|row| row["class"].as_str());
+    let classes = classes.map(|class| class.expect("a class").to_owned());
+    classes
+        .filter(|class| class.starts_with("Growth"))
+        .collect()
+}
+
+fn leaks_are_told_from_what_looks_like_them(feature: u32, collector: &str) {
+    let wanted = |cell: &&Cell| cell.jvm.feature == feature && cell.collector == collector;
+    let Some(cell) = cells().iter().find(wanted) else {
+        return skip(&format!("growth on JVM {feature} with {collector}"));
+    };
+    let vm_options = [&cell.vm_options()[..], &ROOM].concat();
+    let run = Program::java(cell.jvm, OPTIONS, &vm_options)
+        .program("growth", "Growth")
+        .run_well();
+    let file = run.path("x.hprof");
+    let leaks: BTreeSet<String> = LEAKS.map(str::to_owned).into();
+    assert_eq!(suspected(&file), leaks, "{cell}");
+    let text = hprof(&["text"], &file);
+    assert!(!text.contains("(LIVE COURSE"), "it is a section in text");
+    std::fs::write(run.path("x.txt"), &text).expect("a file");
+    assert_eq!(suspected(&run.path("x.txt")), leaks, "{cell}: as text");
+    for class in ["Growth$Slow", "Growth$Cached"] {
+        let points = course(&text, class);
+        assert!(points.len() >= 10, "{cell}: {class} {points:?}");
+        let times = points.windows(2);
+        assert!(times.into_iter().all(|pair| pair[0][0] < pair[1][0]));
+        for [_, bytes, objects, made] in points {
+            assert!(objects <= made && 24 * objects <= bytes, "{cell}: {class}");
+            assert!(bytes <= 24 * made, "{cell}: {class}");
+        }
+    }
+    let last = |class: &str| course(&text, class).last().map(|point| point[3]);
+    assert_eq!(last("Growth$Slow"), Some(300), "{cell}");
+    assert_eq!(last("Growth$Cached"), Some(5_000), "{cell}");
+    let full = course(&text, "Growth$Cached");
+    // The first may be from before its objects had survived a collection.
+    assert!(full[1..].iter().all(|point| point[2] == 5_000), "{full:?}");
+    assert!(course(&text, "all").len() >= full.len());
+    hprof(&["check"], &file);
+}
+
+#[test]
+fn leaks_are_told_on_17_with_g1() {
+    leaks_are_told_from_what_looks_like_them(17, "G1");
+}
+
+#[test]
+fn leaks_are_told_on_11_with_serial() {
+    leaks_are_told_from_what_looks_like_them(11, "Serial");
+}
+
+#[test]
+fn leaks_are_told_on_25_with_z() {
+    leaks_are_told_from_what_looks_like_them(25, "Z");
+}

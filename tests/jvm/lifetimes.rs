@@ -1,0 +1,198 @@
+//! SITE LIFETIMES: how long objects live, on programs of `java-tests/lifetimes` whose first comments tell the truth.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use crate::cells::{Cell, cells};
+use crate::harness::{Program, any_jvm, cli, skip};
+
+/// The fate of so many objects of each class: `dead 3-4`.
+type Lifetimes = BTreeMap<String, BTreeMap<String, u64>>;
+
+const OPTIONS: &str = "heap=sites,lifetimes=y,cutoff=0,file=x.txt";
+/// No collection but those that the program forces.
+const ROOM: [&str; 2] = ["-Xmx1g", "-Xms1g"];
+
+const FATES: [(&str, &str); 15] = [
+    ("Lifetimes$Temporary", "dead 0"),
+    ("Lifetimes$Virtual", "dead 0"),
+    ("Lifetimes$Dead1", "dead 1"),
+    ("Lifetimes$Dead2", "dead 2"),
+    ("Lifetimes$Dead4", "dead 3-4"),
+    ("Lifetimes$Dead7", "dead 5-9"),
+    ("Lifetimes$Dead12", "dead 10-19"),
+    ("Lifetimes$Dead22", "dead 20+"),
+    ("Lifetimes$Live3", "live 3-4"),
+    ("Lifetimes$Live6", "live 5-9"),
+    ("Lifetimes$Live12", "live 10-19"),
+    ("Lifetimes$Live22", "live 20+"),
+    ("Lifetimes$Element[]", "dead 1"),
+    ("Lifetimes$Reflected", "dead 2"),
+    ("Lifetimes$Cloned", "dead 3-4"),
+];
+
+/// Reads the section of a file.
+fn lifetimes(text: &str) -> Lifetimes {
+    let (_, section) = text
+        .split_once("\nSITE LIFETIMES BEGIN (")
+        .expect("the section");
+    let (section, _) = section
+        .split_once("\nSITE LIFETIMES END\n")
+        .expect("its end");
+    let mut lifetimes = Lifetimes::new();
+    for line in section.lines().skip(2) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [state, survived, _, _, objects, _, class] = words[..] else {
+            continue;
+        };
+        let fate = match survived {
+            "-" => state.to_owned(),
+            _ => format!("{state} {survived}"),
+        };
+        let objects: u64 = objects.parse().expect("a number");
+        *lifetimes
+            .entry(class.to_owned())
+            .or_default()
+            .entry(fate)
+            .or_default() += objects;
+    }
+    lifetimes
+}
+
+/// Returns the fates of a class except for the peak.
+fn fates(lifetimes: &Lifetimes, class: &str) -> BTreeMap<String, u64> {
+    let mut fates = lifetimes.get(class).cloned().unwrap_or_default();
+    fates.remove("peak");
+    fates
+}
+
+fn check(cell: &Cell, text: &str) {
+    let lifetimes = lifetimes(text);
+    for (class, fate) in FATES {
+        let expected = BTreeMap::from([(fate.to_owned(), 10_000)]);
+        assert_eq!(fates(&lifetimes, class), expected, "{cell}: {class}");
+    }
+}
+
+fn program(cell: &Cell, options: &str, name: &str) -> Program {
+    let vm_options = [&cell.vm_options()[..], &ROOM].concat();
+    Program::java(cell.jvm, options, &vm_options).program("lifetimes", name)
+}
+
+fn on(feature: u32, collector: &str, body: impl Fn(&Cell)) {
+    let wanted = |cell: &&Cell| cell.jvm.feature == feature && cell.collector == collector;
+    match cells().iter().find(wanted) {
+        Some(cell) => body(cell),
+        None => skip(&format!("lifetimes on JVM {feature} with {collector}")),
+    }
+}
+
+fn lifetimes_are_exact(cell: &Cell) {
+    let run = program(cell, OPTIONS, "Lifetimes").run_well();
+    check(cell, &run.read("x.txt"));
+}
+
+#[test]
+fn lifetimes_are_exact_on_11_with_serial() {
+    on(11, "Serial", lifetimes_are_exact);
+}
+
+#[test]
+fn lifetimes_are_exact_on_17_with_parallel() {
+    on(17, "Parallel", lifetimes_are_exact);
+}
+
+#[test]
+fn lifetimes_are_exact_on_21_with_z() {
+    on(21, "Z", lifetimes_are_exact);
+}
+
+#[test]
+fn lifetimes_are_exact_on_25_with_shenandoah() {
+    on(25, "Shenandoah", lifetimes_are_exact);
+}
+
+#[test]
+fn lifetimes_are_exact_after_an_attach_with_g1() {
+    on(17, "G1", |cell| {
+        let vm_options = [&cell.vm_options()[..], &ROOM].concat();
+        let run = Program::bare_java(cell.jvm, &vm_options)
+            .program("lifetimes", "Lifetimes")
+            .arg("wait")
+            .start();
+        run.wait_for_output("ready");
+        run.hprof_well(
+            "attach",
+            &["heap=sites,lifetimes=y,cutoff=0,verbose=n,file=x.txt"],
+        );
+        std::fs::write(run.path("go"), "").expect("a file");
+        let run = run.wait();
+        let text = run.read("x.txt");
+        check(cell, &text);
+        let before = |fates: &BTreeMap<String, u64>| fates.contains_key("before");
+        assert!(lifetimes(&text).values().any(before));
+    });
+}
+
+/// Runs `hprof` on a file.
+fn hprof(args: &[&str]) -> String {
+    let output = Command::new(cli()).args(args).output().expect("hprof");
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_binary_file_has_the_same_and_the_peak() {
+    let cell = Cell::any();
+    let options = "heap=sites,lifetimes=y,cutoff=0,file=x.hprof";
+    let run = program(&cell, options, "Peak").run_well();
+    let file = run.path("x.hprof");
+    let file = file.to_str().expect("a path");
+    let text = hprof(&["text", file]);
+    assert!(!text.contains("(SITE LIFETIMES"), "it is a section in text");
+    let peak = |class: &str| lifetimes(&text)[class].get("peak").copied();
+    assert_eq!(
+        ["Peak$Early", "Peak$High", "Peak$Late"].map(peak),
+        [Some(30_000), Some(60_000), None]
+    );
+    // The agent forces one at the beginning.
+    assert!(text.contains(", peak = collection 3 at "));
+    let late = BTreeMap::from([("live 2".to_owned(), 20_000)]);
+    assert_eq!(fates(&lifetimes(&text), "Peak$Late"), late);
+    for (value, row) in [
+        ("peak-objects", "60,000"),
+        ("survived-objects", "60,000"),
+        ("temporary-bytes", "Garbage"),
+    ] {
+        let top = hprof(&["top", "--value", value, "--by", "type", file]);
+        assert!(top.contains(row), "{value}: {top}");
+    }
+    hprof(&["check", file]);
+}
+
+#[test]
+fn estimates_of_lifetimes_are_near_the_truth() {
+    let cell = Cell::any();
+    let options = format!("{OPTIONS},sample=512");
+    let run = program(&cell, &options, "Lifetimes").run_well();
+    let lifetimes = lifetimes(&run.read("x.txt"));
+    for (class, fate) in FATES {
+        let of_class = fates(&lifetimes, class);
+        // Some 460 of 10,000 objects of 24 bytes are seen, so this is more than four standard deviations.
+        let estimate = of_class.get(fate).copied().unwrap_or_default();
+        assert!((8_000..12_000).contains(&estimate), "{class}: {of_class:?}");
+        assert_eq!(
+            of_class.values().sum::<u64>(),
+            estimate,
+            "{class}: {of_class:?}"
+        );
+    }
+}
+
+#[test]
+fn text_has_no_lifetimes_unless_asked_for() {
+    let jvm = any_jvm();
+    let run = Program::new(jvm, "heap=sites,file=x.txt", "Hello").run_well();
+    let text = run.read("x.txt");
+    assert!(!text.contains("SITE LIFETIMES BEGIN"));
+}
