@@ -21,14 +21,25 @@ public class Contend {
         }
     }
 
-    /** Until there has been so much to measure that what a busy machine adds in other places is small beside it. */
+    /**
+     * Often enough that what a busy machine adds in other places is small beside the time measured. Each sleeps before
+     * it wants the monitor again: HotSpot lets a thread that has just left one in again before the thread it wakes, and
+     * one fighter could go on for a minute while the other waits.
+     */
     static void fight(CyclicBarrier start) {
         try {
             start.await();
         } catch (Exception e) {
             throw new AssertionError(e);
         }
-        for (int k = 0; k < 10 || contended.get() < 400_000_000; k++) hold(5);
+        for (int k = 0; k < 60; k++) {
+            hold(5);
+            try {
+                Thread.sleep(1);
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        }
     }
 
     static void waitABit() {
