@@ -78,11 +78,12 @@ fn jvm_hprof_reads_it(jvm: &Jvm) {
             _ => {}
         }
     }
-    assert!(
-        frames > 3 && names.values().any(|name| name == "hot"),
-        "{}",
-        jvm.feature
-    );
+    // Methods of the JDK may use too little CPU to be sampled.
+    assert!(frames >= 3, "{}: {frames} frames", jvm.feature);
+    for method in ["main", "hot", "warm"] {
+        let is_named = names.values().any(|name| name == method);
+        assert!(is_named, "{}: {method}", jvm.feature);
+    }
 }
 
 on_every_jvm!(hprof_slurp_reads_it);
