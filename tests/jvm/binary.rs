@@ -47,7 +47,7 @@ fn jvm_hprof_reads_it(jvm: &Jvm) {
     let file = jvm_hprof::parse_hprof(&bytes).expect("a header");
     assert!(matches!(file.header().id_size(), IdSize::U64));
     assert_eq!(file.header().label().expect("UTF-8"), "JAVA PROFILE 1.0.2");
-    let mut frames = 0;
+    let mut methods = std::collections::HashSet::new();
     let mut names = std::collections::HashMap::new();
     for record in file.records_iter() {
         let record = record.expect("a record");
@@ -61,11 +61,8 @@ fn jvm_hprof_reads_it(jvm: &Jvm) {
             }
             RecordTag::StackFrame => {
                 let frame = record.as_stack_frame().expect("its tag").expect("its body");
-                assert!(
-                    names.contains_key(&frame.method_name_id())
-                        && names.contains_key(&frame.method_signature_id())
-                );
-                frames += 1;
+                assert!(names.contains_key(&frame.method_signature_id()));
+                methods.insert(names[&frame.method_name_id()].clone());
             }
             RecordTag::StackTrace => {
                 let trace = record.as_stack_trace().expect("its tag").expect("its body");
@@ -79,10 +76,8 @@ fn jvm_hprof_reads_it(jvm: &Jvm) {
         }
     }
     // Methods of the JDK may use too little CPU to be sampled.
-    assert!(frames >= 3, "{}: {frames} frames", jvm.feature);
     for method in ["main", "hot", "warm"] {
-        let is_named = names.values().any(|name| name == method);
-        assert!(is_named, "{}: {method}", jvm.feature);
+        assert!(methods.contains(method), "{}: {methods:?}", jvm.feature);
     }
 }
 

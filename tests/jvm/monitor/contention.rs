@@ -62,7 +62,7 @@ fn contention_is_what_the_program_measured_with_every_collector(cell: &Cell) {
 on_every_jvm!(contention_and_waits_are_what_the_program_measured);
 
 fn contention_and_waits_are_what_the_program_measured(jvm: &Jvm) {
-    // With a cutoff, a line on a row of no time may stand before the section.
+    // By default, a contention of hardly any time is left out, with a line of its own before the section.
     let run = program(jvm, "monitor=y,cutoff=0,file=x.txt", &[], "Contend").run_well();
     assert!(run.stdout.ends_with("done\n"));
     let profile = read(&run);
