@@ -14,6 +14,7 @@ mod autopsy;
 mod browse;
 mod check;
 mod diff;
+mod duration;
 mod export;
 mod facts;
 mod failure;

@@ -13,7 +13,7 @@ use std::io::{self, Read, SeekFrom};
 
 use flate2::Crc;
 
-use crate::Millis;
+use crate::encode::Millis;
 use crate::source::Source;
 
 /// The first bytes of the file, with its version.

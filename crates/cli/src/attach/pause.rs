@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// Seconds that the program is stopped for each GB in use. With 2.1 GB in 60 million objects on JDK 17 and two CPUs, it was
 /// 2.0 s for a collection, 3.4 s for one with the look at all objects that exact sites need, and 13.7 s for a heap dump.
 const COLLECTION: f64 = 1.0;
-const LOOK: f64 = 0.6;
+const SWEEP: f64 = 0.6;
 const DUMP: f64 = 6.5;
 /// Shorter stops are those of any collection, and not worth a word.
 const NOTICED: f64 = 0.2;
@@ -82,7 +82,7 @@ impl Stops {
             start: collection(is_exact || options.collect),
             dump: match has_objects {
                 true => seconds(true, DUMP),
-                false => collection(options.collect) + seconds(is_exact, LOOK),
+                false => collection(options.collect) + seconds(is_exact, SWEEP),
             },
             way: match (has_objects, is_exact, options.collect) {
                 (true, ..) => "heap=sites writes no objects, which takes less",

@@ -162,7 +162,7 @@ pub struct Who {
     class: Option<String>,
     /// Only objects that were at least this old at the time of the dump (such as 90s, 10m or 2h), of the class or of all; needs
     /// the births file that the agent writes with heap=all,lifetimes=y
-    #[arg(long, value_name = "TIME", value_parser = crate::record::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::duration::parse)]
     older: Option<Duration>,
     /// Compute the exact retained size of each printed site
     #[arg(long, conflicts_with = "older")]
