@@ -20,8 +20,9 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, KeyEventKind};
 
 use crate::attach::{Library, Program, Session};
+use crate::duration;
 use crate::failure::Failure;
-use crate::record::{Event, Signals, time};
+use crate::record::{Event, Signals};
 use app::{Action, App};
 use client::{Client, Measured, News};
 
@@ -62,7 +63,7 @@ pub struct Arguments {
     interval: Duration,
 
     /// Leave after this time, such as 30s or 5m; with --once, the time that is measured
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
     length: Option<Duration>,
 
     /// Print one page as text
@@ -74,7 +75,7 @@ pub struct Arguments {
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    let interval = time(text)?;
+    let interval = duration::parse(text)?;
     match INTERVALS.contains(&interval) {
         true => Ok(interval),
         false => Err("must be from 200ms to 30s".to_owned()),
