@@ -20,11 +20,11 @@ import subprocess
 import tempfile
 import time
 
-PATIENCE = 600
+TIMEOUT = 600
 
 
 def wait_until(condition, what: str) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not condition():
         if time.monotonic() > end:
             raise SystemExit(f"waited in vain for {what}")

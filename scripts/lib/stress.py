@@ -16,7 +16,7 @@ import time
 
 OPTIONS = "cpu=samples,heap=sites,monitor=y,thread=y,verbose=n,file=profile.txt"
 TIMINGS = ("steady", "always", "end")
-PATIENCE = 120
+TIMEOUT = 120
 # Some collectors never answer a request that comes while the VM goes down; the agent says so then.
 CUT_OFF = "hprof: a dump on request is still going on; this one is left out\n"
 
@@ -79,7 +79,7 @@ class Run:
         asks = False
         while program.poll() is None:
             lived = time.monotonic() - begun
-            if lived > PATIENCE:
+            if lived > TIMEOUT:
                 return False
             asks = asks or catches_quit(program.pid)
             if not asks:

@@ -41,17 +41,17 @@ FAILURES = [
     *({"ONE_IN": 2, "LEAST": 65_536, "SEED": seed} for seed in (1, 2)),
 ]
 # Seconds after which a run is taken for hung; on a machine that is busy with other things one may take a minute.
-PATIENCE = 300
+TIMEOUT = 300
 HEAP = ["-Xmx64m", "-XX:ReservedCodeCacheSize=32m", "-XX:CompressedClassSpaceSize=32m", "-XX:+UseSerialGC"]
 STEP = 16
 VM_OUT_OF_MEMORY = re.compile(
     r"insufficient memory for the Java Runtime|Native memory allocation|OutOfMemoryError|unable to create native thread"
     r"|Could not (?:reserve|allocate)|Error occurred during initialization of VM|Unable to allocate|pthread_create failed"
-    r"|Failed to (?:reserve|commit|map|start)|cannot allocate memory|Cannot create (?:GC|worker|VM) thread"
+    r"|Failed to (?:reserve|commit|map|start)|failed to map segment|cannot allocate memory|Cannot create (?:GC|worker|VM) thread"
 )
 AGENT_ALLOCATOR = "memory allocation of "
-# Of the system's library where it has no memory for what a thread keeps. It does not say whose that is: HotSpot's library keeps
-# something for each thread in the same way, and may meet this while it writes its error file.
+# Of the system's library where it has no memory for what a thread keeps, the agent's or the VM's: HotSpot's library keeps something
+# for each thread in the same way. Under `ulimit -v`, thread_data.c is preloaded, which tells whose it was.
 THREAD_STORAGE = ("failed to register TLS destructor", "cannot allocate memory for thread-local data")
 AGENT_FRAME = re.compile(r"^C  \[libhprof\.so", re.MULTILINE)
 LETTERS = {"well": ".", "ended": "e", "refused": "r", "vm": "v", "call": "c", "bad": "B"}
@@ -63,6 +63,7 @@ class Runner:
         self.hprof = arguments.hprof
         self.classes = arguments.classes
         self.malloc = arguments.malloc
+        self.thread_data = arguments.thread_data
         self.rounds = arguments.rounds
         self.folder = pathlib.Path(arguments.folder).resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -80,6 +81,9 @@ class Runner:
         if limit:
             command = ["bash", "-c", f'ulimit -v {limit * 1024}; exec "$@"', "bash", *command]
         surroundings = dict(os.environ, **dict(environment))
+        if limit:
+            (folder / "asking").write_bytes(b"\0")
+            surroundings |= {"LD_PRELOAD": self.thread_data, "HPROF_THREAD_DATA": str(folder / "asking")}
         with open(folder / "stdout", "wb") as stdout, open(folder / "stderr", "wb") as stderr:
             # Where compilers that find no memory leave files of their own.
             program = subprocess.Popen(
@@ -88,7 +92,7 @@ class Runner:
             if options and attach:
                 self.attach(program, folder, f"{options},file={output}")
             try:
-                status = program.wait(PATIENCE)
+                status = program.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 program.kill()
                 program.wait()
@@ -109,7 +113,7 @@ class Runner:
         command = [self.hprof, "attach", "--agent", self.agent, str(program.pid), options]
         with open(folder / "attach", "wb") as answer:
             try:
-                subprocess.run(command, stdout=answer, stderr=answer, timeout=PATIENCE, check=False)
+                subprocess.run(command, stdout=answer, stderr=answer, timeout=TIMEOUT, check=False)
             except subprocess.TimeoutExpired:
                 pass
         # The program waits for it.
@@ -123,7 +127,10 @@ class Runner:
         if AGENT_ALLOCATOR in said + crash:
             return "bad", "an allocation of the agent ended the program"
         if options and not crash and any(words in said for words in THREAD_STORAGE):
-            return "bad", "a thread's storage, the VM's or the agent's, ended the program"
+            asking = folder / "asking"
+            if not asking.exists() or asking.read_bytes() != b"\0":
+                return "bad", "a thread's storage ended the program, which the agent asked for"
+            return "vm", ""
         if status != 0 and "goes on" in said:
             return "bad", "it promised that the program goes on"
         if status == 0 and "done" in printed:
@@ -159,7 +166,7 @@ def least_memory(runner, home):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("agent", "hprof", "classes", "malloc", "folder"):
+    for name in ("agent", "hprof", "classes", "malloc", "thread-data", "folder"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--jvm", action="append", required=True, help="feature=home")
     parser.add_argument("--rounds", type=int, default=200, help="how long the program goes on")

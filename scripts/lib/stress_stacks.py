@@ -24,7 +24,7 @@ WAYS = {
 }
 LINE = re.compile(r"hprof: stacks: (\d+) known again, \d+ of them new ones of known frames, (\d+) asked of the VM, (\d+) checked, (\d+) differed")
 # JDK 21 stops the world for each stack that it is asked for in a virtual thread.
-PATIENCE = 300
+TIMEOUT = 300
 
 
 def arguments():
@@ -60,7 +60,7 @@ class Cell:
             f"-agentpath:{self.options.agent}=heap=sites,stacks=verify,file={self.options.folder / 'stacks.txt'}",
             "-cp", self.options.classes, self.program, str(self.options.life), *threads,
         ]
-        run = subprocess.run(command, capture_output=True, text=True, cwd=self.options.folder, timeout=PATIENCE)
+        run = subprocess.run(command, capture_output=True, text=True, cwd=self.options.folder, timeout=TIMEOUT)
         line = LINE.search(run.stderr)
         if run.returncode != 0 or not run.stdout.endswith("ended\n") or not line:
             raise Fault(f"exit {run.returncode}: {run.stdout[-300:]!r} {run.stderr[-1000:]!r}")
