@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures how fast a heap dump is checked and printed, from a file that the system has in memory.
+"""Measures how fast a heap dump is checked, printed and redacted, from a file that the system has in memory.
 
     measure_read.py --rounds N --home JDK --cli HPROF --objects N --classes DIRECTORY
 
-The dump is the VM's own, of a program with so many objects. Prints, tab-separated: its MB, the MB/s that `hprof check` reads
-and its peak of resident memory in MB, the MB/s that `hprof text` reads and its peak; medians of the rounds.
+The dump is the VM's own, of a program with so many objects. Prints, tab-separated: its MB, and for `hprof check`, `hprof text` and
+`hprof redact` the MB of the dump for each second, and the peak of resident memory in MB; medians of the rounds.
 """
 
 import argparse
@@ -49,8 +49,8 @@ def main() -> None:
         megabytes = file.stat().st_size / 1e6
         subprocess.run(["cat", str(file)], check=True, stdout=subprocess.DEVNULL)
         figures = [megabytes]
-        for command in ("check", "text"):
-            rounds = [run([options.cli, command, str(file)]) for _ in range(int(options.rounds))]
+        for command in (["check", file], ["text", file], ["redact", file, "-o", "-"]):
+            rounds = [run([options.cli, *map(str, command)]) for _ in range(int(options.rounds))]
             figures.append(statistics.median(megabytes / seconds for seconds, _ in rounds))
             figures.append(statistics.median(peak for _, peak in rounds))
     print("\t".join(f"{figure:.4g}" for figure in figures))
