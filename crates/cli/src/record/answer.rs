@@ -22,6 +22,8 @@ use crate::profile::{Opened, open, write_remarks};
 /// The most rows of the answer, and of each of its two tables if it has two.
 const ROWS: usize = 5;
 const ROWS_OF_TWO: usize = 3;
+/// One's own code has a table of its own if the first rows of other code have at least one part of so many.
+const LITTLE: u64 = 10;
 /// The head of the table of one's own code, after `method`.
 const OF_OWN_CODE: &str = " of your code, with what it calls";
 /// The end of the name of a black box.
@@ -201,9 +203,10 @@ impl<'a> Answer<'a> {
         }
         let all = table(by.to_string(), profile, ROWS);
         let own = OwnCode::default();
-        let is_own = |row: &Cost| own.has_frame(&row.name);
-        let all_own = all.iter().flat_map(|table| &table.rows).all(is_own);
-        if by == By::Type || all_own {
+        let listed = all.iter().flat_map(|table| &table.rows);
+        let of_others = listed.filter(|row| !own.has_frame(&row.name));
+        let of_others: u64 = of_others.map(|row| row.own).sum();
+        if by == By::Type || of_others < profile.total(metric) / LITTLE {
             return all.into_iter().collect();
         }
         let profile = profile.clone().of_own_code(&own);
