@@ -170,10 +170,15 @@ on_every_jvm!(a_build_and_the_jvms_that_it_forks_are_recorded);
 /// Two classes of tests run in JVMs of their own; a class fails unless it gets an argument with a space.
 fn a_build_and_the_jvms_that_it_forks_are_recorded(jvm: &Jvm) {
     let Some(repository) = std::env::var_os("HPROF_MAVEN") else {
-        return skip("recording a build with Maven: $HPROF_MAVEN, a repository with its plugins, is not set");
+        return skip(
+            "recording a build with Maven: $HPROF_MAVEN, a repository with its plugins, is not set",
+        );
     };
     if !jvm.has_compiler() {
-        return skip(&format!("a build with JVM {}: it has no compiler", jvm.feature));
+        return skip(&format!(
+            "a build with JVM {}: it has no compiler",
+            jvm.feature
+        ));
     }
     let folder = tempfile::tempdir().expect("a folder");
     let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests/record/maven");
@@ -184,14 +189,21 @@ fn a_build_and_the_jvms_that_it_forks_are_recorded(jvm: &Jvm) {
         .args(["record", "--dir", "my profiles", "--agent"])
         .arg(agent())
         .args(["--", "mvn", "-o", "-q", "-B", "-Dstyle.color=never"])
-        .arg(format!("-Dmaven.repo.local={}", Path::new(&repository).display()))
+        .arg(format!(
+            "-Dmaven.repo.local={}",
+            Path::new(&repository).display()
+        ))
         .args(["-Dnote=two words", "test"])
         .env("JAVA_HOME", &jvm.home)
         .current_dir(&build)
         .output()
         .expect("hprof");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
     let profiles = build.join("my profiles");
     let names = fs::read_dir(&profiles).expect("the profiles");
     let names = names.map(|entry| entry.expect("a profile").file_name());
@@ -208,7 +220,10 @@ fn a_build_and_the_jvms_that_it_forks_are_recorded(jvm: &Jvm) {
         assert_eq!(status, Some(0), "{shown}");
         assert!(shown.contains("shop.Prices.total"), "{shown}");
     }
-    assert!(said.contains("another JVM's: 'my profiles") || said.contains("another JVM's: my profiles"), "{said}");
+    assert!(
+        said.contains("another JVM's: 'my profiles") || said.contains("another JVM's: my profiles"),
+        "{said}"
+    );
 }
 
 #[test]
