@@ -113,6 +113,8 @@ ranks! {
     UnmountedStacks
     /// `cpu_times::rewrite`: the classes that have hooks.
     RewrittenClasses
+    /// `cpu_times::rewrite`: the methods that are no longer counted.
+    OverBudget
     /// `cpu_times::rewrite`: the classes that are not timed.
     LeftOut
     /// The shards of `monitors::PendingWaits`.

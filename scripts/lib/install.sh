@@ -300,3 +300,19 @@ install_jmh() {
         org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
         -DincludeScope=runtime -DoutputDirectory="$tools/jmh" >&2
 }
+
+# The plugins of Maven and the libraries for the build in java-tests/record/maven, as a repository of their own: the build
+# runs once, so that it needs no network later.
+install_maven_build() {
+    [[ -e $tools/maven/complete ]] && return
+    need_command mvn maven || return 1
+    local build
+    note "fetching the plugins of a Maven build into $tools/maven"
+    build=$(mktemp -d "$tools/.build.XXXXXX")
+    cp -R java-tests/record/maven/. "$build"
+    if mvn -q -B -ntp -Dstyle.color=never -f "$build/pom.xml" -Dmaven.repo.local="$tools/maven" -Dnote="two words" test >&2; then
+        touch "$tools/maven/complete"
+    fi
+    rm -rf "$build"
+    [[ -e $tools/maven/complete ]]
+}

@@ -38,6 +38,9 @@ def main() -> None:
     wheel.add(f"{data}/data/lib/libhprof.so", (root / "lib/libhprof.so").read_bytes())
     for page in sorted((root / "share/man/man1").iterdir()):
         wheel.add(f"{data}/data/share/man/man1/{page.name}", page.read_bytes())
+    book = root / "share/doc/hprof/book"
+    for page in sorted(path for path in book.rglob("*") if path.is_file()):
+        wheel.add(f"{data}/data/share/doc/hprof/book/{page.relative_to(book).as_posix()}", page.read_bytes())
     for notice in ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"]:
         wheel.add(f"{info}/licenses/{notice}", (root / "share/doc/hprof" / notice).read_bytes())
     metadata = [
@@ -53,6 +56,8 @@ def main() -> None:
         "Classifier: Programming Language :: Rust",
         "Classifier: Programming Language :: Java",
         "Requires-Python: >=3.7",
+        "Provides-Extra: fleet",
+        'Requires-Dist: hprof-fleet; extra == "fleet"',
         "Description-Content-Type: text/markdown",
         "",
         DESCRIPTION,

@@ -90,11 +90,13 @@ lay_out() {
     local built home=$packaging/root/$1 debug=$packaging/debug/$1
     built=$packaging/build/$(rust_target "$1")/release
     rm -rf "$home" "$debug"
-    mkdir -p "$home"/{bin,lib,share/man/man1,share/doc/hprof} "$debug"
+    mkdir -p "$home"/{bin,lib,share/man/man1,share/doc/hprof,share/hprof} "$debug"
     split_debug "$built/hprof" "$home/bin/hprof" "$debug"
     split_debug "$built/libhprof.so" "$home/lib/libhprof.so" "$debug"
     chmod 644 "$home/lib/libhprof.so"
     cp LICENSE-MIT LICENSE-APACHE CHANGELOG.md "$dist/THIRD-PARTY.txt" "$home/share/doc/hprof/"
+    cp -R docs "$home/share/doc/hprof/book"
+    cp "$dist"/hprof_fleet-*.whl "$home/share/hprof/"
     command_of_this_machine manual "$home/share/man/man1"
     gzip -9 -n "$home"/share/man/man1/*.1
     touch_all "$home" "$debug"
@@ -131,6 +133,9 @@ make_tarballs() {
     pack "$packaging/root/$1" "hprof-$version-linux-$1"
     pack "$packaging/debug/$1" "hprof-$version-linux-$1-debug"
 }
+
+# The Python package for many files, which needs no platform.
+make_fleet_wheel() { python3 scripts/lib/make_fleet_wheel.py "$dist"; }
 
 make_wheel() { python3 scripts/lib/make_wheel.py "$packaging/root/$1" "$1" "$version" "$dist"; }
 
@@ -215,6 +220,7 @@ cp -a $packaging/root/$1 %{buildroot}/usr
 %attr(755, root, root) /usr/lib/libhprof.so
 /usr/share/man/man1/*
 /usr/share/doc/hprof
+/usr/share/hprof
 END
     # What it is made from is stripped already, and may be of another machine.
     rpmbuild --quiet -bb --target "$architecture-linux" \

@@ -37,6 +37,20 @@ impl<'a> Jni<'a> {
         exited.is_some()
     }
 
+    /// Calls `System.gc`, and waits until the collection is over. With `-XX:+DisableExplicitGC` there is none.
+    pub fn collect_garbage(self) {
+        // If it fails, there was no collection, which is no error for those who call this.
+        let _ = self.call(|env| {
+            env.call_static_method(
+                jni_str!("java/lang/System"),
+                jni_str!("gc"),
+                jni_sig!("()V"),
+                &[],
+            )?;
+            Ok(())
+        });
+    }
+
     /// Links a class that was only loaded, so that the VM reveals its fields. Asking for its public fields links it
     /// without running any of its code. Returns `true` if the VM did it.
     pub fn link(self, class: Object<'_>) -> bool {

@@ -102,8 +102,8 @@ fn what_cannot_be_taken_is_refused() {
             "option budget=20: must be a share of the program's CPU time from 1% to 100%, such as 20%",
         ),
         (
-            "cpu=times,budget=20%",
-            "option budget=20%: does nothing without heap=",
+            "cpu=samples,budget=20%",
+            "option budget=20%: does nothing without heap= or cpu=times or cpu=old",
         ),
         ("heap=some", "option heap=some: must be dump|sites|all"),
         (

@@ -1,9 +1,10 @@
 //! The arguments common to the commands that show profiles: the file, the dump of the run, the value.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_format::printable;
+use hprof_format::{Uncounted, printable};
 use hprof_profile::{HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
 
 use crate::amounts::percent;
@@ -57,6 +58,9 @@ pub struct Opened {
     fault: Option<Failure>,
 }
 
+/// The most methods that are named because their calls are not counted.
+const UNCOUNTED: usize = 5;
+
 impl Choice {
     /// Returns another profile with the same part and code as this one.
     pub fn as_this(&self, other: Opened) -> Opened {
@@ -109,8 +113,35 @@ pub fn remarks(profile: &Profile, metric: Metric) -> Vec<String> {
             "{metric} is estimated: the standard error is {share:.2} % of all, and about {of_part:.2} % of a row that is 1 % of all"
         )
     });
-    let estimated = estimated.into_iter().chain(left_out);
-    estimated.chain(lines).collect()
+    let uncounted = match metric {
+        Metric::Time | Metric::Calls => uncounted(profile),
+        _ => None,
+    };
+    let first = estimated.into_iter().chain(left_out).chain(uncounted);
+    first.chain(lines).collect()
+}
+
+/// Names the methods whose calls were no longer counted because of `budget=`.
+fn uncounted(profile: &Profile) -> Option<String> {
+    let notes = profile.notes.iter();
+    let mut methods: Vec<Uncounted> = notes.filter_map(|note| Uncounted::of_note(note)).collect();
+    // In a file with several sections, each names those up to then.
+    methods.sort_by(|one, other| {
+        one.method
+            .cmp(&other.method)
+            .then(other.calls.cmp(&one.calls))
+    });
+    methods.dedup_by(|one, other| one.method == other.method);
+    methods.sort_by_key(|method| Reverse(method.calls));
+    let budget = methods.first()?.budget;
+    let named = methods.iter().take(UNCOUNTED).map(|method| &*method.method);
+    let mut names = named.collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = methods.len().checked_sub(UNCOUNTED) {
+        names = format!("{names} and {more} more, which the file names");
+    }
+    Some(format!(
+        "counting all calls cost more than budget={budget}%: from some time on, the calls of these methods are not counted, and their time is that of their callers: {names}"
+    ))
 }
 
 /// Writes remarks, one a line.

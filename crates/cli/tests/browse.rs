@@ -33,8 +33,9 @@ const STRING: u64 = 0x100;
 const BYTES: u64 = 0x200;
 const ARRAY: u64 = 0x300;
 const FIRST: u64 = 0x10000;
-/// Objects of the hostile class, all in one array.
+/// Objects of the hostile class, all in one array, behind so many elements that are null.
 const COUNT: u64 = 250;
+const NULLS: usize = 40;
 
 /// Returns a dump in which a static field of the hostile class refers to an array of [`COUNT`] objects, each of which
 /// refers to the same string.
@@ -91,9 +92,9 @@ fn dump(with_samples: bool) -> Vec<u8> {
     ] {
         record.write(&mut content);
     }
-    let elements: Vec<u8> = (0..COUNT)
-        .flat_map(|at| (FIRST + at * 16).to_be_bytes())
-        .collect();
+    let ids = (0..COUNT).map(|at| FIRST + at * 16);
+    let elements = std::iter::repeat_n(0, NULLS).chain(ids);
+    let elements: Vec<u8> = elements.flat_map(u64::to_be_bytes).collect();
     HeapRecord::ObjectArray {
         object: ObjectId(ARRAY),
         trace,

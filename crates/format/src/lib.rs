@@ -85,6 +85,7 @@ mod standard_errors;
 mod text;
 mod text_reader;
 mod timing;
+mod uncounted;
 mod wall;
 mod window;
 
@@ -130,4 +131,5 @@ pub use standard_errors::StandardErrors;
 pub use text::TextEncoder;
 pub use text_reader::{TextEntry, TextError, TextItem, TextReader, is_text};
 pub use timing::{CallTime, Timing, TraceTime};
+pub use uncounted::Uncounted;
 pub use wall::{WallSample, WallSamples};

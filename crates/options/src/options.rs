@@ -59,7 +59,7 @@ pub struct Options {
     pub collect: bool,
     /// `sample=`: the mean number of bytes between two sampled allocations, `None` to track every one.
     pub sample: Option<u32>,
-    /// `budget=`: the percentage of the program's CPU time that tracking allocations may cost, `None` for any.
+    /// `budget=`: the percentage of the program's CPU time that counting allocations or calls may cost, `None` for any.
     pub budget: Option<u8>,
     /// `dumper=`: the method of dumping the heap.
     pub dumper: Dumper,

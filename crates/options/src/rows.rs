@@ -304,8 +304,8 @@ pub(super) const ROWS: &[OptionRow] = &[
         values: "<percent>%",
         allowed: Some("a share of the program's CPU time from 1% to 100%, such as 20%"),
         default: "off",
-        description: "estimate while counting costs more",
-        scope: Scope::Only(&[Use::Heap]),
+        description: "estimate or leave out beyond this cost",
+        scope: Scope::Only(&[Use::Heap, Use::Times, Use::OldTimes]),
         setter: Setter::Value(|settings, value| {
             settings.options.budget = Some(percentage(value).ok_or(ValueRefusal::NotAllowed)?);
             Ok(())

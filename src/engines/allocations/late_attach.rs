@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::buffer_flags::BufferFlags;
+use crate::engines::gc::collect_beside_program;
 use crate::jvmti::{AgentThreads, BytesUntilSample, Env, Event, GcPause, Jni, JvmtiError};
 use crate::lock_order::{Mutex, rank};
 
@@ -37,7 +38,13 @@ impl LateStart {
         env.enable(Event::GarbageCollection)?;
         env.enable(Event::Allocation)?;
         self.is_due.store(true, Ordering::SeqCst);
-        env.force_garbage_collection()?;
+        // On VMs where one collection is enough, its first pause is: that of a full one may be a hundred times as long.
+        if !is_lossy {
+            collect_beside_program(env, jni);
+        }
+        if self.is_due.load(Ordering::SeqCst) {
+            env.force_garbage_collection()?;
+        }
         let keeps_none = keeps_none && (!is_lossy || buffer_flags.resize_no_more());
         if is_lossy || is_concurrent {
             env.force_garbage_collection()?;

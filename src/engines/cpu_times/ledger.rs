@@ -1,7 +1,10 @@
 //! The sum of all threads' measurements.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use foldhash::fast::FixedState;
 
 use super::call_tree::{CallSums, Published, Tree};
 use super::shadow_stack::PublishedStack;
@@ -12,7 +15,7 @@ use crate::jvmti::{Env, RegisteredThreads};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::Tables;
-use crate::names::frame;
+use crate::names::frame::{self, FrameId};
 use crate::names::string::StringId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
@@ -58,6 +61,8 @@ struct Books {
     overhead: u64,
     /// The shortest leaf call of threads that have ended.
     shortest_leaf: u64,
+    /// The events of threads that have ended.
+    events: u64,
 }
 
 /// Sums by trace.
@@ -105,6 +110,7 @@ impl Ledger {
                 reported: Costs::default(),
                 overhead,
                 shortest_leaf: u64::MAX,
+                events: 0,
             }),
         }
     }
@@ -175,6 +181,7 @@ impl Ledger {
         books.threads.swap_remove(place);
         let leaf = record.shortest_leaf.load(Ordering::Relaxed);
         books.shortest_leaf = books.shortest_leaf.min(leaf);
+        books.events += record.stack.events();
         let ended = &mut books.ended;
         record.contexts.each(|trace, sums| ended.add(trace, sums));
     }
@@ -205,6 +212,35 @@ impl Ledger {
             books.reported = now;
         }
         costs
+    }
+
+    /// Returns the time that measuring has taken in the events of all threads since the beginning, in nanoseconds.
+    pub(super) fn spent(&self) -> u64 {
+        let books = self.books.lock();
+        let of_threads = books.threads.iter().map(|record| record.stack.events());
+        let events = of_threads.fold(books.events, u64::saturating_add);
+        let ticks = events.saturating_mul(books.current_overhead());
+        self.timing.length.nanos(ticks)
+    }
+
+    /// Returns the number of calls of each method since the beginning.
+    pub(super) fn calls_by_method(&self) -> HashMap<FrameId, u64, FixedState> {
+        let books = self.books.lock();
+        let mut calls = HashMap::<FrameId, u64, FixedState>::default();
+        let mut add = |trace: TraceId, count: u64| {
+            if count > 0
+                && let Some(&method) = self.tables.traces.get(trace).frames.first()
+            {
+                *calls.entry(method).or_default() += count;
+            }
+        };
+        for (trace, sums) in self.tables.traces.ids().zip(&books.ended.0) {
+            add(trace, sums.calls);
+        }
+        for record in &books.threads {
+            record.contexts.each(|trace, sums| add(trace, sums.calls));
+        }
+        calls
     }
 
     /// Converts sums to time, without the cost of measuring.

@@ -4,11 +4,13 @@
 //! the start. `thread_calls` is the work of the hooks: each thread has a shadow stack of its active calls
 //! (`shadow_stack`), a tree of its contexts (`call_tree`) and a clock (`thread_clock`). `ledger` sums up the threads.
 
+mod budget;
 mod call_tree;
 mod cost;
 mod filter;
 mod ledger;
 mod overflow;
+mod redefine;
 mod report;
 mod rewrite;
 mod shadow_stack;
@@ -17,14 +19,12 @@ mod thread_clock;
 mod unmounted;
 
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use super::{Context, Engine, Report, Requirement, Totals};
+use super::{Context, Engine, Report, Requirement, Totals, Worker};
 use crate::console;
 use crate::jvmti::{
-    Capability, ClassFile, Env, Event, GlobalRef, Jni, JvmtiError, LocalRef, Object,
-    RegisteredThreads, TickClock, TickStart, VirtualThreads, define_hooks,
+    AgentThreads, Capability, ClassFile, Env, Event, Jni, JvmtiError, Object, RegisteredThreads,
+    TickClock, TickStart, VirtualThreads, define_hooks,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
@@ -34,19 +34,14 @@ use crate::options::{Clock, Cpu, Options};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TraceShape};
 
+use budget::CallBudget;
 use cost::TraceCost;
 use filter::ClassFilter;
 use ledger::Ledger;
+use redefine::ClassRedefiner;
 use rewrite::ClassRewriter;
 use thread_clock::Timing;
 use unmounted::UnmountedStacks;
-
-/// The number of classes that are redefined together. The program is stopped meanwhile.
-const BATCH: usize = 500;
-/// The same on a VM that scans all classes for each redefined one (before JDK 12).
-const SMALL_BATCH: usize = 8;
-/// The longest that the program runs between two batches.
-const LONGEST_REST: Duration = Duration::from_millis(250);
 
 /// Counts and times the calls of all methods.
 pub struct MethodTimer {
@@ -64,7 +59,13 @@ pub struct MethodTimer {
     folded: Option<FrameId>,
     /// `cpu=old`: write costs by caller and callee.
     old_prof: bool,
-    rewriter: ClassRewriter,
+    rewriter: Arc<ClassRewriter>,
+    redefiner: ClassRedefiner,
+    agent_threads: Arc<AgentThreads>,
+    /// `budget=`: the percentage of the program's CPU time that counting may cost.
+    budget: Option<u8>,
+    /// Keeps to the budget.
+    regulator: Worker,
     unmounted_stacks: UnmountedStacks,
     ticks: TickStart,
     ledger: Mutex<Option<Arc<Ledger>>, rank::TimerLedger>,
@@ -92,8 +93,12 @@ impl MethodTimer {
         };
         let tables = context.tables.clone();
         let stacks = context.stacks.clone();
-        let rewriter =
-            ClassRewriter::new(stacks.clone(), tables.clone(), filter, shape.line_numbers);
+        let rewriter = Arc::new(ClassRewriter::new(
+            stacks.clone(),
+            tables.clone(),
+            filter,
+            shape.line_numbers,
+        ));
         Some(Self {
             env: context.env,
             // If there is only one environment, its storage is shared with the serial numbers of threads.
@@ -111,7 +116,11 @@ impl MethodTimer {
             cutoff: options.cutoff,
             folded: context.folded(),
             old_prof,
+            redefiner: ClassRedefiner::new(context.env, rewriter.clone()),
             rewriter,
+            agent_threads: context.agent_threads.clone(),
+            budget: options.budget,
+            regulator: Worker::default(),
             unmounted_stacks: UnmountedStacks::default(),
             ticks: TickClock::choose().begin(),
             ledger: Mutex::new(None),
@@ -152,6 +161,32 @@ impl MethodTimer {
         ledger
             .map(|ledger| ledger.costs(totals))
             .unwrap_or_default()
+    }
+
+    /// Names the methods that `budget=` has left out, one line each.
+    fn over_budget(&self) -> Vec<String> {
+        let budget = self.budget.into_iter();
+        budget
+            .flat_map(|budget| self.rewriter.over_budget(budget))
+            .collect()
+    }
+
+    /// Starts the thread that keeps the costs within the budget, if there is one.
+    fn keep_to_budget(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let ledger = self.ledger.lock().clone();
+        let (Some(percentage), Some(ledger)) = (self.budget, ledger) else {
+            return Ok(());
+        };
+        let (rewriter, redefiner) = (self.rewriter.clone(), self.redefiner.clone());
+        self.regulator.start(
+            &self.agent_threads,
+            self.env,
+            jni,
+            "HPROF budget",
+            move |jni, worker| {
+                CallBudget::new(percentage, &ledger, &rewriter, &redefiner).keep(jni, worker);
+            },
+        )
     }
 
     /// Describes the methods that are not timed, one line for each reason.
@@ -210,56 +245,6 @@ impl MethodTimer {
         thread_calls::finish();
         cost
     }
-
-    /// Redefines the loaded classes that are chosen, by signature and class, as far as possible.
-    fn retransform(
-        &self,
-        jni: Jni<'_>,
-        is_chosen: impl Fn(&str, Object<'_>) -> bool,
-    ) -> Result<(), JvmtiError> {
-        // Global references, because a thread should have few local ones when it makes the following calls.
-        let classes: Vec<GlobalRef> = {
-            let loaded = self.env.loaded_classes(jni)?;
-            let wanted = loaded.iter().map(LocalRef::object);
-            wanted
-                .filter(|&class| {
-                    let signature = self.env.class_signature(class);
-                    signature.is_ok_and(|signature| is_chosen(&signature, class))
-                        && self.env.is_modifiable(class)
-                })
-                .filter_map(|class| GlobalRef::new(jni, class))
-                .collect()
-        };
-        let classes: Vec<Object<'_>> = classes.iter().map(GlobalRef::object).collect();
-        if !self.env.vm_kind().redefines_slowly() {
-            for batch in classes.chunks(BATCH) {
-                self.retransform_batch(batch);
-            }
-            return Ok(());
-        }
-        for batch in classes.chunks(SMALL_BATCH) {
-            let start = Instant::now();
-            self.retransform_batch(batch);
-            // The program runs for as long as it was stopped.
-            thread::sleep(start.elapsed().min(LONGEST_REST));
-        }
-        Ok(())
-    }
-
-    /// Redefines a batch. The VM accepts all classes or none: a refused batch is halved until the class at fault is
-    /// alone.
-    fn retransform_batch(&self, batch: &[Object<'_>]) {
-        if batch.is_empty() || self.env.retransform(batch).is_ok() {
-            return;
-        }
-        if let [_] = batch {
-            self.rewriter.refused();
-            return;
-        }
-        let (left, right) = batch.split_at(batch.len() / 2);
-        self.retransform_batch(left);
-        self.retransform_batch(right);
-    }
 }
 
 impl Engine for MethodTimer {
@@ -279,13 +264,15 @@ impl Engine for MethodTimer {
             virtual_threads.tell_of_mounts()?;
         }
         self.env.enable(Event::ClassFile)?;
-        self.retransform(jni, |signature, class| {
+        self.redefiner.retransform(jni, |signature, class| {
             self.rewriter.wants_signature(signature) && self.env.has_code(class)
-        })
+        })?;
+        self.keep_to_budget(jni)
     }
 
     /// Ends timing. Rewritten methods go on calling hooks, which do nothing.
     fn stop(&self, _jni: Jni<'_>) {
+        self.regulator.stop();
         thread_calls::end();
         // If events still arrive, they have no effect.
         let _ = self.env.disable(Event::ClassFile);
@@ -306,18 +293,19 @@ impl Engine for MethodTimer {
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
-        let notes = match report.verbose {
-            true => self.left_out(jni),
-            false => Vec::new(),
-        };
+        let mut notes = self.over_budget();
+        if report.verbose {
+            notes.extend(self.left_out(jni));
+        }
         self.report_costs(report, notes);
     }
 
     fn report_without_vm(&self, report: &Report<'_>) {
-        let notes = match report.verbose {
-            true => self.rewriter.left_out(),
-            false => Vec::new(),
-        };
+        self.regulator.ask_to_stop();
+        let mut notes = self.over_budget();
+        if report.verbose {
+            notes.extend(self.rewriter.left_out());
+        }
         self.report_costs(report, notes);
     }
 
@@ -329,13 +317,13 @@ impl Engine for MethodTimer {
         };
         match self.old_prof {
             true => report::old_prof(journal, &report::without_small(costs, least)),
-            false => report::cpu_times(journal, costs, limit, &[]),
+            false => report::cpu_times(journal, costs, limit, &self.over_budget()),
         }
     }
 
     /// Restores the original methods of all classes.
     fn give_back(&self, jni: Jni<'_>) {
-        if let Err(error) = self.retransform(jni, |signature, _| {
+        if let Err(error) = self.redefiner.retransform(jni, |signature, _| {
             self.rewriter.has_rewritten_signature(signature)
         }) {
             console::line(format_args!("{error}; some methods continue to be counted"));

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use hprof_format::Uncounted;
 use hprof_instrument::{Hooks, Instrumented, LeftOut, Method, Reason, instrument, tracker_class};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::filter::ClassFilter;
 use crate::jvmti::{
@@ -15,7 +16,7 @@ use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, name_of_signature};
-use crate::names::frame::{self, Frame, Line};
+use crate::names::frame::{self, Frame, FrameId, Line};
 use crate::names::loader::LoaderId;
 use crate::names::string::StringId;
 use crate::stacks::Stacks;
@@ -50,6 +51,8 @@ pub(super) struct ClassRewriter {
     left_out: Mutex<Omissions, rank::LeftOut>,
     /// The names of the classes that have hooks.
     rewritten: Mutex<HashSet<StringId, FixedState>, rank::RewrittenClasses>,
+    /// The methods that `budget=` has left out, with the calls that were counted until then.
+    over_budget: Mutex<HashMap<FrameId, u64, FixedState>, rank::OverBudget>,
 }
 
 #[derive(Default)]
@@ -85,6 +88,7 @@ impl ClassRewriter {
             line_numbers,
             left_out: Mutex::default(),
             rewritten: Mutex::default(),
+            over_budget: Mutex::default(),
         }
     }
 
@@ -153,6 +157,36 @@ impl ClassRewriter {
             let alike = left_out.methods.entry(method.reason.text()).or_default();
             alike.insert((class, name, signature));
         }
+    }
+
+    /// Leaves these methods out when their classes are rewritten again; returns the names of the classes. With each
+    /// method comes the number of calls that were counted.
+    pub(super) fn leave_out_methods(&self, methods: &[(FrameId, u64)]) -> HashSet<String> {
+        self.over_budget.lock().extend(methods.iter().copied());
+        let classes = methods.iter().map(|&(frame, _)| {
+            let class = self.tables.frames.get(frame).method.class;
+            let name = self.tables.classes.get(class).name;
+            self.tables.strings.get(name).to_string()
+        });
+        classes.collect()
+    }
+
+    /// Names the methods that [`ClassRewriter::leave_out_methods`] has left out, one line each, the most called first.
+    pub(super) fn over_budget(&self, budget: u8) -> Vec<String> {
+        let over_budget = self.over_budget.lock().clone();
+        let mut methods: Vec<(FrameId, u64)> = over_budget.into_iter().collect();
+        methods.sort_unstable_by_key(|&(frame, calls)| (std::cmp::Reverse(calls), frame));
+        let notes = methods.into_iter().map(|(frame, calls)| {
+            let method = self.tables.frames.get(frame).method;
+            let method = self.full_name(&(method.class, method.name, method.signature));
+            let uncounted = Uncounted {
+                method,
+                calls,
+                budget,
+            };
+            uncounted.note()
+        });
+        notes.collect()
     }
 
     /// Notes that the VM refused a rewritten class.
@@ -234,7 +268,9 @@ impl MethodNaming<'_> {
             method: method_name,
             line,
         };
-        Some(tables.frames.intern(frame).index())
+        let frame = tables.frames.intern(frame);
+        let is_counted = !self.rewriter.over_budget.lock().contains_key(&frame);
+        is_counted.then(|| frame.index())
     }
 
     /// Returns the class, if its loader can still be asked for it.

@@ -173,6 +173,11 @@ impl CallStack {
 }
 
 impl PublishedStack {
+    /// Returns the number of the thread's events.
+    pub(super) fn events(&self) -> u64 {
+        self.gaps.load(Ordering::Relaxed).saturating_sub(START)
+    }
+
     /// Calls `visit` for every call whose time counts as total, with its context, that time up to now and its pieces.
     pub(super) fn each_open(&self, mut visit: impl FnMut(u32, u64, u64)) {
         let frames = self.frames.lock().clone();

@@ -24,6 +24,8 @@ pub enum BoolFlag {
     UseParallelGc,
     /// The garbage collector is G1.
     UseG1Gc,
+    /// A collection that the program asks for takes place beside it, as far as the collector can. Read at each of them.
+    ExplicitGcInvokesConcurrent,
     /// There is no garbage collector.
     UseEpsilonGc,
     /// The garbage collector is Concurrent Mark Sweep (JDK 11).
@@ -59,6 +61,7 @@ impl BoolFlag {
             Self::UseSerialGc => c"UseSerialGC",
             Self::UseParallelGc => c"UseParallelGC",
             Self::UseG1Gc => c"UseG1GC",
+            Self::ExplicitGcInvokesConcurrent => c"ExplicitGCInvokesConcurrent",
             Self::UseEpsilonGc => c"UseEpsilonGC",
             Self::UseConcMarkSweepGc => c"UseConcMarkSweepGC",
             Self::UseZgc => c"UseZGC",

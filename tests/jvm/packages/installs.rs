@@ -109,8 +109,38 @@ fn assert_installed(root: TempDir) {
     for file in [
         "share/man/man1/hprof.1.gz",
         "share/doc/hprof/THIRD-PARTY.txt",
+        "share/doc/hprof/book/five-minutes.md",
+        "share/doc/hprof/book/reference/options.md",
     ] {
         assert!(installed("usr").join(file).is_file(), "{file}");
     }
+    let mut others = fs::read_dir(installed("usr/share/hprof")).expect("a folder");
+    let wheel = others.next().expect("a file").expect("a file").file_name();
+    let wheel = wheel.to_str().expect("UTF-8");
+    assert!(wheel.starts_with("hprof_fleet-"), "{wheel}");
     assert_exact(any_jvm(), root.path(), &format!("-agentpath:{library}"));
+}
+
+#[test]
+fn the_wheel_of_hprof_fleet_has_its_command() {
+    let Some(wheel) = package("hprof_fleet-", "py3-none-any.whl") else {
+        return;
+    };
+    let folder = TempDir::new().expect("a folder");
+    let environment = folder.path().join("venv");
+    run(Command::new("python3")
+        .args(["-m", "venv"])
+        .arg(&environment));
+    let mut pip = Command::new(environment.join("bin/python"));
+    pip.args([
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+    ]);
+    // What it needs is tested in fleet/; here nothing is fetched.
+    run(pip.args(["--no-index", "--no-deps"]).arg(wheel));
+    let script = fs::read_to_string(environment.join("bin/hprof-fleet")).expect("the command");
+    assert!(script.contains("hprof_fleet.cli"), "{script}");
 }

@@ -137,4 +137,9 @@ fn jmhs_own_sample_boxes_what_the_cache_has_not() {
     assert!((128.0..128.1).contains(&objects), "{}", scores.0);
     let own = 128.0 * 16.0;
     assert!((own..own + 16.0).contains(&bytes), "{}", scores.0);
+    // With `mine=` the site is where its code is.
+    let options = "heap=sites;mine=java.lang:org.example.*";
+    let scores = Scores::of(any_jvm(), &jars, folder.path(), options, &arguments);
+    let site = "hprof.objects @ java.lang.Integer java.lang.Integer.valueOf(Integer.java:";
+    assert!(scores.0.contains(site), "{}", scores.0);
 }

@@ -62,6 +62,8 @@ pub struct CpuTimes {
     pub total: u64,
     /// The notes before it about methods that are not timed.
     pub not_timed: Vec<String>,
+    /// The methods that are no longer counted, with the calls until then.
+    pub uncounted: Vec<(String, u64)>,
     pub rows: Vec<Time>,
 }
 
@@ -103,6 +105,7 @@ impl Profile {
 
         let mut notes = SitesNotes::default();
         let mut not_timed = Vec::new();
+        let mut uncounted = Vec::new();
         while let Some(line) = lines.next() {
             if let Some(rest) = line.strip_prefix("THREAD START (") {
                 profile.threads.push(Thread::parse(rest));
@@ -135,7 +138,15 @@ impl Profile {
                     .take_while(|line| *line != "CPU TIME (ms) END");
                 let mut times = CpuTimes::parse(rest, &rows.collect::<Vec<_>>());
                 times.not_timed = std::mem::take(&mut not_timed);
+                times.uncounted = std::mem::take(&mut uncounted);
                 profile.times.push(times);
+            } else if let Some(note) = line.strip_prefix("(no longer counted after ") {
+                let note = note.strip_suffix(')').expect("the end");
+                let (calls, method) = note
+                    .split_once(" calls, because of budget=")
+                    .expect("calls");
+                let (_, method) = method.split_once("%: ").expect("a percentage");
+                uncounted.push((method.to_owned(), calls.parse().expect("a number")));
             } else if let Some(note) = line.strip_prefix("(not timed: ") {
                 not_timed.push(note.strip_suffix(')').expect("the end").to_owned());
             } else if let Some((_, rest)) = line
@@ -432,6 +443,7 @@ impl CpuTimes {
         Self {
             total: total.parse().expect("a number"),
             not_timed: Vec::new(),
+            uncounted: Vec::new(),
             rows: rows.collect(),
         }
     }

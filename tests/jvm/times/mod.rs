@@ -1,6 +1,7 @@
 //! `cpu=times` and `cpu=old`: the calls of methods, their callers, and their cost. The programs are in
 //! `java-tests/times`, with the expected results in their first comments.
 
+mod budget;
 mod contexts;
 mod costs;
 mod counts;

@@ -79,7 +79,10 @@ impl Stops {
         // Some collectors work beside the program.
         let collection = |is_done| seconds(is_done && !heap.is_concurrent(), COLLECTION);
         Some(Stops {
-            start: collection(is_exact || options.collect),
+            start: match is_exact && heap.starts_beside_program() {
+                true => 0.0,
+                false => collection(is_exact || options.collect),
+            },
             dump: match has_objects {
                 true => seconds(true, DUMP),
                 false => collection(options.collect) + seconds(is_exact, SWEEP),
@@ -165,8 +168,16 @@ fn about(seconds: f64) -> String {
 mod tests {
     use super::*;
 
-    fn stops(options: &str, collector: &'static str, bytes: u64) -> Option<(f64, f64)> {
-        let heap = HeapUse { bytes, collector };
+    fn stops(
+        options: &str,
+        (collector, jdk): (&'static str, u32),
+        bytes: u64,
+    ) -> Option<(f64, f64)> {
+        let heap = HeapUse {
+            bytes,
+            collector,
+            jdk: Some(jdk),
+        };
         let tenths = |seconds: f64| (seconds * 10.0).round() / 10.0;
         let stops = Stops::of(options, &heap)?;
         Some((tenths(stops.start), tenths(stops.dump)))
@@ -176,12 +187,14 @@ mod tests {
     fn a_heap_that_was_measured_takes_about_as_long() {
         let bytes = 2_100_000_000;
         for (options, collector, expected) in [
-            ("heap=sites", "G1", (2.1, 3.4)),
-            ("heap=dump,format=b", "G1", (2.1, 13.7)),
-            ("heap=sites,gc=n", "G1", (2.1, 1.3)),
-            ("heap=sites,sample=512k", "G1", (2.1, 2.1)),
-            ("heap=sites,sample=512k,gc=n", "G1", (0.0, 0.0)),
-            ("heap=sites", "Z", (0.0, 1.3)),
+            ("heap=sites", ("G1", 11), (2.1, 3.4)),
+            ("heap=sites", ("G1", 17), (0.0, 3.4)),
+            ("heap=sites", ("Parallel", 17), (2.1, 3.4)),
+            ("heap=dump,format=b", ("G1", 17), (0.0, 13.7)),
+            ("heap=sites,gc=n", ("G1", 17), (0.0, 1.3)),
+            ("heap=sites,sample=512k", ("G1", 17), (2.1, 2.1)),
+            ("heap=sites,sample=512k,gc=n", ("G1", 17), (0.0, 0.0)),
+            ("heap=sites", ("Z", 17), (0.0, 1.3)),
         ] {
             assert_eq!(
                 stops(options, collector, bytes),
@@ -189,7 +202,7 @@ mod tests {
                 "{options}"
             );
         }
-        assert_eq!(stops("cpu=samples", "G1", bytes), None);
-        assert_eq!(stops("heap=everything", "G1", bytes), None);
+        assert_eq!(stops("cpu=samples", ("G1", 17), bytes), None);
+        assert_eq!(stops("heap=everything", ("G1", 17), bytes), None);
     }
 }

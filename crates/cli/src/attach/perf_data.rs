@@ -43,12 +43,20 @@ pub struct HeapUse {
     pub bytes: u64,
     /// The collector's name.
     pub collector: &'static str,
+    /// The JDK's feature version, if it is known.
+    pub jdk: Option<u32>,
 }
 
 impl HeapUse {
     /// Returns `true` if the collector works beside the program.
     pub fn is_concurrent(&self) -> bool {
         matches!(self.collector, "Z" | "Shenandoah")
+    }
+
+    /// Returns `true` if exact sites can start without a full collection that stops the program. JDK 11 needs two.
+    pub fn starts_beside_program(&self) -> bool {
+        let is_enough = self.collector == "G1" && self.jdk.is_some_and(|jdk| jdk > 11);
+        self.is_concurrent() || is_enough
     }
 }
 
@@ -72,11 +80,15 @@ pub fn heap_use(process: &Process) -> Option<HeapUse> {
 
 fn heap_use_in(file: &[u8]) -> Option<HeapUse> {
     let (mut spaces, mut used) = (HashMap::new(), HashMap::new());
-    let (mut collections, mut collector) = (0, None);
+    let (mut collections, mut collector, mut jdk) = (0, None, None);
     each(file, |name, value| {
         let Ok(name) = std::str::from_utf8(name) else {
             return;
         };
+        if let (VERSION, Value::Text(text)) = (name, &value) {
+            let feature = text.split(|&byte| !byte.is_ascii_digit()).next();
+            jdk = feature.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+        }
         let Some(rest) = name.strip_prefix("sun.gc.") else {
             return;
         };
@@ -106,6 +118,7 @@ fn heap_use_in(file: &[u8]) -> Option<HeapUse> {
     (bytes > 0).then_some(HeapUse {
         bytes,
         collector: collector.unwrap_or("unknown collector"),
+        jdk,
     })
 }
 
@@ -266,6 +279,7 @@ mod tests {
             Some(HeapUse {
                 bytes,
                 collector: "G1",
+                jdk: None,
             })
         };
         assert_eq!(heap_use_in(&file(4)), heap(3020));

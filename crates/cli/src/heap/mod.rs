@@ -178,7 +178,7 @@ pub struct Show {
     source: DumpArguments,
     /// The object's id, as `0x7f00`
     id: ObjectId,
-    /// Print a hundred fields or elements from this one on; the first is 0
+    /// Print the fields or elements from this one on; the first is 0
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     first: u64,
 }

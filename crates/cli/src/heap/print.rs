@@ -399,9 +399,9 @@ pub fn shown(out: Out<'_>, sizes: Sizes, shown: &Shown) -> io::Result<()> {
     for value in &shown.values {
         writeln!(out, "    {} = {}", value.name, value.value)?;
     }
-    let left_out = shown.length - shown.values.len() as u64;
-    if left_out > 0 {
-        writeln!(out, "    ... {} more; see --first", number(left_out))?;
+    if let Some(next) = shown.next {
+        let left_out = number(shown.length - next);
+        writeln!(out, "    ... {left_out} more; see --first {next}")?;
     }
     writeln!(out, "  referred to by:")?;
     for referrer in &shown.referrers {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hprof_format::printable;
-use hprof_profile::{By, Cost, Metric, costs};
+use hprof_profile::{By, Cost, Metric, OwnCode, Profile, costs};
 use signal_hook::low_level::signal_name;
 
 use super::files::Files;
@@ -19,8 +19,13 @@ use crate::attach;
 use crate::failure::Failure;
 use crate::profile::{Opened, open, write_remarks};
 
-/// The most rows of the answer.
+/// The most rows of the answer, and of each of its two tables if it has two.
 const ROWS: usize = 5;
+const ROWS_OF_TWO: usize = 3;
+/// One's own code has a table of its own if the first rows of other code have at least one part of so many.
+const LITTLE: u64 = 10;
+/// The head of the table of one's own code, after `method`.
+const OF_OWN_CODE: &str = " of your code, with what it calls";
 /// The end of the name of a black box.
 const END_OF_BLACK_BOX: &str = ".blackbox";
 /// The most files that it names.
@@ -31,6 +36,8 @@ pub struct Answer<'a> {
     what: &'a What,
     recording: &'a Files,
     files: Vec<PathBuf>,
+    /// The code that is charged with what it calls; `None` if the answer is also about other code.
+    own: Option<&'a OwnCode>,
     /// The end of the command that was run, if it was one.
     command: Option<Command>,
 }
@@ -40,6 +47,12 @@ pub struct Answer<'a> {
 pub struct Command {
     /// The signal that ended it.
     pub signal: Option<i32>,
+}
+
+/// A table of the answer.
+struct Table {
+    head: String,
+    rows: Vec<Cost>,
 }
 
 /// A profile with the value that the answer is about.
@@ -52,11 +65,17 @@ struct Chosen {
 
 impl<'a> Answer<'a> {
     /// Looks which files there are.
-    pub fn new(what: &'a What, recording: &'a Files, command: Option<Command>) -> Self {
+    pub fn new(
+        what: &'a What,
+        recording: &'a Files,
+        own: Option<&'a OwnCode>,
+        command: Option<Command>,
+    ) -> Self {
         Self {
             what,
             recording,
             files: recording.found().into_iter().map(or_black_box).collect(),
+            own,
             command,
         }
     }
@@ -136,28 +155,22 @@ impl<'a> Answer<'a> {
         if let Some(about) = about::profile_of_known(profile) {
             writeln!(out, "{about}")?;
         }
-        // Nearly every wait is in the same few methods of the JDK; the monitor's class tells more.
-        let by = match metric {
-            Metric::Contention => By::Type,
-            _ => By::Method,
-        };
-        let rows = costs(profile, metric, by);
-        let is_method = |row: &&Cost| row.own > 0 && !stands_for_something(&row.name);
-        let rows: Vec<&Cost> = rows.iter().filter(is_method).take(ROWS).collect();
-        let widest = rows.iter().map(|row| of(row.own).chars().count()).max();
+        let tables = self.tables(profile, metric);
+        let values = tables.iter().flat_map(|table| &table.rows);
+        let widest = values.map(|row| of(row.own).chars().count()).max();
         let width = widest.unwrap_or(0).max("self".len());
-        if !rows.is_empty() {
-            writeln!(out, "  {:>width$}      %  total %  {by}", "self")?;
-        }
-        for row in rows {
-            writeln!(
-                out,
-                "  {:>width$} {:>6.1} {:>8.1}  {}",
-                of(row.own),
-                percent(row.own, total),
-                percent(row.total, total),
-                printable(&row.name)
-            )?;
+        for Table { head, rows } in tables {
+            writeln!(out, "  {:>width$}      %  total %  {head}", "self")?;
+            for row in rows {
+                writeln!(
+                    out,
+                    "  {:>width$} {:>6.1} {:>8.1}  {}",
+                    of(row.own),
+                    percent(row.own, total),
+                    percent(row.total, total),
+                    printable(&row.name)
+                )?;
+            }
         }
         let remarks = opened.remarks(metric);
         write_remarks(&remarks, out)?;
@@ -168,6 +181,43 @@ impl<'a> Answer<'a> {
             writeln!(out, "the file is not whole: {}", printable(fault))?;
         }
         Ok(())
+    }
+
+    /// Returns what costs most: by the user's own code, and by all.
+    fn tables(&self, profile: &Profile, metric: Metric) -> Vec<Table> {
+        // Nearly every wait is in the same few methods of the JDK; the monitor's class tells more.
+        let by = match metric {
+            Metric::Contention => By::Type,
+            _ => By::Method,
+        };
+        let table = |head: String, profile: &Profile, most: usize| {
+            let rows = costs(profile, metric, by).into_iter();
+            let is_method = |row: &Cost| row.own > 0 && !stands_for_something(&row.name);
+            let rows: Vec<Cost> = rows.filter(is_method).take(most).collect();
+            (!rows.is_empty()).then_some(Table { head, rows })
+        };
+        let with_callees = format!("{by}{OF_OWN_CODE}");
+        if let Some(own) = self.own {
+            let profile = profile.clone().of_own_code(own);
+            return table(with_callees, &profile, ROWS).into_iter().collect();
+        }
+        let all = table(by.to_string(), profile, ROWS);
+        let own = OwnCode::default();
+        let listed = all.iter().flat_map(|table| &table.rows);
+        let of_others = listed.filter(|row| !own.has_frame(&row.name));
+        let of_others: u64 = of_others.map(|row| row.own).sum();
+        if by == By::Type || of_others < profile.total(metric) / LITTLE {
+            return all.into_iter().collect();
+        }
+        let profile = profile.clone().of_own_code(&own);
+        let Some(own) = table(with_callees, &profile, ROWS_OF_TWO) else {
+            return all.into_iter().collect();
+        };
+        let shorter = all.map(|mut table| {
+            table.rows.truncate(ROWS_OF_TWO);
+            table
+        });
+        [own].into_iter().chain(shorter).collect()
     }
 
     /// The answer where no file has costs: that of a heap dump, or why there is none. Returns the file that it shows.

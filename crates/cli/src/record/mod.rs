@@ -24,6 +24,7 @@ use std::time::Duration;
 use crate::attach::{Consent, Library, Program, Session};
 use crate::duration;
 use crate::failure::Failure;
+use crate::profile::OwnCodeArgument;
 use answer::{Answer, Command};
 use attached::Outcome;
 use files::Files;
@@ -73,6 +74,9 @@ pub struct Arguments {
     /// Open that page in the browser
     #[arg(long)]
     open: bool,
+
+    #[command(flatten)]
+    own: OwnCodeArgument,
 
     #[command(flatten)]
     consent: Consent,
@@ -149,6 +153,7 @@ impl Arguments {
         let answer = Answer::new(
             what,
             &files,
+            self.own.mine.as_ref(),
             Some(Command {
                 signal: ended.signal,
             }),
@@ -173,7 +178,7 @@ impl Arguments {
                 "hprof: the program has ended, and the recording with it"
             );
         }
-        let answer = Answer::new(what, &files, None);
+        let answer = Answer::new(what, &files, self.own.mine.as_ref(), None);
         answer.write(&mut io::stdout().lock())?;
         self.page(&answer)?;
         Ok(0)

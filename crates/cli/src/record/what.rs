@@ -5,7 +5,7 @@ use hprof_profile::Metric;
 /// The whole stack of nearly every program.
 const WHOLE_STACKS: u16 = 512;
 
-/// The share of a running program's CPU time that allocations may cost, unless the user says otherwise.
+/// The share of a running program's CPU time that counting allocations or calls may cost, unless the user says otherwise.
 pub const BUDGET: &str = "budget=20%";
 
 /// The measurement.
@@ -70,11 +70,11 @@ impl What {
     }
 
     /// As [`What::options`], for a program that runs already, which may be one that many people use: what is counted for
-    /// each object has a budget.
+    /// each object or each call has a budget.
     pub fn options_of_running(&self) -> String {
         let options = self.options();
         match self {
-            Self::Alloc | Self::Heap => format!("{options},{BUDGET}"),
+            Self::Alloc | Self::Heap | Self::Calls => format!("{options},{BUDGET}"),
             _ => options,
         }
     }
@@ -161,7 +161,7 @@ mod tests {
             ("cpu", false),
             ("alloc", true),
             ("heap", true),
-            ("calls", false),
+            ("calls", true),
             ("heap=sites", false),
         ] {
             let options = what(word).options_of_running();

@@ -10,7 +10,7 @@ use crate::data::label::Label;
 use crate::data::names::Stack;
 use crate::data::records;
 
-/// The most elements and referrers that are shown.
+/// The most rows of elements and of referrers that are shown.
 const MOST: usize = 100;
 /// The most characters of a string that are shown.
 const CHARACTERS: usize = 1000;
@@ -33,8 +33,10 @@ pub struct Shown {
     pub text: Option<String>,
     /// The reasons it is a root, if any.
     pub roots: Vec<String>,
-    /// Fields or elements with their values, a hundred of them.
+    /// Fields or elements with their values, a hundred of them. Neighbouring elements that are null or 0 are one.
     pub values: Vec<Named>,
+    /// The field or element that comes after those; `None` if there is none.
+    pub next: Option<u64>,
     /// The number of fields or elements.
     pub length: u64,
     /// The objects that refer to it, the first hundred, in the dump's order.
@@ -46,7 +48,7 @@ pub struct Shown {
 /// A value and its position.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
-    /// The field or index.
+    /// The field, the index, or the first and the last of several: `[3] to [90]`.
     pub name: String,
     /// The value or the object.
     pub value: String,
@@ -70,7 +72,7 @@ impl Heap<'_> {
 
     fn find_shown(&self, id: u64, first: u64) -> Result<Shown, Error> {
         let number = self.objects.ids.find(id).ok_or(Error::NoObject(id))?;
-        let (values, length) = self.values(number, first as usize)?;
+        let (values, next, length) = self.values(number, first as usize)?;
         let mut roots: Vec<String> = Vec::new();
         for &(object, root) in &self.graph.roots.all {
             let name = || crate::questions::paths::root_name(root);
@@ -89,15 +91,21 @@ impl Heap<'_> {
             text: self.string(ObjectId(id), CHARACTERS)?,
             roots,
             values,
-            length,
+            next: next.map(|next| next as u64),
+            length: length as u64,
             referrers: self.referrers(number)?,
             stack: self.dump.stack(self.objects.trace(number)),
         })
     }
 
-    fn values(&self, number: u32, first: usize) -> Result<(Vec<Named>, u64), Error> {
+    /// Returns the rows from `first` on, the place of the field or element behind them, and the number of all.
+    fn values(
+        &self,
+        number: u32,
+        first: usize,
+    ) -> Result<(Vec<Named>, Option<usize>, usize), Error> {
         let id_size = self.dump.id_size();
-        let (all, length): (Vec<(String, Option<Value>)>, usize) = match self.record(number)? {
+        let part = match self.record(number)? {
             Some(HeapRecord::Instance { fields, .. }) => {
                 let all = self.classes.fields(self.objects.class(number));
                 let named = all.skip(first).take(MOST).map(|field| {
@@ -108,25 +116,25 @@ impl Heap<'_> {
                     )
                 });
                 let length = self.classes.fields(self.objects.class(number)).count();
-                (named.collect(), length)
+                Part::of_fields(named.collect(), first, length)
             }
             Some(HeapRecord::ObjectArray { elements, .. }) => {
-                elements_of(elements, BasicType::Object, id_size, first)
+                Part::of_elements(elements, BasicType::Object, id_size, first)
             }
             Some(HeapRecord::PrimitiveArray {
                 element, elements, ..
-            }) => elements_of(elements, element, id_size, first),
+            }) => Part::of_elements(elements, element, id_size, first),
             Some(HeapRecord::Class(class)) => {
                 let shown = class.statics.iter().skip(first).take(MOST);
                 let named = shown.map(|&(name, value)| {
                     (format!("static {}", self.dump.text(name.0)), Some(value))
                 });
-                (named.collect(), class.statics.len())
+                Part::of_fields(named.collect(), first, class.statics.len())
             }
-            _ => (Vec::new(), 0),
+            _ => Part::default(),
         };
         let mut values = Vec::new();
-        for (name, value) in all {
+        for (name, value) in part.rows {
             let id = match value {
                 Some(Value::Object(id)) => self.objects.ids.find(id.0).map(|_| id.0),
                 _ => None,
@@ -137,7 +145,8 @@ impl Heap<'_> {
             };
             values.push(Named { name, value, id });
         }
-        Ok((values, length as u64))
+        let next = Some(part.next).filter(|&next| next < part.length);
+        Ok((values, next, part.length))
     }
 
     fn value_text(&self, value: Value) -> Result<String, Error> {
@@ -231,16 +240,80 @@ impl Heap<'_> {
     }
 }
 
-fn elements_of(
-    bytes: &[u8],
-    kind: BasicType,
-    id_size: IdSize,
-    first: usize,
-) -> (Vec<(String, Option<Value>)>, usize) {
-    let size = kind.size(id_size.bytes() as usize);
-    let all = bytes.chunks_exact(size).enumerate();
-    let shown = all.skip(first).take(MOST);
-    let values =
-        shown.map(|(place, bytes)| (format!("[{place}]"), records::value(bytes, kind, id_size)));
-    (values.collect(), bytes.len() / size)
+/// Some of the fields or elements of an object.
+#[derive(Default)]
+struct Part {
+    rows: Vec<(String, Option<Value>)>,
+    /// The place of the field or element behind the rows.
+    next: usize,
+    /// The number of all fields or elements.
+    length: usize,
+}
+
+impl Part {
+    fn of_fields(rows: Vec<(String, Option<Value>)>, first: usize, length: usize) -> Self {
+        let next = first.saturating_add(rows.len());
+        Self { rows, next, length }
+    }
+
+    /// Returns the elements from `first` on. Neighbours that are null or 0 share a row.
+    fn of_elements(bytes: &[u8], kind: BasicType, id_size: IdSize, first: usize) -> Self {
+        let size = kind.size(id_size.bytes() as usize);
+        let length = bytes.len() / size;
+        let mut rows = Vec::new();
+        let mut next = first.min(length);
+        while next < length && rows.len() < MOST {
+            let place = next;
+            let rest = bytes[place * size..].chunks_exact(size);
+            let is_empty = |element: &[u8]| element.iter().all(|&byte| byte == 0);
+            let alike = rest.take_while(|element| is_empty(element)).count().max(1);
+            next += alike;
+            let name = match alike {
+                1 => format!("[{place}]"),
+                _ => format!("[{place}] to [{}]", next - 1),
+            };
+            let value = records::value(&bytes[place * size..], kind, id_size);
+            rows.push((name, value));
+        }
+        Self { rows, next, length }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(part: &Part) -> Vec<&str> {
+        part.rows.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn neighbours_that_are_null_share_a_row() {
+        let part = |ids: &[u32], first| {
+            let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_be_bytes()).collect();
+            Part::of_elements(&bytes, BasicType::Object, IdSize::Four, first)
+        };
+        let some = part(&[0, 0, 0, 7, 0, 8, 0, 0], 0);
+        let expected = ["[0] to [2]", "[3]", "[4]", "[5]", "[6] to [7]"];
+        assert_eq!(names(&some), expected);
+        assert_eq!(some.rows[0].1, Some(Value::Object(ObjectId(0))));
+        assert_eq!(some.rows[1].1, Some(Value::Object(ObjectId(7))));
+        assert_eq!((some.next, some.length), (8, 8));
+        assert_eq!(names(&part(&[0, 0, 0, 7], 1)), ["[1] to [2]", "[3]"]);
+        assert_eq!(names(&part(&[0, 7], 9)), [""; 0]);
+        // An array that is nearly empty fits on a page; behind a hundred rows comes the next.
+        let mut sparse = vec![0; 10_000];
+        sparse[5_000] = 7;
+        assert_eq!(part(&sparse, 0).rows.len(), 3);
+        let full = part(&[7; 250], 100);
+        assert_eq!((full.rows.len(), full.next), (MOST, 200));
+    }
+
+    #[test]
+    fn neighbours_that_are_zero_share_a_row() {
+        let bytes = [0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0];
+        let part = Part::of_elements(&bytes, BasicType::Int, IdSize::Four, 0);
+        assert_eq!(names(&part), ["[0]", "[1] to [2]"]);
+        assert_eq!(part.rows[1].1, Some(Value::Int(0)));
+    }
 }

@@ -9,7 +9,7 @@ use super::{Links, bytes, class_page, number, object_page, path, size_cell, stac
 
 /// The most boxes of an object's treemap.
 const AREAS: usize = 300;
-/// The most fields, elements or objects of a class on one page.
+/// The most objects of a class on one page, and the elements that a link back skips.
 const ROWS: u64 = 100;
 /// The most sites of a class.
 const SITES: usize = 20;
@@ -44,7 +44,12 @@ pub fn object(heap: &Heap<'_>, id: u64, first: u64, links: Links<'_>) -> Result<
     }
     out.markup("<h2>Holds</h2>\n");
     named(&mut out, &shown.values, links);
-    turn(&mut out, &object_page(id), first, shown.length, links);
+    let pages = Turn {
+        first,
+        next: shown.next,
+        length: shown.length,
+    };
+    turn(&mut out, &object_page(id), &pages, links);
     out.markup("<h2>Referred to by</h2>\n");
     named(&mut out, &shown.referrers, links);
     if !shown.stack.is_empty() {
@@ -76,17 +81,22 @@ fn named(out: &mut Html, rows: &[Named], links: Links<'_>) {
     out.markup("</table>\n");
 }
 
+/// The rows of a page among all of its object or class.
+struct Turn {
+    first: u64,
+    /// The first row of the next page; `None` if there is none.
+    next: Option<u64>,
+    length: u64,
+}
+
 /// Adds links to the previous and the next page.
-fn turn(out: &mut Html, address: &str, first: u64, length: u64, links: Links<'_>) {
+fn turn(out: &mut Html, address: &str, pages: &Turn, links: Links<'_>) {
     let Links::Under(base) = links else { return };
-    let before = first.checked_sub(ROWS).map(|first| (first, "before"));
-    let behind = first.checked_add(ROWS).filter(|&first| first < length);
+    let before = (pages.first > 0).then(|| (pages.first.saturating_sub(ROWS), "before"));
+    let behind = pages.next.map(|next| (next, "behind"));
     out.markup("<p class=\"soft\">")
-        .text(&format!("{} in all ", number(length)));
-    for (first, text) in before
-        .into_iter()
-        .chain(behind.map(|first| (first, "behind")))
-    {
+        .text(&format!("{} in all ", number(pages.length)));
+    for (first, text) in before.into_iter().chain(behind) {
         let target = format!("{base}/{address}?first={first}");
         out.markup("<a href=\"")
             .text(&target)
@@ -119,7 +129,12 @@ pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Resul
         out.markup("</td></tr>\n");
     }
     out.markup("</table>\n");
-    turn(&mut out, &class_page(name), first, count, links);
+    let pages = Turn {
+        first,
+        next: Some(end).filter(|&end| end < count),
+        length: count,
+    };
+    turn(&mut out, &class_page(name), &pages, links);
     out.markup("<h2>Allocation sites</h2>\n");
     groups(&mut out, &sites, SITES, links);
     Ok(out)

@@ -1,4 +1,4 @@
-//! The overview: suspects, the dominator tree, classes, sites, waste, threads.
+//! The overview: findings, the treemap of the dominator tree, suspects, classes, sites, waste, threads.
 
 use hprof_heap::{
     By, Duplicate, Error, Fill, Group, Heap, Leaks, Summary, Suspect, SuspectKind, Waste,
@@ -17,6 +17,10 @@ const AREAS: usize = 1500;
 const CLASSES: usize = 200;
 const SITES: usize = 50;
 const WASTE: usize = 15;
+/// The most suspects among the findings.
+const FINDINGS: usize = 5;
+/// The share of the live heap from which a kind of waste is a finding.
+const WORTH_A_LOOK: f64 = 0.05;
 const THREADS: usize = 100;
 /// The most frames of each thread that are shown, with the objects they hold.
 const THREAD_FRAMES: usize = 200;
@@ -30,17 +34,19 @@ pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, E
         out.markup("<p>").text(&run).markup("</p>\n");
     }
     self::summary(&mut out, &summary);
-    suspects(&mut out, &heap.leaks(THRESHOLD, None)?, links);
+    let (leaks, waste) = (heap.leaks(THRESHOLD, None)?, heap.waste(WASTE)?);
+    findings(&mut out, &leaks, &waste, links);
     let areas = heap.areas(None, AREAS)?;
     out.markup("<h2>Dominator tree</h2>\n<p class=\"soft\">Each box is as large as what would be free without it.</p>\n");
     out.part(&treemap(&areas, links)).part(&tree(&areas, links));
+    suspects(&mut out, &leaks, links);
     out.markup("<h2>Classes</h2>\n");
     groups(&mut out, &heap.groups(By::Class, 0)?, CLASSES, links);
     if summary.has_stacks {
         out.markup("<h2>Allocation sites</h2>\n");
         groups(&mut out, &heap.groups(By::Site, 0)?, SITES, links);
     }
-    waste(&mut out, &heap.waste(WASTE)?, summary.bytes, links);
+    self::waste(&mut out, &waste, summary.bytes, links);
     out.markup("<h2>Threads</h2>\n")
         .part(&threads(heap, links)?);
     Ok(out)
@@ -73,23 +79,79 @@ fn summary(out: &mut Html, summary: &Summary) {
     out.markup("</p>\n");
 }
 
-fn suspects(out: &mut Html, leaks: &Leaks, links: Links<'_>) {
-    out.markup("<h2>Suspects</h2>\n");
+/// Adds a line for each suspect and each kind of waste that is worth a look.
+fn findings(out: &mut Html, leaks: &Leaks, waste: &Waste, links: Links<'_>) {
+    out.markup("<h2>Findings</h2>\n");
+    let wasted: Vec<(&str, u64)> = kinds_of(waste)
+        .into_iter()
+        .filter(|&(_, bytes)| percent(bytes, leaks.live_bytes) >= 100.0 * WORTH_A_LOOK)
+        .collect();
     if leaks.suspects.is_empty() {
-        let share = leaks.threshold * 100.0;
-        out.markup("<p>")
-            .text(&format!(
-                "Nothing retains {share} % of what is live or more."
-            ))
+        let share = 100.0 * leaks.threshold;
+        let text = format!("Nothing retains {share} % of what is live or more.");
+        out.markup("<p>").text(&text).markup("</p>\n");
+    }
+    out.markup("<ol class=\"findings\">\n");
+    for (place, suspect) in (1..).zip(&leaks.suspects).take(FINDINGS) {
+        out.markup("<li>");
+        name(out, suspect, links);
+        out.text(" retains ");
+        share(out, suspect.retained, leaks.live_bytes);
+        if let Some(holder) = &suspect.holder {
+            out.text(&format!("; held by {holder}"));
+        }
+        detail(out, &format!("suspect-{place}"), links);
+        out.markup("</li>\n");
+    }
+    for (what, bytes) in wasted {
+        out.markup("<li>").text(what).text(" waste ");
+        share(out, bytes, leaks.live_bytes);
+        detail(out, "waste", links);
+        out.markup("</li>\n");
+    }
+    out.markup("</ol>\n");
+    if let Some(more @ 1..) = leaks.suspects.len().checked_sub(FINDINGS) {
+        let text = format!("... {more} more suspects");
+        out.markup("<p class=\"soft\">")
+            .text(&text)
             .markup("</p>\n");
     }
+}
+
+/// Adds a link to a part of this page. A page without links may be one of several in a document, and has none.
+fn detail(out: &mut Html, part: &str, links: Links<'_>) {
+    if let Links::Under(_) = links {
+        out.markup(" <a href=\"#")
+            .text(part)
+            .markup("\">details</a>");
+    }
+}
+
+/// Names a heading that [`detail`] links to.
+fn anchor(out: &mut Html, part: &str, links: Links<'_>) {
+    if let Links::Under(_) = links {
+        out.markup("<a id=\"").text(part).markup("\"></a>");
+    }
+}
+
+/// Adds a size and its share of what is live.
+fn share(out: &mut Html, part: u64, live: u64) {
+    bytes(out, part);
+    let share = percent(part, live);
+    out.text(&format!(", {share:.1} % of what is live"));
+}
+
+fn suspects(out: &mut Html, leaks: &Leaks, links: Links<'_>) {
+    if leaks.suspects.is_empty() {
+        return;
+    }
+    out.markup("<h2>Suspects</h2>\n");
     for (place, suspect) in (1..).zip(&leaks.suspects) {
+        anchor(out, &format!("suspect-{place}"), links);
         out.markup("<h3>").text(&format!("{place}. "));
         name(out, suspect, links);
         out.markup("</h3>\n<p>").text("retains ");
-        bytes(out, suspect.retained);
-        let share = percent(suspect.retained, leaks.live_bytes);
-        out.text(&format!(", {share:.1} % of what is live"));
+        share(out, suspect.retained, leaks.live_bytes);
         if let Some(holder) = &suspect.holder {
             out.text(&format!("; held by {holder}"));
         }
@@ -169,16 +231,15 @@ pub fn groups(out: &mut Html, groups: &[Group], most: usize, links: Links<'_>) {
 }
 
 fn waste(out: &mut Html, waste: &Waste, live: u64, links: Links<'_>) {
+    anchor(out, "waste", links);
     out.markup("<h2>Waste</h2>\n");
-    for (what, wasted) in [
-        ("Equal strings", &waste.strings),
-        ("Equal arrays of primitive types", &waste.arrays),
-    ] {
-        wasted_head(out, what, wasted.bytes, live);
+    let [strings, arrays, collections] = kinds_of(waste);
+    for ((what, bytes), wasted) in [(strings, &waste.strings), (arrays, &waste.arrays)] {
+        wasted_head(out, what, bytes, live);
         for row in &wasted.rows {
             let Duplicate { what, id, .. } = row;
             out.markup("<details><summary>");
-            bytes(out, row.wasted);
+            self::bytes(out, row.wasted);
             out.text(&format!(": {} times ", number(row.objects)));
             links.object(out, Some(*id), what);
             out.markup("</summary>\n");
@@ -186,14 +247,8 @@ fn waste(out: &mut Html, waste: &Waste, live: u64, links: Links<'_>) {
             out.markup("</details>\n");
         }
     }
-    let collections = &waste.collections;
-    wasted_head(
-        out,
-        "Collections with little or nothing in them",
-        collections.bytes,
-        live,
-    );
-    for row in &collections.rows {
+    wasted_head(out, collections.0, collections.1, live);
+    for row in &waste.collections.rows {
         let fill = match row.fill {
             Fill::Empty => "empty",
             Fill::Sparse => "sparse",
@@ -208,12 +263,22 @@ fn waste(out: &mut Html, waste: &Waste, live: u64, links: Links<'_>) {
     }
 }
 
+/// Names the kinds of waste, with their bytes.
+fn kinds_of(waste: &Waste) -> [(&'static str, u64); 3] {
+    [
+        ("Equal strings", waste.strings.bytes),
+        ("Equal arrays of primitive types", waste.arrays.bytes),
+        (
+            "Collections with little or nothing in them",
+            waste.collections.bytes,
+        ),
+    ]
+}
+
 fn wasted_head(out: &mut Html, what: &str, wasted: u64, live: u64) {
-    let share = percent(wasted, live);
     out.markup("<h3>").text(&format!("{what} waste "));
-    bytes(out, wasted);
-    out.text(&format!(", {share:.1} % of what is live"))
-        .markup("</h3>\n");
+    share(out, wasted, live);
+    out.markup("</h3>\n");
 }
 
 /// Creates the page of threads with their stacks and the objects in their local variables.

@@ -97,7 +97,7 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
             }
             List<Result<?>> results = new ArrayList<>();
             if (settings.countsSites()) {
-                Sites sites = Sites.read(profile, benchmark.getBenchmark());
+                Sites sites = Sites.read(profile, benchmark.getBenchmark(), settings::isOwn);
                 results.addAll(numbers(sites.since(counted), ran));
                 counted = sites;
             }
@@ -144,7 +144,7 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
             List<Result<?>> results = new ArrayList<>();
             Sites sites = null;
             if (settings.countsSites() && all > 0) {
-                sites = Sites.read(profile, result.getParams().getBenchmark());
+                sites = Sites.read(profile, result.getParams().getBenchmark(), settings::isOwn);
                 results.addAll(numbers(sites, all));
             }
             tell(sites, all);

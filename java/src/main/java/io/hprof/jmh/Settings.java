@@ -14,10 +14,16 @@ final class Settings {
     /** Deep enough that every trace of a benchmark without recursion includes the call of the benchmark method. */
     private static final String DEPTH = "128";
 
+    /** The code that is nobody's own, unless {@code mine=} names it. */
+    private static final List<String> NOT_OWN =
+            List.of("java.", "javax.", "jdk.", "sun.", "com.sun.", "org.openjdk.jmh.infra.");
+
     private final List<String> agent = new ArrayList<>();
     private boolean external;
     private int sites = 5;
     private Path folder = Paths.get("hprof");
+    /** The packages and classes of {@code mine=}; empty for all but those of the JDK and of JMH. */
+    private final List<String> mine = new ArrayList<>();
 
     private Settings() {}
 
@@ -54,6 +60,14 @@ final class Settings {
                 }
                 sites = Integer.parseInt(value);
                 break;
+            case "mine":
+                for (String prefix : value.split(":")) {
+                    String name = prefix.replaceAll("[.*]+$", "");
+                    if (!name.isEmpty()) {
+                        mine.add(name);
+                    }
+                }
+                break;
             case "file":
             case "net":
             case "format":
@@ -81,6 +95,14 @@ final class Settings {
     /** Returns the number of sites that become separate results. */
     int sites() {
         return sites;
+    }
+
+    /** Returns {@code true} if a frame, {@code a.B.c(B.java:7)}, is of the user's own code. */
+    boolean isOwn(String frame) {
+        if (mine.isEmpty()) {
+            return NOT_OWN.stream().noneMatch(frame::startsWith);
+        }
+        return mine.stream().anyMatch(prefix -> frame.startsWith(prefix + ".") || frame.startsWith(prefix + "$"));
     }
 
     /** Returns {@code true} if the profile has every allocation. */

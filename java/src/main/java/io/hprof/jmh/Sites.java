@@ -10,8 +10,8 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /** The allocations of a benchmark method: the rows of a profile's last SITES whose trace goes through its call. */
 final class Sites {
@@ -34,8 +34,9 @@ final class Sites {
      * Reads the text that the agent has written.
      *
      * @param benchmark the benchmark's full name, {@code org.example.Parsing.parse}
+     * @param isOwn tells a frame of the user's own code from others
      */
-    static Sites read(Path profile, String benchmark) throws IOException {
+    static Sites read(Path profile, String benchmark, Predicate<String> isOwn) throws IOException {
         Map<String, String> places = new HashMap<>();
         Sites sites = new Sites();
         try (BufferedReader lines = Files.newBufferedReader(profile, StandardCharsets.UTF_8)) {
@@ -48,7 +49,7 @@ final class Sites {
                     for (line = lines.readLine(); line != null && line.startsWith("\t"); line = lines.readLine()) {
                         frames.add(line.trim());
                     }
-                    String place = place(benchmark, frames);
+                    String place = place(benchmark, frames, isOwn);
                     if (place != null) {
                         places.put(number, place);
                     }
@@ -80,10 +81,10 @@ final class Sites {
     }
 
     /**
-     * Returns the innermost frame that is not the JDK's or JMH's, if the frame above JMH's generated caller of the
+     * Returns the innermost frame of the user's own code, if the frame above JMH's generated caller of the
      * benchmark is the benchmark's method, not a set-up; null for other stacks.
      */
-    private static String place(String benchmark, List<String> frames) {
+    private static String place(String benchmark, List<String> frames, Predicate<String> isOwn) {
         String method = benchmark.substring(benchmark.lastIndexOf('.'));
         for (int i = 1; i < frames.size(); i++) {
             if (frames.get(i).contains("_jmhTest.") && frames.get(i).contains("_jmhStub")) {
@@ -91,14 +92,10 @@ final class Sites {
                     return null;
                 }
                 List<String> above = frames.subList(0, i);
-                return above.stream().filter(Sites::isOwn).findFirst().orElse(frames.get(i - 1));
+                return above.stream().filter(isOwn).findFirst().orElse(frames.get(i - 1));
             }
         }
         return null;
-    }
-
-    private static boolean isOwn(String frame) {
-        return Stream.of("java.", "javax.", "jdk.", "sun.", "com.sun.", "org.openjdk.jmh.infra.").noneMatch(frame::startsWith);
     }
 
     /** Returns the allocations since {@code before}; all of them if that is null. */
