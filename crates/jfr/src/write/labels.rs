@@ -1,22 +1,20 @@
 //! Constants that are a text: states of threads, types of frames.
 
-use indexmap::IndexSet;
-
-use super::bytes;
-use super::pool::{Pool, key};
+use super::pool::Pool;
+use super::symbols::Symbols;
 
 /// Names a text of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LabelId(pub(super) u64);
 
-/// Texts, each once.
+/// Texts, each once. They are written as symbols are.
 #[derive(Debug, Default)]
-pub struct Labels(IndexSet<&'static str>);
+pub struct Labels(Symbols);
 
 impl Labels {
     /// Returns the id of a text, adding it if it is new.
-    pub fn intern(&mut self, text: &'static str) -> LabelId {
-        LabelId(key(self.0.insert_full(text).0))
+    pub fn intern(&mut self, text: &str) -> LabelId {
+        LabelId(self.0.intern(text).0)
     }
 }
 
@@ -26,9 +24,6 @@ impl Pool for Labels {
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        for (place, text) in self.0.iter().enumerate() {
-            bytes::long(out, key(place));
-            bytes::text(out, text);
-        }
+        self.0.write(out);
     }
 }
