@@ -221,6 +221,16 @@ install_heap_readers() {
     [[ -e $tools/readers/shark-2.14.jar ]]
 }
 
+# JDK Mission Control's parser and rules, all jars in one folder.
+install_jmc() {
+    [[ -e $tools/jmc/flightrecorder.rules.jdk-9.0.0.jar ]] && return
+    need_command mvn maven || return 1
+    note "fetching JDK Mission Control's parser into $tools/jmc"
+    mvn -q -B -ntp -Dstyle.color=never -f scripts/lib/jmc.xml \
+        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+        -DincludeScope=runtime -DoutputDirectory="$tools/jmc" >&2 && [[ -e $tools/jmc/flightrecorder.rules.jdk-9.0.0.jar ]]
+}
+
 # Google's pprof, through the Go module proxy.
 install_pprof() {
     [[ -x $tools/bin/pprof ]] && return

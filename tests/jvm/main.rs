@@ -24,6 +24,7 @@ mod heap_graph;
 mod heap_json;
 mod heapfile;
 mod instrument;
+mod jfr;
 mod lifetimes;
 mod live;
 mod lock_order;

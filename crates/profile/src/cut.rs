@@ -16,6 +16,8 @@ const ROOTS: [(&str, &str); 8] = [
     ("jdk.internal.vm.Continuation", "enter"),
     ("jdk.internal.vm.Continuation", "enterSpecial"),
 ];
+/// The most limits of a recording that are named.
+const MOST_DEPTHS: usize = 4;
 /// The signature of a program's first method.
 const MAIN: &str = "([Ljava/lang/String;)V";
 
@@ -34,6 +36,19 @@ impl Profile {
         is_cut.then_some(length)
     }
 
+    /// Takes for each stack of a recording the number of frames at which it was cut.
+    pub(crate) fn tell_cut(&mut self, mut cut: Vec<Option<u32>>) {
+        let mut depths: Vec<u32> = cut.iter().copied().flatten().collect();
+        depths.sort_unstable();
+        depths.dedup();
+        // The frame of a state is one more than the limit.
+        depths.truncate(MOST_DEPTHS);
+        self.depths = depths;
+        self.about_depth = Some("-XX:FlightRecorderOptions=stackdepth=512 keeps whole stacks");
+        cut.resize(self.stacks.len(), None);
+        self.cut = Some(cut);
+    }
+
     fn is_root(&self, frame: &Frame) -> bool {
         if frame.kind == FrameKind::Marker || self.is_stand_in(frame) {
             return true;
@@ -44,6 +59,19 @@ impl Profile {
             text(frame.method) == "main" && signature.is_none_or(|signature| signature == MAIN)
         };
         ROOTS.contains(&(text(frame.class), text(frame.method))) || is_main()
+    }
+
+    /// Returns the frame that is written like a method and stands for something else.
+    pub(crate) fn stand_in(&mut self, name: &str) -> FrameId {
+        let frame = Frame {
+            class: self.names.intern(STAND_IN_CLASS),
+            method: self.names.intern(name),
+            signature: None,
+            source: None,
+            line: None,
+            kind: FrameKind::Java,
+        };
+        self.intern_frame(frame)
     }
 
     /// Returns `true` for a frame that is written like a method and stands for something else: `<unsampled>`, `<GC>`.

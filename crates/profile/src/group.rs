@@ -113,6 +113,10 @@ impl Groups {
                 By::Line | By::Trace => {
                     let file = frame.source.map_or("", |source| names.text(source));
                     match (frame.line, frame.kind) {
+                        // In recordings of the JDK Flight Recorder.
+                        (Some(line), _) if file.is_empty() => {
+                            format!("{class}.{method}(line {line})")
+                        }
                         (Some(line), _) => format!("{class}.{method}({file}:{line})"),
                         (None, FrameKind::Native) => format!("{class}.{method}(native)"),
                         (None, _) => format!("{class}.{method}({file})"),

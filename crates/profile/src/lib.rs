@@ -42,6 +42,7 @@ mod diff;
 mod group;
 mod growth;
 mod idle;
+mod jfr;
 mod load;
 mod markers;
 mod merge;

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use hprof_format::{Item, ReadError, Reader, TextError, TextItem, TextReader, is_text};
 
+use crate::jfr;
 use crate::model::{HeapDumpForm, Profile, Table};
 use crate::records::{Records, Wanted};
 
@@ -34,6 +35,9 @@ pub enum LoadError {
     /// An error of the text format.
     #[error(transparent)]
     Text(#[from] TextError),
+    /// An error of a recording of the JDK Flight Recorder.
+    #[error(transparent)]
+    Recording(#[from] hprof_jfr::ReadError),
     /// The source failed at its start.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -72,11 +76,16 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
         .take(TELLING as u64)
         .read_to_end(&mut start)?;
     let text = is_text(&start);
+    let is_recording = start.starts_with(&hprof_jfr::MAGIC);
     let bytes = Cell::new(0);
     let source = Counted {
         source: start.as_slice().chain(source),
         bytes: &bytes,
     };
+    if is_recording {
+        let (profile, fault) = jfr::load(source)?;
+        return finish(profile, wanted, fault.map(LoadError::from), bytes.get());
+    }
     let mut records = Records::new(wanted);
     let fault = if text {
         let mut reader = TextReader::new(source)?;
@@ -96,7 +105,7 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
         records.created(reader.header().time.0);
         binary(&mut reader, &mut records).err()
     };
-    finish(records, wanted, fault, bytes.get())
+    finish(records.finish(), wanted, fault, bytes.get())
 }
 
 /// A source of which so many bytes have been read.
@@ -139,12 +148,11 @@ fn text(reader: &mut TextReader<impl Read>, records: &mut Records) -> Result<(),
 }
 
 fn finish(
-    records: Records,
+    profile: Profile,
     wanted: Wanted,
     fault: Option<LoadError>,
     bytes: u64,
 ) -> Result<Loaded, LoadError> {
-    let profile = records.finish();
     let rows = profile.tables().iter().flat_map(Table::rows);
     let frames = rows.map(|(stack, ..)| profile.stacks.frames(stack).len() as u64);
     let frames = frames.sum();

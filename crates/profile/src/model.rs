@@ -338,6 +338,10 @@ pub struct Profile {
     pub(crate) cut: Option<Vec<Option<u32>>>,
     /// The standard errors of the totals that are estimates.
     pub(crate) errors: Option<StandardErrors>,
+    /// The CPU time that a sample stands for, where no option in its head tells it.
+    pub(crate) interval: Option<Duration>,
+    /// The advice for whole stacks, where the agent's option is not it.
+    pub(crate) about_depth: Option<&'static str>,
     /// The agent's own part, if it was left out.
     pub(crate) left_out: Vec<(Metric, u64)>,
     /// The number of this dump in the run, from 1.
@@ -402,6 +406,9 @@ impl Profile {
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
         const DEFAULT: u64 = 10;
+        if self.interval.is_some() {
+            return self.interval;
+        }
         let options = self.facts.iter().find(|(label, _)| label == "Options");
         let (_, options) = options?;
         let given = options

@@ -118,9 +118,9 @@ impl Profile {
     fn about_cut(&self) -> String {
         let depths: Vec<String> = self.depths.iter().map(u32::to_string).collect();
         let depths = depths.join(" or ");
+        let advice = self.about_depth.unwrap_or("depth=512 keeps whole stacks");
         format!(
-            "is in stacks cut at {depths} frames: callers further out are missing, and their totals too small; depth=512 keeps \
-             whole stacks"
+            "is in stacks cut at {depths} frames: callers further out are missing, and their totals too small; {advice}"
         )
     }
 }

@@ -16,19 +16,22 @@
 
 mod classes;
 mod files;
+mod recordings;
 mod requests;
 
 pub use classes::instrumenter;
 pub use files::{black_box, checker, reader, redactor, text, text_reader};
+pub use recordings::recording;
 pub use requests::{commands, options};
 
 /// A target.
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their binaries and of the folders with their seeds.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("black_box", black_box),
     ("reader", reader),
+    ("recording", recording),
     ("checker", checker),
     ("redactor", redactor),
     ("text", text),

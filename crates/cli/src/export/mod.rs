@@ -25,6 +25,9 @@ use tables::TableArguments;
 ///   firefox     all values, one process each: https://profiler.firefox.com,
 ///               which reads locally; samples have no times, and are placed
 ///               one after another
+///   jfr         all values: a recording for the JDK's `jfr`, JMC, VisualVM,
+///               IntelliJ; samples have no times, and are placed one after
+///               another
 ///   json        everything that hprof knows about the profile
 ///   parquet     tables of any number of profiles and heap dumps, for DuckDB,
 ///               Spark, pandas: FOLDER/TABLE/RUN.parquet
@@ -62,6 +65,7 @@ enum Format {
     Otlp,
     Speedscope,
     Firefox,
+    Jfr,
     Json,
     Parquet,
 }
@@ -86,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "only tables take several files; `hprof merge` makes one profile of several".to_owned(),
         ));
     };
-    let is_binary = matches!(arguments.to, Format::Pprof | Format::Otlp);
+    let is_binary = matches!(arguments.to, Format::Pprof | Format::Otlp | Format::Jfr);
     if is_binary && arguments.output.is_none() && io::stdout().is_terminal() {
         return Err(Failure::Message(
             "this is a binary format; name a file with -o".to_owned(),
@@ -103,6 +107,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     output.write(|out| arguments.export(file, &opened.profile, metric, out))?;
     if arguments.to == Format::Firefox {
         say_what_was_divided(file, &opened.profile);
+    }
+    if arguments.to == Format::Jfr {
+        say_how_many_samples(file, &opened.profile);
     }
     opened.finish()
 }
@@ -122,6 +129,18 @@ fn say_what_was_divided(file: &Path, profile: &Profile) {
     }
 }
 
+fn say_how_many_samples(file: &Path, profile: &Profile) {
+    let divisor = export::jfr_divisor(profile);
+    if divisor > 1 {
+        let file = file.display().to_string();
+        let file = printable(&file);
+        let _ = writeln!(
+            io::stderr(),
+            "hprof: {file}: one jdk.ExecutionSample is written for {divisor} samples, as there are so many; hprof.CpuSamples has all"
+        );
+    }
+}
+
 impl Arguments {
     fn export(
         &self,
@@ -138,6 +157,7 @@ impl Arguments {
             Format::Otlp => export::otlp(profile, push::unknown_origin(), out),
             Format::Speedscope => export::speedscope(profile, &name, out),
             Format::Firefox => export::firefox(profile, &name, out),
+            Format::Jfr => export::jfr(profile, out),
             Format::Json => export::json(profile, out),
             // They are written to a folder.
             Format::Parquet => Ok(()),

@@ -2,6 +2,7 @@
 
 mod collapsed;
 mod firefox;
+mod jfr;
 mod json;
 mod otlp;
 mod pprof;
@@ -9,6 +10,7 @@ mod speedscope;
 
 pub use collapsed::{Folding, collapsed, folded};
 pub use firefox::{firefox, firefox_divisor};
+pub use jfr::{jfr, jfr_divisor};
 pub use json::json;
 pub use otlp::{LimitTooSmall, Origin, Request, Requests, explanation, otlp, rejected};
 pub use pprof::pprof;

@@ -19,7 +19,7 @@ use crate::model::{FrameId, FrameKind, Labels, LabelsId, Profile, StackId, Table
 use crate::names::Name;
 use crate::number::number;
 use crate::origin::Origin;
-use crate::records::{DEPTH_SEPARATOR, DEPTHS_NOTE};
+use crate::records::{DEPTH_SEPARATOR, DEPTHS_NOTE, SITES};
 
 const FIRST_CLASS: u32 = 100_001;
 const FIRST_THREAD: u32 = 200_001;
@@ -144,7 +144,7 @@ impl<W: Write> Writer<'_, W> {
                 self.traces(table)?;
             }
             match table.metrics().first() {
-                Some(Metric::LiveBytes) => self.sites(table)?,
+                Some(Metric::LiveBytes | Metric::AllocBytes) => self.sites(table)?,
                 Some(Metric::TemporaryBytes) => self.lifetimes(table)?,
                 Some(Metric::Cpu) => self.cpu_samples(table)?,
                 Some(Metric::Wall) => self.wall_samples(table)?,
@@ -332,7 +332,10 @@ impl<W: Write> Writer<'_, W> {
     fn sites(&mut self, table: &Table) -> io::Result<()> {
         let mut sites = Vec::with_capacity(table.len());
         let mut totals = [0_u64; 4];
-        for (stack, labels, values) in table.rows() {
+        // A recording of another profiler has bytes alone.
+        let places = SITES.map(|metric| table.metrics().iter().position(|&of| of == metric));
+        for (stack, labels, row) in table.rows() {
+            let values = &places.map(|place| place.map_or(0, |place| row[place]));
             for (total, &value) in totals.iter_mut().zip(values) {
                 *total = total.saturating_add(value);
             }
@@ -487,7 +490,7 @@ fn array_of(class: &str) -> Option<BasicType> {
 }
 
 /// Converts a class's name to the form of HotSpot's own dumps, the opposite of [`hprof_format::source_name`].
-fn class_file_name(source: &str) -> String {
+pub(crate) fn class_file_name(source: &str) -> String {
     let element = source.trim_end_matches("[]");
     let dimensions = (source.len() - element.len()) / 2;
     if dimensions == 0 {

@@ -1,0 +1,125 @@
+//! The events in which a recording has a profile as it is. `docs/guide/jfr.md` describes them.
+
+use crate::metric::Metric;
+
+/// A type of events, each of which is a sample with the values of some metrics.
+pub(crate) struct OwnEvent {
+    /// Its name, in the namespace of this project.
+    pub(crate) name: &'static str,
+    /// The name for people.
+    pub(crate) label: &'static str,
+    /// The meaning.
+    pub(crate) description: &'static str,
+    /// The metrics, in the order of a table's.
+    pub(crate) metrics: &'static [Metric],
+}
+
+/// The types, one for each kind of table.
+pub(crate) const OWN: [OwnEvent; 7] = [
+    OwnEvent {
+        name: "hprof.CpuSamples",
+        label: "CPU Samples",
+        description: "The number of CPU samples with this stack",
+        metrics: &[Metric::Cpu],
+    },
+    OwnEvent {
+        name: "hprof.WallTime",
+        label: "Elapsed Time",
+        description: "Time that passed for threads with this stack, whether they ran or waited",
+        metrics: &[Metric::Wall],
+    },
+    OwnEvent {
+        name: "hprof.CallTime",
+        label: "Call Times",
+        description: "The time in the innermost method itself, and its calls, exact",
+        metrics: &[Metric::Time, Metric::Calls],
+    },
+    OwnEvent {
+        name: "hprof.InclusiveCallTime",
+        label: "Call Times by Caller",
+        description: "The time until the innermost method returned to its caller, and its calls",
+        metrics: &[Metric::InclusiveTime, Metric::Calls],
+    },
+    OwnEvent {
+        name: "hprof.AllocationSite",
+        label: "Allocation Sites",
+        description: "Objects of a class that were allocated with this stack, and those that are alive",
+        metrics: &[
+            Metric::LiveBytes,
+            Metric::LiveObjects,
+            Metric::AllocBytes,
+            Metric::AllocObjects,
+        ],
+    },
+    OwnEvent {
+        name: "hprof.SiteLifetimes",
+        label: "Lifetimes by Site",
+        description: "How long the objects of a site lived",
+        metrics: &[
+            Metric::TemporaryBytes,
+            Metric::TemporaryObjects,
+            Metric::SurvivedBytes,
+            Metric::SurvivedObjects,
+            Metric::PeakBytes,
+            Metric::PeakObjects,
+        ],
+    },
+    OwnEvent {
+        name: "hprof.MonitorContention",
+        label: "Contended Monitors",
+        description: "The time that threads waited for monitors of a class with this stack, and the number of waits",
+        metrics: &[Metric::Contention, Metric::Contentions],
+    },
+];
+
+impl OwnEvent {
+    /// Returns the place in [`OWN`] of the type with this name.
+    pub(crate) fn place(name: &str) -> Option<usize> {
+        OWN.iter().position(|own| own.name == name)
+    }
+
+    /// Returns the type for a table of these metrics.
+    pub(crate) fn of(metrics: &[Metric]) -> Option<&'static OwnEvent> {
+        OWN.iter()
+            .find(|own| metrics.iter().all(|metric| own.metrics.contains(metric)))
+    }
+}
+
+/// Returns the name of a metric's field, and that for people.
+pub(crate) fn field_name(metric: Metric) -> (&'static str, &'static str) {
+    match metric {
+        Metric::Cpu => ("samples", "Samples"),
+        Metric::Wall => ("elapsedTime", "Elapsed Time"),
+        Metric::Time => ("ownTime", "Own Time"),
+        Metric::InclusiveTime => ("inclusiveTime", "Inclusive Time"),
+        Metric::AllocBytes => ("allocatedBytes", "Allocated"),
+        Metric::AllocObjects => ("allocatedObjects", "Allocated Objects"),
+        Metric::LiveBytes => ("liveBytes", "Live"),
+        Metric::LiveObjects => ("liveObjects", "Live Objects"),
+        Metric::TemporaryBytes => ("temporaryBytes", "Temporary"),
+        Metric::TemporaryObjects => ("temporaryObjects", "Temporary Objects"),
+        Metric::SurvivedBytes => ("survivedBytes", "Survived"),
+        Metric::SurvivedObjects => ("survivedObjects", "Survived Objects"),
+        Metric::PeakBytes => ("peakBytes", "At the Peak"),
+        Metric::PeakObjects => ("peakObjects", "Objects at the Peak"),
+        Metric::Contention => ("waitTime", "Wait Time"),
+        Metric::Contentions => ("waits", "Waits"),
+        Metric::Calls => ("calls", "Calls"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_an_event_that_the_page_describes() {
+        let page = include_str!("../../../../docs/guide/jfr.md");
+        for metric in Metric::ALL {
+            let own = OwnEvent::of(&[metric]).expect("a table has it");
+            assert!(page.contains(&format!("`{}`", own.name)), "{}", own.name);
+            let (field, _) = field_name(metric);
+            assert!(page.contains(&format!("`{field}`")), "{field}");
+        }
+    }
+}

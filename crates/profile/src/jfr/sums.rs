@@ -1,0 +1,279 @@
+//! Adds events up by stack, thread and class.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use hprof_jfr::{Chunk, Event, Field, ReadError, Struct, Value};
+use indexmap::IndexMap;
+
+use super::about::About;
+use super::kinds::{BLOCKED, Kind, NATIVE, frame_of_state};
+use super::own::{OWN, field_name};
+use super::places::Places;
+use crate::metric::{Metric, Unit};
+use crate::model::{Labels, LabelsId, Profile, StackId};
+
+/// The frame of CPU time whose stack could not be read.
+const UNSAMPLED: &str = "<unsampled>";
+
+type Rows = IndexMap<(StackId, LabelsId), Vec<u64>, RandomState>;
+
+/// The sums of each kind of events.
+#[derive(Default)]
+pub(super) struct Sums {
+    rows: HashMap<Kind, Rows, RandomState>,
+    /// The time that each CPU time sample stands for; `None` if they differ.
+    period: Option<Option<u64>>,
+    /// The metrics for which rows of a profile have fields.
+    own: HashSet<Metric, RandomState>,
+    /// The kinds of types, by their names in the chunk.
+    kinds: HashMap<Box<str>, Option<Kind>, RandomState>,
+}
+
+impl Sums {
+    /// Adds an event; those without costs are ignored.
+    pub(super) fn event(
+        &mut self,
+        event: &Event<'_>,
+        chunk: &Chunk,
+        places: &mut Places<'_>,
+    ) -> Result<(), ReadError> {
+        let Some(kind) = self.kind(&event.of().name) else {
+            return Ok(());
+        };
+        let values = event.values();
+        let mut stack = places.stack(values)?;
+        let thread = places.thread(values)?;
+        let mut class = None;
+        let row = match kind {
+            Kind::Execution => vec![1],
+            Kind::Native => {
+                stack = places.known.under(stack, NATIVE);
+                vec![1]
+            }
+            Kind::CpuTime => {
+                let period = nanos(values, "samplingPeriod", chunk)?;
+                let same = self.period.is_none_or(|known| known == Some(period));
+                self.period = Some(same.then_some(period));
+                if matches!(values.get("failed")?, Value::Boolean(true)) {
+                    stack = places.known.under(stack, UNSAMPLED);
+                }
+                vec![1]
+            }
+            Kind::WallClock => {
+                let state = places.name(values, "state")?;
+                let state = state.map_or("", |name| places.known.profile.names.text(name));
+                let state = frame_of_state(state);
+                stack = places.known.under(stack, state);
+                vec![number(values, "samples")?]
+            }
+            Kind::Allocation => {
+                class = places.class(values, "objectClass")?;
+                vec![number(values, "weight")?]
+            }
+            Kind::Buffer => {
+                class = places.class(values, "objectClass")?;
+                // One that took a new buffer stands for those that follow in it.
+                let buffer = match event.of().field("tlabSize") {
+                    Some(_) => "tlabSize",
+                    None => "allocationSize",
+                };
+                vec![number(values, buffer)?]
+            }
+            Kind::Enter => {
+                class = places.class(values, "monitorClass")?;
+                vec![nanos(values, "duration", chunk)?, 1]
+            }
+            Kind::Wait(state) => {
+                stack = places.known.under(stack, state);
+                vec![nanos(values, "duration", chunk)?]
+            }
+            Kind::Own(place) => {
+                class = places.class(values, "objectClass")?;
+                self.own(values, OWN[place].metrics, chunk)?
+            }
+        };
+        let mut labels = Labels {
+            thread,
+            class,
+            ..Labels::default()
+        };
+        if let Kind::Own(_) = kind {
+            labels.host = places.name(values, "host")?;
+            labels.file = places.name(values, "file")?;
+        }
+        let labels = places.known.profile.intern_labels(labels);
+        let rows = self.rows.entry(kind).or_default();
+        add(rows, (stack, labels), &row);
+        if kind == Kind::Enter {
+            // The same time is elapsed time, too.
+            let blocked = places.known.under(stack, BLOCKED);
+            let rows = self.rows.entry(Kind::Wait(BLOCKED)).or_default();
+            add(rows, (blocked, labels), &row[..1]);
+        }
+        Ok(())
+    }
+
+    /// Returns the values of a row of a profile.
+    fn own(
+        &mut self,
+        values: Struct<'_>,
+        metrics: &[Metric],
+        chunk: &Chunk,
+    ) -> Result<Vec<u64>, ReadError> {
+        let value = |&metric: &Metric| {
+            let (field, _) = field_name(metric);
+            if values.of().field(field).is_some() {
+                self.own.insert(metric);
+            }
+            match metric.unit() {
+                Unit::Nanoseconds => nanos(values, field, chunk),
+                Unit::Bytes | Unit::Count => number(values, field),
+            }
+        };
+        metrics.iter().map(value).collect()
+    }
+
+    fn kind(&mut self, name: &str) -> Option<Kind> {
+        if let Some(&kind) = self.kinds.get(name) {
+            return kind;
+        }
+        let kind = Kind::of(name);
+        self.kinds.insert(name.into(), kind);
+        kind
+    }
+
+    /// Makes tables of the sums. What several kinds of events measure counts once, by the most exact of them.
+    pub(super) fn tell(mut self, about: &About, profile: &mut Profile) {
+        if self.rows.keys().any(|kind| matches!(kind, Kind::Own(_))) {
+            for (place, own) in OWN.iter().enumerate() {
+                if let Some(rows) = self.rows.remove(&Kind::Own(place)) {
+                    // A recording of another profiler, exported, has bytes and no number of objects.
+                    let has = own.metrics.iter().map(|metric| self.own.contains(metric));
+                    let has: Vec<bool> = has.collect();
+                    let metrics = own.metrics.iter().zip(&has);
+                    let metrics = metrics.filter_map(|(&metric, &has)| has.then_some(metric));
+                    let metrics: Vec<Metric> = metrics.collect();
+                    table(profile, &metrics, rows, |values| {
+                        let values = values.into_iter().zip(&has);
+                        values
+                            .filter_map(|(value, &has)| has.then_some(value))
+                            .collect()
+                    });
+                }
+            }
+            return;
+        }
+        if let Some(rows) = self.one_of(profile, &[Kind::CpuTime, Kind::Execution]) {
+            table(profile, &[Metric::Cpu], rows, |values| values);
+        }
+        profile.interval = match self.period {
+            Some(period) => period.map(Duration::from_nanos),
+            None => about.cpu_interval(),
+        };
+        self.elapsed(about, profile);
+        if let Some(rows) = self.one_of(profile, &[Kind::Buffer, Kind::Allocation]) {
+            table(profile, &[Metric::AllocBytes], rows, |values| values);
+        }
+        if let Some(rows) = self.rows.remove(&Kind::Enter) {
+            let metrics = [Metric::Contention, Metric::Contentions];
+            table(profile, &metrics, rows, |values| values);
+        }
+    }
+
+    /// Takes the samples of all threads, or else what is known of waits and of native code.
+    fn elapsed(&mut self, about: &About, profile: &mut Profile) {
+        let times = |values: Vec<u64>, nanos: u64| {
+            let values = values.into_iter();
+            values.map(|value| value.saturating_mul(nanos)).collect()
+        };
+        if let Some(rows) = self.rows.remove(&Kind::WallClock) {
+            let nanos = about.wall_interval();
+            table(profile, &[Metric::Wall], rows, |v| times(v, nanos));
+            return;
+        }
+        if let Some(rows) = self.rows.remove(&Kind::Native) {
+            let nanos = about.native_interval();
+            table(profile, &[Metric::Wall], rows, |v| times(v, nanos));
+        }
+        let waits = self.rows.keys().copied();
+        let mut waits: Vec<Kind> = waits.filter(|kind| matches!(kind, Kind::Wait(_))).collect();
+        waits.sort_by_key(|kind| match kind {
+            Kind::Wait(state) => *state,
+            _ => "",
+        });
+        for kind in waits {
+            if let Some(rows) = self.rows.remove(&kind) {
+                table(profile, &[Metric::Wall], rows, |values| values);
+            }
+        }
+    }
+
+    /// Returns the rows of the first of these kinds that there is, and notes what is left out.
+    fn one_of(&mut self, profile: &mut Profile, kinds: &[Kind; 2]) -> Option<Rows> {
+        let [first, second] = kinds.map(|kind| Some((kind, self.rows.remove(&kind)?)));
+        if let (Some((kept, _)), Some((left, _))) = (&first, &second) {
+            profile.notes.push(format!(
+                "{} is left out: {} measures the same, and is in the recording too",
+                left.name(),
+                kept.name()
+            ));
+        }
+        first.or(second).map(|(_, rows)| rows)
+    }
+}
+
+fn add(rows: &mut Rows, key: (StackId, LabelsId), values: &[u64]) {
+    let sums = rows.entry(key).or_insert_with(|| vec![0; values.len()]);
+    for (sum, &value) in sums.iter_mut().zip(values) {
+        *sum = sum.saturating_add(value);
+    }
+}
+
+/// Adds rows to a table of the profile. Those without a stack get a frame that says so.
+fn table(
+    profile: &mut Profile,
+    metrics: &[Metric],
+    rows: Rows,
+    values: impl Fn(Vec<u64>) -> Vec<u64>,
+) {
+    let mut stackless = None;
+    profile.table(metrics);
+    for ((mut stack, labels), row) in rows {
+        if profile.stacks.frames(stack).is_empty() {
+            stack = *stackless.get_or_insert_with(|| {
+                let frame = profile.marker(crate::markers::NO_FRAMES);
+                profile.stacks.push([frame])
+            });
+        }
+        profile.table(metrics).push(stack, labels, &values(row));
+    }
+}
+
+/// Returns the number in a field; 0 if there is none or it is negative.
+fn number(values: Struct<'_>, field: &str) -> Result<u64, ReadError> {
+    Ok(match values.get(field)? {
+        Value::Integer(number) => u64::try_from(number).unwrap_or(0),
+        _ => 0,
+    })
+}
+
+/// Returns the time in a field, whose description tells its unit.
+fn nanos(values: Struct<'_>, field: &str, chunk: &Chunk) -> Result<u64, ReadError> {
+    let number = number(values, field)?;
+    let described = values.of().field(field);
+    let unit = described.and_then(|of: &Field| {
+        chunk
+            .metadata()
+            .annotated(&of.annotations, "jdk.jfr.Timespan")
+    });
+    Ok(match unit {
+        Some("NANOSECONDS") => number,
+        Some("MICROSECONDS") => number.saturating_mul(1_000),
+        Some("MILLISECONDS") => number.saturating_mul(1_000_000),
+        Some("SECONDS") => number.saturating_mul(1_000_000_000),
+        // TICKS, and the JDK's own durations have no other unit.
+        _ => chunk.header().nanos(number),
+    })
+}

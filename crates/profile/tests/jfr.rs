@@ -1,0 +1,154 @@
+//! Profiles as recordings of the JDK Flight Recorder, and back.
+
+use hprof_profile::*;
+
+/// 10 samples, of which 2 are in no row; `A.run` waits 4 ms for a `p.Lock`; 4 of 6 `int[]` are alive.
+const RUN: &str = "\
+JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
+
+JDK:        17.0.15+6 (OpenJDK 64-Bit Server VM, Debian)
+Options:    cpu=samples,interval=20,depth=2
+Process:    4711
+Program:    p.Main --port 80
+--------
+THREAD START (obj=1, id = 200001, name=\"one; <b>\", group=\"main\")
+TRACE 300001: (thread=200001)
+\tp.A.run(A.java:7)
+\tp.B.go(B.java:3)
+TRACE 300002:
+\tp.q.C.end(C.java:Native method)
+\tjava.lang.Thread.run(Thread.java:Compiled method)
+TRACE 300003:
+\t<empty>
+CPU SAMPLES BEGIN (total = 10) Fri Nov 20 10:39:12 2026
+rank   self  accum   count trace method
+   1 50.00% 50.00%       5 300002 p.q.C.end
+   2 30.00% 80.00%       3 300001 p.A.run
+CPU SAMPLES END
+SITES BEGIN (ordered by live bytes) Fri Nov 20 10:39:13 2026
+          percent          live          alloc'ed  stack class
+ rank   self  accum     bytes objs     bytes  objs trace name
+    1 80.00% 80.00%        64    4        96     6 300002 int[]
+    2 20.00% 100.00%        16    1        16     1 300003 p.Main$$Lambda
+SITES END
+CPU TIME (ms) BEGIN (total = 40) Fri Nov 20 10:39:13 2026
+rank   self  accum   count trace method
+   1 75.00% 75.00%       4 300001 p.A.run
+   2 25.00% 100.00%       2 300002 p.q.C.end
+CPU TIME (ms) END
+MONITOR TIME BEGIN (total = 4 ms) Fri Nov 20 10:39:13 2026
+rank   self  accum   count trace monitor
+   1 100.00% 100.00%       2 300001 p.Lock (Java)
+MONITOR TIME END
+";
+
+fn read(file: &[u8]) -> Profile {
+    let loaded = load(file, Wanted::Last).expect("it is sound");
+    assert!(loaded.fault.is_none(), "{:?}", loaded.fault);
+    loaded.profile
+}
+
+fn recording(profile: &Profile) -> Vec<u8> {
+    let mut file = Vec::new();
+    export::jfr(profile, &mut file).expect("memory takes all");
+    file
+}
+
+#[test]
+fn a_profile_comes_back_as_it_was() {
+    let run = read(RUN.as_bytes());
+    let again = read(&recording(&run));
+    assert_eq!(again.metrics(), run.metrics());
+    for metric in run.metrics() {
+        assert_eq!(again.total(metric), run.total(metric), "{metric}");
+        // A recording has no source files, which stand before lines.
+        for by in [By::Method, By::Type, By::Thread] {
+            let rows = |profile| {
+                let costs = costs(profile, metric, by).into_iter();
+                let mut rows: Vec<_> = costs.map(|c| (c.name, c.own, c.total)).collect();
+                rows.sort();
+                rows
+            };
+            assert_eq!(rows(&again), rows(&run), "{metric}");
+        }
+        let remarks = |profile: &Profile| {
+            let remarks = profile.remarks(metric).into_iter();
+            remarks.map(|remark| remark.value).collect::<Vec<_>>()
+        };
+        assert_eq!(remarks(&again), remarks(&run), "{metric}");
+    }
+    assert_eq!(again.facts, run.facts);
+    assert_eq!(again.interval(), run.interval());
+    assert_eq!((again.created, again.length), (run.created, run.length));
+    let lines: Vec<Option<u32>> = again.frames().map(|frame| frame.line).collect();
+    assert!(lines.contains(&Some(7)) && lines.contains(&Some(3)));
+    let kinds: Vec<FrameKind> = again.frames().map(|frame| frame.kind).collect();
+    for kind in [FrameKind::Native, FrameKind::Compiled, FrameKind::Marker] {
+        assert!(kinds.contains(&kind), "{kind:?}");
+    }
+}
+
+#[test]
+fn every_sample_and_every_allocation_is_an_event_of_the_jdk() {
+    let file = recording(&read(RUN.as_bytes()));
+    let chunk = hprof_jfr::Chunks::new(file.as_slice()).read();
+    let chunk = chunk.expect("it is sound").expect("it has a chunk");
+    let (mut samples, mut weights, mut times) = (0, Vec::new(), Vec::new());
+    for event in chunk.events() {
+        let event = event.expect("it is sound");
+        let number = |field| match event.values().get(field) {
+            Ok(hprof_jfr::Value::Integer(number)) => number,
+            other => panic!("{other:?}"),
+        };
+        match &*event.of().name {
+            "jdk.ExecutionSample" => {
+                samples += 1;
+                times.push(number("startTime"));
+            }
+            "jdk.ObjectAllocationSample" => weights.push(number("weight")),
+            _ => {}
+        }
+    }
+    assert_eq!((samples, weights), (10, vec![96, 16]));
+    let end = i64::try_from(chunk.header().duration_nanos).expect("a short run");
+    assert!(
+        times.is_sorted() && times[1] > 0 && times[9] < end,
+        "{times:?}"
+    );
+}
+
+#[test]
+fn the_chunks_before_a_fault_are_shown() {
+    let file = recording(&read(RUN.as_bytes()));
+    let mut cut = file.clone();
+    cut.extend(&file[..file.len() - 1]);
+    let loaded = load(cut.as_slice(), Wanted::Last).expect("the first chunk is sound");
+    assert_eq!(loaded.profile.total(Metric::Cpu), 10);
+    let fault = loaded.fault.expect("the second is cut off").to_string();
+    let left = file.len() - 1;
+    let expected = format!(
+        "byte {0}: cut off: {0} bytes should follow, and {left} do",
+        file.len()
+    );
+    assert_eq!(fault, expected);
+    let twice = read(&[file.as_slice(), &file].concat());
+    assert_eq!(twice.total(Metric::Cpu), 20);
+    let error = load(&file[..100], Wanted::Last).expect_err("nothing is there");
+    assert!(error.to_string().starts_with("byte 0: cut off"), "{error}");
+    let error = load(file.as_slice(), Wanted::Number(2)).expect_err("there is one");
+    assert_eq!(error.to_string(), "there is no section 2; the file has 1");
+}
+
+#[test]
+fn a_sum_with_a_recording_has_its_bytes() {
+    let run = read(RUN.as_bytes());
+    let mut merger = Merger::default();
+    merger.add(&run, &Added::default());
+    merger.add(&read(&recording(&run)), &Added::default());
+    let mut file = Vec::new();
+    write(&merger.finish(), &mut file).expect("memory takes all");
+    let sum = read(&file);
+    for metric in [Metric::Cpu, Metric::AllocBytes, Metric::LiveObjects] {
+        assert_eq!(sum.total(metric), 2 * run.total(metric), "{metric}");
+    }
+}
