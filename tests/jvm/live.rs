@@ -185,6 +185,32 @@ fn a_session_needs_its_client() {
     end(run);
 }
 
+/// Starts `hprof live` on a terminal, whose other end is returned.
+fn on_a_terminal(run: &Running, words: &[&str], folder: &Path) -> (File, Child) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&ours).expect("it is ours");
+    unlockpt(&ours).expect("it is ours");
+    let name = ptsname(&ours, Vec::new()).expect("it has a name");
+    let name = name.to_str().expect("UTF-8").to_owned();
+    let theirs = || {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .open(&name)
+            .expect("it can be opened")
+    };
+    let client = live(run, words)
+        .env("TERM", "xterm")
+        .current_dir(folder)
+        .stdin(theirs())
+        .stdout(theirs())
+        .stderr(theirs())
+        .spawn()
+        .expect("hprof");
+    (File::from(ours), client)
+}
+
 /// `hprof live` on a terminal of 80 columns and 24 lines.
 struct Terminal {
     ours: File,
@@ -195,29 +221,8 @@ struct Terminal {
 
 impl Terminal {
     fn start(run: &Running, words: &[&str], folder: &Path) -> Self {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-        grantpt(&ours).expect("it is ours");
-        unlockpt(&ours).expect("it is ours");
-        let name = ptsname(&ours, Vec::new()).expect("it has a name");
-        let name = name.to_str().expect("UTF-8").to_owned();
-        let theirs = || {
-            let mut options = OpenOptions::new();
-            options
-                .read(true)
-                .write(true)
-                .open(&name)
-                .expect("it can be opened")
-        };
-        let client = live(run, words)
-            .env("TERM", "xterm")
-            .current_dir(folder)
-            .stdin(theirs())
-            .stdout(theirs())
-            .stderr(theirs())
-            .spawn()
-            .expect("hprof");
+        let (ours, client) = on_a_terminal(run, words, folder);
         let shown = Arc::<Mutex<String>>::default();
-        let ours = File::from(ours);
         let (mut screen, all) = (ours.try_clone().expect("a terminal"), shown.clone());
         thread::spawn(move || {
             let mut piece = [0; 4096];
@@ -338,5 +343,29 @@ fn ctrl_c_and_signals_restore_the_terminal_and_end_the_session() {
         assert_eq!(terminal.wait(), Some(0));
         assert_nothing_stays(&run);
     }
+    end(run);
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_command_and_the_session() {
+    let run = watched(any_jvm());
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut ours, mut client) = on_a_terminal(&run, &["--interval", "500ms"], folder.path());
+    let mut shown = String::new();
+    while !shown.contains("Watched") {
+        let mut piece = [0; 4096];
+        let count = ours.read(&mut piece).expect("it is open");
+        shown.push_str(&String::from_utf8_lossy(&piece[..count]));
+    }
+    drop(ours);
+    let deadline = Instant::now() + TIMEOUT;
+    while client.try_wait().expect("a child").is_none() {
+        if Instant::now() > deadline {
+            client.kill().expect("it runs");
+            panic!("it goes on without a terminal");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_nothing_stays(&run);
     end(run);
 }

@@ -13,6 +13,8 @@ mod written;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hprof_format::printable;
@@ -166,7 +168,9 @@ impl<'a> Screen<'a> {
         let mut client = Client::start(self.session, measured)?;
         // It also restores the terminal when this command panics.
         let mut terminal = ratatui::try_init().map_err(terminal_failed)?;
-        let left = self.pages(&mut terminal, &mut client, measured);
+        let left = keys()
+            .map_err(terminal_failed)
+            .and_then(|keys| self.pages(&mut terminal, &keys, &mut client, measured));
         let restored = ratatui::try_restore().map_err(terminal_failed);
         drop(client);
         if let Left::ProgramOver = left? {
@@ -178,6 +182,7 @@ impl<'a> Screen<'a> {
     fn pages(
         &self,
         terminal: &mut DefaultTerminal,
+        keys: &Receiver<io::Result<event::Event>>,
         client: &mut Client<'a>,
         measured: Measured,
     ) -> Result<Left, Failure> {
@@ -206,7 +211,7 @@ impl<'a> Screen<'a> {
             if is_over || matches!(self.signals.next(Duration::ZERO), Event::Request(_)) {
                 return Ok(Left::Done);
             }
-            match self.key(&mut app, client)? {
+            match key(keys, &mut app, client)? {
                 Action::None => {}
                 Action::Quit => return Ok(Left::Done),
                 Action::Write => self.write(&mut app, client),
@@ -229,19 +234,6 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Waits a moment for a key, and follows it.
-    fn key(&self, app: &mut App, client: &Client<'a>) -> Result<Action, Failure> {
-        if !event::poll(TICK).map_err(terminal_failed)? {
-            return Ok(Action::None);
-        }
-        match event::read().map_err(terminal_failed)? {
-            event::Event::Key(key) if key.kind == KeyEventKind::Press => {
-                Ok(app.key(key, &client.model()))
-            }
-            _ => Ok(Action::None),
-        }
-    }
-
     fn write(&self, app: &mut App, client: &Client<'a>) {
         let profile = client.model().whole_profile();
         let class = self.session.main_class();
@@ -259,6 +251,39 @@ impl<'a> Screen<'a> {
         let interval = self.arguments.interval.as_secs_f64();
         let seconds = seconds % 60;
         format!("{paused}{hours}:{minutes:02}:{seconds:02}  every {interval} s")
+    }
+}
+
+/// Reads keys on a thread of its own. When the terminal is gone, crossterm reads its end again and again and never returns; the page
+/// then ends by SIGHUP, or because it cannot be drawn.
+fn keys() -> io::Result<Receiver<io::Result<event::Event>>> {
+    let (send, keys) = mpsc::channel();
+    let read = move || {
+        loop {
+            let key = event::read();
+            let is_last = key.is_err();
+            if send.send(key).is_err() || is_last {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("keys".to_owned()).spawn(read)?;
+    Ok(keys)
+}
+
+/// Waits a moment for a key, and follows it.
+fn key(
+    keys: &Receiver<io::Result<event::Event>>,
+    app: &mut App,
+    client: &Client<'_>,
+) -> Result<Action, Failure> {
+    match keys.recv_timeout(TICK) {
+        Ok(Ok(event::Event::Key(key))) if key.kind == KeyEventKind::Press => {
+            Ok(app.key(key, &client.model()))
+        }
+        Ok(Err(error)) => Err(terminal_failed(error)),
+        Err(RecvTimeoutError::Disconnected) => Ok(Action::Quit),
+        Ok(Ok(_)) | Err(RecvTimeoutError::Timeout) => Ok(Action::None),
     }
 }
 
