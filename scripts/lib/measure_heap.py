@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Measures how a heap dump is analysed, against other tools on the same file, in turn.
 
-    measure_heap.py --rounds N --home JDK --cli HPROF --objects N --classes DIRECTORY [--analyzer COMMAND] [--slurp COMMAND]
+    measure_heap.py --rounds N (--home JDK | --generator COMMAND) --cli HPROF --objects N --classes DIRECTORY
+        [--analyzer COMMAND] [--slurp COMMAND]
 
-The dump is the VM's own, of a program with so many objects. Prints one line for each command, tab-separated: its name, seconds of
+The dump is the VM's own, of a program with so many objects, or one that the generator writes without a VM
+(`crates/heap/examples/generate_dump.rs`). Prints one line for each command, tab-separated: its name, seconds of
 CPU, peak MB of resident memory, bytes an object beside the file (of hprof, which maps it; what it needs for a dump of a thousand
 objects does not count), and how many times as much CPU another tool takes as the command of hprof that does the same; medians of the
 rounds. The mapped file is part of a peak.
@@ -33,16 +35,26 @@ def run(command: list[str]) -> tuple[float, float]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+def write_dump(options, file: pathlib.Path, objects: str) -> None:
+    if options.generator:
+        subprocess.run([options.generator, objects, str(file)], check=True, stdout=subprocess.DEVNULL)
+    else:
+        dump(options, file, objects)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("rounds", "home", "cli", "objects", "classes"):
+    for name in ("rounds", "cli", "objects", "classes"):
         parser.add_argument(f"--{name}", required=True)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--home")
+    source.add_argument("--generator")
     parser.add_argument("--analyzer")
     parser.add_argument("--slurp")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.classes) as folder:
         file = str(pathlib.Path(folder) / "x.hprof")
-        dump(options, pathlib.Path(file))
+        write_dump(options, pathlib.Path(file), options.objects)
         subprocess.run(["cat", file], check=True, stdout=subprocess.DEVNULL)
         commands = {
             "hprof heap leaks": [options.cli, "heap", "leaks", file],
@@ -58,7 +70,7 @@ def main() -> None:
                 rounds[name].append(run(command))
         size = os.path.getsize(file) / 2**20
         few = str(pathlib.Path(folder) / "few.hprof")
-        dump(options, pathlib.Path(few), FEW)
+        write_dump(options, pathlib.Path(few), FEW)
         few_size = os.path.getsize(few) / 2**20
         for name, figures in rounds.items():
             seconds, peak = (statistics.median(column) for column in zip(*figures))
