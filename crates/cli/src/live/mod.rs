@@ -121,6 +121,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// Keys, and what else the terminal tells.
+type Keys = Receiver<io::Result<event::Event>>;
+
 /// How a page was left.
 enum Left {
     /// The user wants no more, or the time is up.
@@ -182,7 +185,7 @@ impl<'a> Screen<'a> {
     fn pages(
         &self,
         terminal: &mut DefaultTerminal,
-        keys: &Receiver<io::Result<event::Event>>,
+        keys: &Keys,
         client: &mut Client<'a>,
         measured: Measured,
     ) -> Result<Left, Failure> {
@@ -256,7 +259,7 @@ impl<'a> Screen<'a> {
 
 /// Reads keys on a thread of its own. When the terminal is gone, crossterm reads its end again and again and never returns; the page
 /// then ends by SIGHUP, or because it cannot be drawn.
-fn keys() -> io::Result<Receiver<io::Result<event::Event>>> {
+fn keys() -> io::Result<Keys> {
     let (send, keys) = mpsc::channel();
     let read = move || {
         loop {
@@ -272,11 +275,7 @@ fn keys() -> io::Result<Receiver<io::Result<event::Event>>> {
 }
 
 /// Waits a moment for a key, and follows it.
-fn key(
-    keys: &Receiver<io::Result<event::Event>>,
-    app: &mut App,
-    client: &Client<'_>,
-) -> Result<Action, Failure> {
+fn key(keys: &Keys, app: &mut App, client: &Client<'_>) -> Result<Action, Failure> {
     match keys.recv_timeout(TICK) {
         Ok(Ok(event::Event::Key(key))) if key.kind == KeyEventKind::Press => {
             Ok(app.key(key, &client.model()))
