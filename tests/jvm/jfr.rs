@@ -10,8 +10,14 @@ use tempfile::TempDir;
 
 use crate::harness::{Jvm, Program, any_jvm, cli, jvms, reader};
 
+type Mode = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
 /// Profiles of every mode: the options, the file, and the values with the field that has each.
-const MODES: [(&str, &str, &[(&str, &str)]); 7] = [
+const MODES: [Mode; 7] = [
     (
         "cpu=samples,interval=1,format=b",
         "samples.hprof",
@@ -73,7 +79,7 @@ const MODES: [(&str, &str, &[(&str, &str)]); 7] = [
 
 /// Profiles `Shop` in each mode.
 fn profiles(folder: &Path) -> Vec<PathBuf> {
-    let profile = |(options, name, _): &(&str, &str, _)| {
+    let profile = |(options, name, _): &Mode| {
         let options = format!("{options},cutoff=0,file={name}");
         let run = Program::java(any_jvm(), &options, &[])
             .program("tables", "Shop")
@@ -348,11 +354,11 @@ fn recordings_are_read_with_the_sums_that_the_jdk_prints(jvm: &Jvm) {
     assert!(names("contention", "type").contains("Recorded$Owned"));
     assert!(names("wall", "method").contains("java.lang.Thread.<parked>"));
     for format in ["pprof", "collapsed", "jfr"] {
-        let output = recording.with_extension(format);
+        let output = recording.with_file_name(format!("exported.{format}"));
         let path = output.to_str().expect("UTF-8");
         hprof(&["export", "--to", format, "-o", path], &recording);
     }
-    let again = recording.with_extension("jfr");
+    let again = recording.with_file_name("exported.jfr");
     assert_total(&again, "wall", found, 0);
 }
 
