@@ -70,7 +70,7 @@ impl Documented {
                 "text" => value.is_string() || value.is_null(),
                 "id" => value.as_str().is_some_and(|id| id.starts_with("0x")),
                 "count" | "bytes" | "milliseconds" => value.is_u64() || value.is_null(),
-                "share" => value.is_f64(),
+                "share" | "rate" => value.is_f64(),
                 "boolean" => value.is_boolean(),
                 "counts" => value
                     .as_object()
