@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use crate::cells::{Cell, cells};
-use crate::harness::{Program, any_jvm, cli, skip};
+use crate::cells::Cell;
+use crate::harness::{Program, any_jvm, c_library, cli};
 
 /// The fate of so many objects of each class: `dead 3-4`.
 type Lifetimes = BTreeMap<String, BTreeMap<String, u64>>;
@@ -66,9 +66,16 @@ fn fates(lifetimes: &Lifetimes, class: &str) -> BTreeMap<String, u64> {
     fates
 }
 
+/// Returns the argument that loads the native method, empty if it cannot be compiled.
+fn library() -> String {
+    let library = c_library("java-tests/lifetimes/native_objects.c");
+    library.map_or_else(String::new, |path| path.to_string_lossy().into_owned())
+}
+
 fn check(cell: &Cell, text: &str) {
     let lifetimes = lifetimes(text);
-    for (class, fate) in FATES {
+    let native = (!library().is_empty()).then_some(("Lifetimes$Native", "dead 2"));
+    for (class, fate) in FATES.into_iter().chain(native) {
         let expected = BTreeMap::from([(fate.to_owned(), 10_000)]);
         assert_eq!(fates(&lifetimes, class), expected, "{cell}: {class}");
     }
@@ -76,62 +83,37 @@ fn check(cell: &Cell, text: &str) {
 
 fn program(cell: &Cell, options: &str, name: &str) -> Program {
     let vm_options = [&cell.vm_options()[..], &ROOM].concat();
-    Program::java(cell.jvm, options, &vm_options).program("lifetimes", name)
+    let program = Program::java(cell.jvm, options, &vm_options);
+    program.program("lifetimes", name).arg(library())
 }
 
-fn on(feature: u32, collector: &str, body: impl Fn(&Cell)) {
-    let wanted = |cell: &&Cell| cell.jvm.feature == feature && cell.collector == collector;
-    match cells().iter().find(wanted) {
-        Some(cell) => body(cell),
-        None => skip(&format!("lifetimes on JVM {feature} with {collector}")),
-    }
-}
+on_paired_cells!(lifetimes_are_exact, row 0);
 
 fn lifetimes_are_exact(cell: &Cell) {
     let run = program(cell, OPTIONS, "Lifetimes").run_well();
     check(cell, &run.read("x.txt"));
 }
 
-#[test]
-fn lifetimes_are_exact_on_11_with_serial() {
-    on(11, "Serial", lifetimes_are_exact);
-}
+on_paired_cells!(lifetimes_are_exact_after_an_attach, row 2);
 
-#[test]
-fn lifetimes_are_exact_on_17_with_parallel() {
-    on(17, "Parallel", lifetimes_are_exact);
-}
-
-#[test]
-fn lifetimes_are_exact_on_21_with_z() {
-    on(21, "Z", lifetimes_are_exact);
-}
-
-#[test]
-fn lifetimes_are_exact_on_25_with_shenandoah() {
-    on(25, "Shenandoah", lifetimes_are_exact);
-}
-
-#[test]
-fn lifetimes_are_exact_after_an_attach_with_g1() {
-    on(17, "G1", |cell| {
-        let vm_options = [&cell.vm_options()[..], &ROOM].concat();
-        let run = Program::bare_java(cell.jvm, &vm_options)
-            .program("lifetimes", "Lifetimes")
-            .arg("wait")
-            .start();
-        run.wait_for_output("ready");
-        run.hprof_well(
-            "attach",
-            &["heap=sites,lifetimes=y,cutoff=0,verbose=n,file=x.txt"],
-        );
-        std::fs::write(run.path("go"), "").expect("a file");
-        let run = run.wait();
-        let text = run.read("x.txt");
-        check(cell, &text);
-        let before = |fates: &BTreeMap<String, u64>| fates.contains_key("before");
-        assert!(lifetimes(&text).values().any(before));
-    });
+fn lifetimes_are_exact_after_an_attach(cell: &Cell) {
+    let vm_options = [&cell.vm_options()[..], &ROOM].concat();
+    let run = Program::bare_java(cell.jvm, &vm_options)
+        .program("lifetimes", "Lifetimes")
+        .arg(library())
+        .arg("wait")
+        .start();
+    run.wait_for_output("ready");
+    run.hprof_well(
+        "attach",
+        &["heap=sites,lifetimes=y,cutoff=0,verbose=n,file=x.txt"],
+    );
+    std::fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    let text = run.read("x.txt");
+    check(cell, &text);
+    let before = |fates: &BTreeMap<String, u64>| fates.contains_key("before");
+    assert!(lifetimes(&text).values().any(before));
 }
 
 /// Runs `hprof` on a file.

@@ -134,9 +134,7 @@ impl Diff {
                     Rows::Groups(groups) => {
                         print::groups(out, self.sizes, groups, made.all, heap.layout())
                     }
-                    Rows::Holders(holders) => {
-                        print::appeared(out, self.sizes, holders, made.all)
-                    }
+                    Rows::Holders(holders) => print::appeared(out, self.sizes, holders, made.all),
                 })
             })
         })

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use hprof_heap::{
-    Allocated, Appeared, Change, Duplicate, Fill, Group, Histogram, Layout, Leaks, ObjectRow, Path, Rest,
-    Row, Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
+    Allocated, Appeared, Change, Duplicate, Fill, Group, Histogram, Layout, Leaks, ObjectRow, Path,
+    Rest, Row, Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
 };
 
 use crate::amounts::{Sizes, number, percent, signed};

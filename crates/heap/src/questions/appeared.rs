@@ -15,7 +15,7 @@ use crate::questions::leaks::holder;
 pub struct Appeared {
     /// The older object that directly retains them; empty if they are retained by several, or are roots.
     pub what: String,
-    /// The last static field, thread-local or local variable on the shortest path to them.
+    /// The last static field, thread-local or local variable on the shortest path to the largest; `None` if several hold them.
     #[serde(serialize_with = "crate::data::label::text_or_nothing")]
     pub holder: Option<Holder>,
     /// The number of new objects.
@@ -57,20 +57,25 @@ impl Heap<'_> {
                 .map(|(_, sum)| self.dominators.object(sum.largest))
                 .collect();
             let (ways, _) = self.ways(&largest, largest.len())?;
-            let rows = sums.into_iter().zip(largest).map(|((place, sum), largest)| {
-                let path = self.path(&ways, largest)?;
-                let what = match place {
-                    TOP => String::new(),
-                    place => self.label(self.dominators.object(place))?.to_string(),
-                };
-                Ok(Appeared {
-                    what,
-                    holder: path.as_ref().and_then(holder),
-                    objects: sum.objects,
-                    shallow: sum.shallow,
-                    retained: sum.retained,
-                })
-            });
+            let rows = sums
+                .into_iter()
+                .zip(largest)
+                .map(|((place, sum), largest)| {
+                    let (what, path) = match place {
+                        TOP => (String::new(), None),
+                        place => {
+                            let what = self.label(self.dominators.object(place))?;
+                            (what.to_string(), self.path(&ways, largest)?)
+                        }
+                    };
+                    Ok(Appeared {
+                        what,
+                        holder: path.as_ref().and_then(holder),
+                        objects: sum.objects,
+                        shallow: sum.shallow,
+                        retained: sum.retained,
+                    })
+                });
             Ok((rows.collect::<Result<_, Error>>()?, all))
         })
     }

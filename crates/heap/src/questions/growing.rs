@@ -203,7 +203,8 @@ impl Heap<'_> {
         piles.truncate(MOST);
         let mut piles: Vec<Pile> = piles.into_iter().map(|(_, pile)| pile).collect();
         for pile in &mut piles {
-            let largest = |place: &Place| (std::cmp::Reverse(self.dominators.retained(*place)), *place);
+            let largest =
+                |place: &Place| (std::cmp::Reverse(self.dominators.retained(*place)), *place);
             pile.places.sort_by_key(largest);
         }
         (piles, left_out)
@@ -227,12 +228,27 @@ mod tests {
 
     #[test]
     fn other_survivors_are_none() {
-        assert!(line(|part| if part < 2 { 5_000 } else { 0 }).is_none(), "full from the start");
-        assert!(line(|part| if part > 60 { 900 } else { 0 }).is_none(), "in use for a short time");
-        assert!(line(|part| u64::from(part < 32)).is_none(), "it has stopped");
-        assert!(line(|part| u64::from(part >= 40)).is_none(), "it was emptied");
+        assert!(
+            line(|part| if part < 2 { 5_000 } else { 0 }).is_none(),
+            "full from the start"
+        );
+        assert!(
+            line(|part| if part > 60 { 900 } else { 0 }).is_none(),
+            "in use for a short time"
+        );
+        assert!(
+            line(|part| u64::from(part < 32)).is_none(),
+            "it has stopped"
+        );
+        assert!(
+            line(|part| u64::from(part >= 40)).is_none(),
+            "it was emptied"
+        );
         assert!(line(|part| 1 << (part / 4)).is_none(), "most die in time");
-        assert!(line(|part| u64::from(part.is_multiple_of(8))).is_none(), "few");
+        assert!(
+            line(|part| u64::from(part.is_multiple_of(8))).is_none(),
+            "few"
+        );
         assert!(line(|_| 0).is_none());
     }
 }

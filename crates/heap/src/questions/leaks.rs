@@ -168,7 +168,8 @@ impl Heap<'_> {
         let live = self.dominators.retained(TOP);
         let tree = self.dominators.tree(&self.memory)?;
         let least = ((live as f64 * threshold) as u64).max(1);
-        let mut growing = births.map_or_else(GrowingSites::default, |births| self.growing_sites(births));
+        let mut growing =
+            births.map_or_else(GrowingSites::default, |births| self.growing_sites(births));
         let found = self.suspects(&tree, least, &mut OwnSites::new(own))?;
         let mut found: Vec<(Found, Below)> = found
             .into_iter()
