@@ -150,6 +150,41 @@ fn a_binary_file_has_the_same_and_the_peak() {
         assert!(top.contains(row), "{value}: {top}");
     }
     hprof(&["check", file]);
+
+    // 20,000 are alive at the end, a moment old.
+    let top = hprof(&["top", "--by", "age", "--json", file]);
+    let top: serde_json::Value = serde_json::from_str(&top).expect("JSON");
+    let rows = top["rows"].as_array().expect("rows").iter();
+    let young = rows.filter(|row| row["name"].as_str().is_some_and(|age| age.starts_with('<')));
+    let young = young.filter_map(|row| row["self"].as_u64());
+    assert!(young.sum::<u64>() >= 20_000 * 24, "{top}");
+    let refused = Command::new(cli())
+        .args(["top", "--by", "age", "--value", "peak-bytes", file])
+        .output()
+        .expect("hprof");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("`peak-bytes` has no ages"));
+
+    let exported = hprof(&["export", "--to", "json", file]);
+    let exported: serde_json::Value = serde_json::from_str(&exported).expect("JSON");
+    let history = &exported["history"];
+    assert_eq!(history["peak"]["collection"], 3);
+    let points = history["course"]["all"].as_array().expect("points");
+    let most = points.iter().filter_map(|point| point[2].as_u64()).max();
+    assert!(most >= Some(90_000 * 32), "{most:?}");
+    let ages = history["ages"].as_array().expect("ages").iter();
+    let objects = ages.filter_map(|row| row[4].as_u64()).sum::<u64>();
+    assert!(objects >= 20_000, "{objects}");
+
+    // Conditions know the values: nothing has changed.
+    let gate = |condition: &str| {
+        let mut command = Command::new(cli());
+        let output = command.args(["diff", "--fail-if", condition, file, file]);
+        output.output().expect("hprof").status.code()
+    };
+    for value in ["peak-bytes", "survived-objects", "temporary-bytes"] {
+        assert_eq!(gate(&format!("{value} > 0")), Some(0), "{value}");
+        assert_eq!(gate(&format!("{value} < 1")), Some(3), "{value}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hprof_format::printable;
-use hprof_profile::{HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
+use hprof_profile::{By, HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
 
 use crate::amounts::percent;
 use crate::failure::Failure;
@@ -152,6 +152,30 @@ impl Opened {
                     format_args!("has no value `{wanted}`, only {names}"),
                 ))
             }
+        }
+    }
+
+    /// As [`Opened::metric`], for costs by this: only what is live has an age.
+    pub fn metric_by(
+        &self,
+        path: &Path,
+        wanted: Option<Metric>,
+        by: By,
+    ) -> Result<Metric, Failure> {
+        if by != By::Age {
+            return self.metric(path, wanted);
+        }
+        let metric = self.metric(path, wanted.or(Some(Metric::LiveBytes)))?;
+        if !matches!(metric, Metric::LiveBytes | Metric::LiveObjects) {
+            let what = format!("`{metric}` has no ages, only live-bytes and live-objects do");
+            return Err(Failure::about(path, what));
+        }
+        match self.profile.history.ages.is_empty() {
+            true => Err(Failure::about(
+                path,
+                "has no ages, which heap=sites,lifetimes=y records",
+            )),
+            false => Ok(metric),
         }
     }
 

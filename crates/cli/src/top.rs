@@ -27,8 +27,8 @@ pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
 
-    /// The grouping of rows: method, line, class, package, thread, trace, or type (the class that was allocated, or
-    /// whose monitor was wanted)
+    /// The grouping of rows: method, line, class, package, thread, trace, type (the class that was allocated, or
+    /// whose monitor was wanted), or age (of what is live, in a file of lifetimes=y)
     #[arg(long, default_value_t)]
     by: By,
 
@@ -96,7 +96,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         false => opened.profile.remove_idle(),
     };
     let opened = arguments.choice.as_this(opened);
-    let metric = opened.metric(file, arguments.value)?;
+    let metric = opened.metric_by(file, arguments.value, arguments.by)?;
     let (rows, all) = arguments.rows(&opened.profile, metric);
     let mut remarks = opened.remarks(metric);
     if metric == Metric::Wall && idle > 0 {

@@ -28,11 +28,13 @@ pub enum By {
     Thread,
     /// The whole stack.
     Trace,
+    /// The time since the objects were made, of what is live.
+    Age,
 }
 
 impl By {
     /// All groupings.
-    pub const ALL: [By; 7] = [
+    pub const ALL: [By; 8] = [
         By::Method,
         By::Line,
         By::Class,
@@ -40,6 +42,7 @@ impl By {
         By::Type,
         By::Thread,
         By::Trace,
+        By::Age,
     ];
 
     /// Returns the name by which users choose it.
@@ -53,6 +56,7 @@ impl By {
             By::Type => "type",
             By::Thread => "thread",
             By::Trace => "trace",
+            By::Age => "age",
         }
     }
 }

@@ -161,8 +161,8 @@ impl Arguments {
     }
 
     fn compare(&self, base: &Opened, new: &Opened) -> Result<Compared, Failure> {
-        let metric = new.metric(self.new_file(), self.value)?;
-        base.metric(&self.base, Some(metric))?;
+        let metric = new.metric_by(self.new_file(), self.value, self.by)?;
+        base.metric_by(&self.base, Some(metric), self.by)?;
         let (base, new) = (&base.profile, &new.profile);
         let (before, after) = (base.total(metric), new.total(metric));
         let scale = if self.normalise {
