@@ -1,5 +1,6 @@
-//! Answers that rest on the births file, on a dump whose births are known: 1,000 arrays from the first second of a minute, one
-//! of each second, and 100 of the last second, each kind in a list of its own from the first second.
+//! Answers that rest on the births file, on a dump whose births are known: 1,000 arrays of bytes from the first second of a
+//! minute, an array of each second that holds one of bytes, and 100 of bytes from the last second, each kind in a list of its own
+//! from the first second.
 
 #[expect(dead_code, reason = "other tests use the rest")]
 mod model;
@@ -17,11 +18,12 @@ use model::{Kind, Model, Object, Rooted};
 const SECONDS: u32 = 60;
 const CACHED: u32 = 1_000;
 const RECENT: u32 = 100;
-/// The traces of lists, cached, leaked and recent arrays.
+/// The traces of lists, cached, leaked and recent arrays, and of what the leaked ones hold.
 const LISTS: u32 = 2;
 const CACHE: u32 = 3;
 const LEAK: u32 = 4;
 const LATE: u32 = 5;
+const HELD: u32 = 6;
 
 /// The heap, and the second in which each object was made.
 fn heap() -> (Model, Vec<u32>) {
@@ -42,15 +44,28 @@ fn heap() -> (Model, Vec<u32>) {
         list(vec![]),
     ];
     let mut born = vec![0; 4];
+    let bytes = |trace| Object {
+        kind: Kind::Bytes(16),
+        references: Vec::new(),
+        trace,
+    };
     for (place, (trace, seconds)) in kinds.into_iter().enumerate() {
-        let first = objects.len();
-        objects[place + 1].references = (first..first + seconds.len()).collect();
-        objects.extend(seconds.iter().map(|_| Object {
-            kind: Kind::Bytes(16),
-            references: Vec::new(),
-            trace,
-        }));
-        born.extend(seconds);
+        for second in seconds {
+            let next = objects.len();
+            objects[place + 1].references.push(next);
+            objects.push(match trace {
+                LEAK => Object {
+                    trace,
+                    ..list(vec![next + 1])
+                },
+                _ => bytes(trace),
+            });
+            born.push(second);
+            if trace == LEAK {
+                objects.push(bytes(HELD));
+                born.push(second);
+            }
+        }
     }
     let model = Model {
         objects,
@@ -126,14 +141,15 @@ fn what_piles_up_is_the_first_suspect_with_its_births() {
             panic!("{leaks:?}");
         };
         assert_eq!((leak.kind, leak.objects), (SuspectKind::Piling, 60));
-        assert_eq!(leak.retained, 60 * 32);
+        // Each has 24 bytes and holds 32, which pile up, too, and are no suspect of their own.
+        assert_eq!(leak.retained, 60 * (24 + 32));
         let piling = leak.piling.as_ref().expect("the evidence");
-        assert_eq!((&*piling.class, piling.objects), ("byte[]", 60));
+        assert_eq!((&*piling.class, piling.objects), ("java.lang.Object[]", 60));
         assert!((piling.objects_per_minute - 60.0).abs() < 1.0, "{piling:?}");
         assert!(piling.straightness > 0.99, "{piling:?}");
         let made = MadeWhen {
-            objects: 60,
-            second_half: 30,
+            objects: 120,
+            second_half: 60,
             youngest_millis: 0,
             oldest_millis: 60_000,
         };
@@ -161,12 +177,14 @@ fn a_suspect_that_keeps_what_piles_up_has_the_evidence_itself() {
             .iter()
             .map(|suspect| (suspect.retained, suspect.piling.is_some()))
             .collect();
-        // Lists have 16 bytes and 4 for each element; 60, 1,000 and 100 arrays of 32 bytes.
-        let list = |arrays: u64| 16 + 36 * arrays;
-        assert_eq!(
-            found,
-            [(list(60), true), (list(1_000), false), (list(100), false)]
-        );
+        // Lists have 16 bytes and 4 for each element.
+        let list = |elements: u64, bytes: u64| 16 + (4 + bytes) * elements;
+        let expected = [
+            (list(60, 24 + 32), true),
+            (list(1_000, 32), false),
+            (list(100, 32), false),
+        ];
+        assert_eq!(found, expected);
     });
 }
 
@@ -190,8 +208,8 @@ fn ages_are_counted_as_far_as_they_are_certain() {
             objects
         };
         // Of the leak, those of the seconds 0 to 29; then the lists and the cache.
-        assert_eq!(who(30), [4, 30, 1_000]);
-        assert_eq!(who(59), [1, 4, 1_000]);
+        assert_eq!(who(30), [4, 30, 30, 1_000]);
+        assert_eq!(who(59), [1, 1, 4, 1_000]);
         assert_eq!(who(60), [0; 0]);
         let layout = Some("12,4,8".parse().expect("a layout"));
         let ages = ages(heap.dump(), births, layout, &Silent).expect("ages");
@@ -203,11 +221,11 @@ fn ages_are_counted_as_far_as_they_are_certain() {
         rows.sort_unstable();
         // An age that ends at a limit may be on either side; the classes have no births.
         let expected = [
-            ("<10s", 8),
-            ("<10s..<1m", 1),
-            ("<1m", 49),
-            ("<1m..<10m", 1_005),
-            ("<1s..<10s", 101),
+            ("<10s", 16),
+            ("<10s..<1m", 2),
+            ("<1m", 98),
+            ("<1m..<10m", 1_006),
+            ("<1s..<10s", 102),
             ("<not tracked>", 9),
         ];
         assert_eq!(rows, expected);
@@ -223,7 +241,12 @@ fn what_was_made_between_two_dumps_is_counted_by_what_holds_it() {
             .iter()
             .map(|group| (&*group.name, group.objects, group.retained))
             .collect();
-        assert_eq!(groups, [("byte[]", 100, 3_200), ("byte[]", 30, 960)]);
+        let expected = [
+            ("byte[]", 100, 3_200),
+            ("java.lang.Object[]", 30, 30 * 56),
+            ("byte[]", 30, 960),
+        ];
+        assert_eq!(groups, expected);
         let (rows, all) = heap.appeared(made, 1).expect("holders");
         assert_eq!((rows.len(), all), (1, 2));
         let (rows, _) = heap.appeared(made, usize::MAX).expect("holders");
@@ -231,7 +254,7 @@ fn what_was_made_between_two_dumps_is_counted_by_what_holds_it() {
             .iter()
             .map(|row| (row.objects, row.shallow, row.retained))
             .collect();
-        assert_eq!(sums, [(100, 3_200, 3_200), (30, 960, 960)]);
+        assert_eq!(sums, [(100, 3_200, 3_200), (60, 30 * 56, 30 * 56)]);
         for row in rows {
             assert!(row.what.starts_with("java.lang.Object[] @ 0x"), "{row:?}");
             let holder = row.holder.expect("a root").to_string();
