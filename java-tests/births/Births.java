@@ -24,6 +24,8 @@ public class Births {
         @Override public Cloned clone() throws CloneNotSupportedException { return (Cloned) super.clone(); }
     }
 
+    /** Holds the class of the arrays, which JDK 25 else counts as kept by them. */
+    static final Class<?> ARRAYS = Element[].class;
     static final List<Object> early = new ArrayList<>();
     static List<Object> dropped = new ArrayList<>();
     static final List<Object> late = new ArrayList<>();

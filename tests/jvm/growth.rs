@@ -75,12 +75,24 @@ fn leaks_are_told_from_what_looks_like_them(feature: u32, collector: &str) {
         .run_well();
     let file = run.path("x.hprof");
     let leaks: BTreeSet<String> = LEAKS.map(str::to_owned).into();
-    assert_eq!(suspected(&file), leaks, "{cell}");
+    let found = suspected(&file);
+    match cell.ends_with_a_gc() {
+        true => assert_eq!(found, leaks, "{cell}"),
+        // What the last collection has left counts as alive.
+        false => {
+            for class in ["Growth$Slow", "Growth$Burst"] {
+                assert!(found.contains(class), "{cell}: {found:?}");
+            }
+            for class in ["Growth$Cached", "Growth$Garbage"] {
+                assert!(!found.contains(class), "{cell}: {found:?}");
+            }
+        }
+    }
     assert_eq!(suspected_in_dump(&file), leaks, "{cell}: in the dump");
     let text = hprof(&["text"], &file);
     assert!(!text.contains("(LIVE COURSE"), "it is a section in text");
     std::fs::write(run.path("x.txt"), &text).expect("a file");
-    assert_eq!(suspected(&run.path("x.txt")), leaks, "{cell}: as text");
+    assert_eq!(suspected(&run.path("x.txt")), found, "{cell}: as text");
     for class in ["Growth$Slow", "Growth$Cached"] {
         let points = course(&text, class);
         assert!(points.len() >= 10, "{cell}: {class} {points:?}");

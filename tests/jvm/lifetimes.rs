@@ -72,13 +72,46 @@ fn library() -> String {
     library.map_or_else(String::new, |path| path.to_string_lossy().into_owned())
 }
 
-fn check(cell: &Cell, text: &str) {
+/// The number of collections survived in a fate, from least to most: `dead 3-4..5-9` has 3 and 9.
+fn survived(fate: &str) -> (u32, u32) {
+    let (_, classes) = fate.split_once(' ').unwrap_or(("", "0"));
+    let classes = classes.split_whitespace().next().unwrap_or("0");
+    let (first, last) = classes.split_once("..").unwrap_or((classes, classes));
+    let least = first.trim_end_matches('+').split('-').next();
+    let most = match last.ends_with('+') {
+        true => Some("4000000000"),
+        false => last.split('-').next_back(),
+    };
+    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok());
+    (number(least).expect("least"), number(most).expect("most"))
+}
+
+/// Checks that nothing in the section is wrong. Returns `true` if most of it is known exactly: on a busy machine, looks come so
+/// late that an interval is all that is known.
+fn check(cell: &Cell, text: &str) -> bool {
     let lifetimes = lifetimes(text);
     let native = (!library().is_empty()).then_some(("Lifetimes$Native", "dead 2"));
-    for (class, fate) in FATES.into_iter().chain(native) {
-        let expected = BTreeMap::from([(fate.to_owned(), 10_000)]);
-        assert_eq!(fates(&lifetimes, class), expected, "{cell}: {class}");
+    let truths: Vec<(&str, &str)> = FATES.into_iter().chain(native).collect();
+    let mut exact = 0;
+    for (class, fate) in &truths {
+        let found = fates(&lifetimes, class);
+        assert_eq!(
+            found.values().sum::<u64>(),
+            10_000,
+            "{cell}: {class} {found:?}"
+        );
+        let (least, most) = survived(fate);
+        for told in found.keys() {
+            assert_eq!(told[..4], fate[..4], "{cell}: {class} {found:?}");
+            let (from, to) = survived(told);
+            // These collectors count a collection when its dead objects are found: two may be taken for one.
+            let is_low = !cell.ends_with_a_gc() && to <= most;
+            let is_within = from <= least && most <= to;
+            assert!(is_within || is_low, "{cell}: {class} {found:?}");
+        }
+        exact += usize::from(found.keys().eq([*fate]));
     }
+    exact * 2 > truths.len()
 }
 
 fn program(cell: &Cell, options: &str, name: &str) -> Program {
@@ -89,31 +122,40 @@ fn program(cell: &Cell, options: &str, name: &str) -> Program {
 
 on_paired_cells!(lifetimes_are_exact, row 0);
 
+/// Tries a run again whose looks came late.
+fn assert_exact(cell: &Cell, text: impl Fn() -> String) {
+    let is_exact = (0..3).any(|_| check(cell, &text()));
+    assert!(is_exact, "{cell}: looks come late in each run");
+}
+
 fn lifetimes_are_exact(cell: &Cell) {
-    let run = program(cell, OPTIONS, "Lifetimes").run_well();
-    check(cell, &run.read("x.txt"));
+    assert_exact(cell, || {
+        let run = program(cell, OPTIONS, "Lifetimes").run_well();
+        run.read("x.txt")
+    });
 }
 
 on_paired_cells!(lifetimes_are_exact_after_an_attach, row 2);
 
 fn lifetimes_are_exact_after_an_attach(cell: &Cell) {
-    let vm_options = [&cell.vm_options()[..], &ROOM].concat();
-    let run = Program::bare_java(cell.jvm, &vm_options)
-        .program("lifetimes", "Lifetimes")
-        .arg(library())
-        .arg("wait")
-        .start();
-    run.wait_for_output("ready");
-    run.hprof_well(
-        "attach",
-        &["heap=sites,lifetimes=y,cutoff=0,verbose=n,file=x.txt"],
-    );
-    std::fs::write(run.path("go"), "").expect("a file");
-    let run = run.wait();
-    let text = run.read("x.txt");
-    check(cell, &text);
-    let before = |fates: &BTreeMap<String, u64>| fates.contains_key("before");
-    assert!(lifetimes(&text).values().any(before));
+    assert_exact(cell, || {
+        let vm_options = [&cell.vm_options()[..], &ROOM].concat();
+        let run = Program::bare_java(cell.jvm, &vm_options)
+            .program("lifetimes", "Lifetimes")
+            .arg(library())
+            .arg("wait")
+            .start();
+        run.wait_for_output("ready");
+        run.hprof_well(
+            "attach",
+            &["heap=sites,lifetimes=y,cutoff=0,verbose=n,file=x.txt"],
+        );
+        std::fs::write(run.path("go"), "").expect("a file");
+        let text = run.wait().read("x.txt");
+        let before = |fates: &BTreeMap<String, u64>| fates.contains_key("before");
+        assert!(lifetimes(&text).values().any(before));
+        text
+    });
 }
 
 /// Runs `hprof` on a file.
