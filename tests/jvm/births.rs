@@ -11,6 +11,7 @@ use hprof_format::{BirthsHead, BirthsReader, ObjectBirth};
 
 use crate::cells::Cell;
 use crate::harness::{Finished, Program, c_library, cli};
+use crate::heap_json::assert_documented;
 
 /// The objects of the program's classes that live until the end; those by JNI only if there is a compiler.
 const KEPT: [(&str, u64); 7] = [
@@ -103,6 +104,7 @@ fn assert_made_between(file: &Path, context: &str) {
         assert_eq!(objects, kept(false), "{context}");
     }
     // The list is older; its array and its elements are new.
+    assert_documented(&by("holder")["holders"], "appeared");
     let mut holders = by("holder")["holders"].as_array().expect("rows").iter();
     let late = holders.find(|row| row["holder"] == "static field Births.late");
     let late = late.expect("the list of the new ones");

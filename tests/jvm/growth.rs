@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::cells::{Cell, cells};
 use crate::harness::{Program, cli, skip};
+use crate::heap_json::assert_documented;
 
 const OPTIONS: &str = "heap=all,format=b,lifetimes=y,every=50ms,cutoff=0,depth=8,file=x.hprof";
 /// No collection but those that the program forces.
@@ -49,6 +50,7 @@ fn suspected(file: &Path) -> BTreeSet<String> {
 fn suspected_in_dump(file: &Path) -> BTreeSet<String> {
     let found = hprof(&["heap", "leaks", "--json"], file);
     let found: serde_json::Value = serde_json::from_str(&found).expect("JSON");
+    assert_documented(&found["suspects"], "suspect");
     let suspects = found["suspects"].as_array().expect("suspects");
     let piling = |suspect: &serde_json::Value| !suspect["piling"].is_null();
     // They come before all others.

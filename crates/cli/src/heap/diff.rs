@@ -23,7 +23,7 @@ pub struct Diff {
     /// The number of the dump in a file with several, from 1; twice for the older and the newer one [default: the last]
     #[arg(long, value_name = "NUMBER", value_parser = options::dump_number)]
     dump: Vec<usize>,
-    /// The grouping to compare by; by default class and allocation site, with --objects holder, too
+    /// The grouping to compare by; by default class and allocation site, with --objects also the older object that holds them
     #[arg(long, value_enum)]
     by: Option<ByOrHolder>,
     /// Count the objects of the newer dump that were made after the older one; needs the births files that the agent writes with
@@ -71,7 +71,7 @@ enum ByOrHolder {
     Loader,
     Package,
     Site,
-    /// The older object that holds them; with --objects
+    // The older object that holds them.
     Holder,
 }
 
