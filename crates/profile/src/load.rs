@@ -144,7 +144,8 @@ fn finish(
     fault: Option<LoadError>,
     bytes: u64,
 ) -> Result<Loaded, LoadError> {
-    let profile = records.finish();
+    let mut profile = records.finish();
+    profile.tell_waits_apart();
     let rows = profile.tables().iter().flat_map(Table::rows);
     let frames = rows.map(|(stack, ..)| profile.stacks.frames(stack).len() as u64);
     let frames = frames.sum();

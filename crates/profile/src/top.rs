@@ -22,7 +22,7 @@ pub struct Cost {
 #[must_use]
 pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
     let mut costs = match by {
-        By::Thread | By::Type => by_labels(profile, metric, by),
+        By::Thread | By::ThreadGroup | By::Type => by_labels(profile, metric, by),
         By::Trace => by_stack(profile, metric),
         By::Age => by_age(profile, metric),
         _ => return costs_of_samples(profile, profile.samples(metric), by),

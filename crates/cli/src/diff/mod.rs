@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (base, new) = (&arguments.base, arguments.new_file());
     let (base_section, new_section) = pair::of(&arguments.section, "--section", base, new)?;
     let open = |path, section| {
-        let opened = open(path, section)?.of_code(&arguments.code);
+        let opened = open(path, section)?.of_code(&arguments.code, path)?;
         Ok::<Opened, Failure>(opened.comparable())
     };
     let base = open(base, base_section)?;
