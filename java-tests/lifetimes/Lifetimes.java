@@ -9,7 +9,8 @@ import java.lang.reflect.Method;
  * `$Temporary`, `$Virtual` (by virtual threads where there are, or else by main): dead, 0 survived; `$Dead1`, `$Dead2`,
  * `$Dead4`, `$Dead7`, `$Dead12`, `$Dead22`: dead after so many collections; `$Live3`, `$Live6`, `$Live12`, `$Live22`:
  * alive after so many collections (and one more if the agent forces one at the end); `$Element[]`, which
- * `Array.newInstance` makes, dead after 1; `$Reflected` dead after 2; `$Cloned` dead after 4, one of them by `new`.
+ * `Array.newInstance` makes, dead after 1; `$Reflected` dead after 2; `$Cloned` dead after 4, one of them by `new`;
+ * `$Native`, by JNI, dead after 2, if the first argument is the library. With the second argument it waits for a file `go`.
  */
 public class Lifetimes {
     static class Temporary { long a; }
@@ -26,11 +27,14 @@ public class Lifetimes {
     static class Live22 { long a; }
     static class Element { }
     static class Reflected { int a; }
+    static class Native { long a; }
     static class Garbage { long a; }
 
     static class Cloned implements Cloneable {
         @Override protected Cloned clone() throws CloneNotSupportedException { return (Cloned) super.clone(); }
     }
+
+    static native Object allocate(Class<?> type);
 
     interface Maker { Object make() throws Exception; }
 
@@ -81,7 +85,9 @@ public class Lifetimes {
     }
 
     public static void main(String[] args) throws Exception {
-        if (args.length > 0) {
+        boolean hasNative = args.length > 0 && !args[0].isEmpty();
+        if (hasNative) System.load(args[0]);
+        if (args.length > 1) {
             System.out.println("ready");
             while (!new java.io.File("go").exists()) Thread.sleep(20);
         }
@@ -89,7 +95,8 @@ public class Lifetimes {
         for (int i = 0; i < OBJECTS; i++) sink = new Temporary();
         virtual();
         DROPPED[1] = new Object[][] {make(Dead1::new), make(() -> Array.newInstance(Element.class, 2))};
-        DROPPED[2] = new Object[][] {make(Dead2::new), make(reflected::newInstance)};
+        DROPPED[2] = new Object[][] {make(Dead2::new), make(reflected::newInstance),
+            hasNative ? make(() -> allocate(Native.class)) : null};
         DROPPED[4] = new Object[][] {make(Dead4::new), clones()};
         DROPPED[7] = new Object[][] {make(Dead7::new)};
         DROPPED[12] = new Object[][] {make(Dead12::new)};

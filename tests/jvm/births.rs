@@ -4,20 +4,24 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hprof_format::{BirthsHead, BirthsReader, ObjectBirth};
 
-use crate::cells::{Cell, cells};
-use crate::harness::{Finished, Program, cli, skip};
+use crate::cells::Cell;
+use crate::harness::{Finished, Program, c_library, cli};
+use crate::heap_json::assert_documented;
 
-const KEPT: [(&str, u64); 5] = [
+/// The objects of the program's classes that live until the end; those by JNI only if there is a compiler.
+const KEPT: [(&str, u64); 7] = [
     ("Births$Cloned", 3_000),
     ("Births$Early", 10_000),
     ("Births$Element[]", 3_000),
     ("Births$Late", 5_000),
+    ("Births$Native", 3_000),
     ("Births$Reflected", 3_000),
+    ("Births$Virtual", 3_000),
 ];
 
 fn hprof(args: &[&str], file: &Path) -> serde_json::Value {
@@ -33,7 +37,7 @@ fn program_objects(rows: &serde_json::Value) -> BTreeMap<String, u64> {
     let mut objects = BTreeMap::new();
     for row in rows.as_array().expect("rows") {
         let name = row["name"].as_str().expect("a name");
-        if name.starts_with("Births$") {
+        if name.starts_with("Births$") && !name.contains("$$Lambda") {
             *objects.entry(name.to_owned()).or_default() +=
                 row["objects"].as_u64().expect("a number");
         }
@@ -41,9 +45,17 @@ fn program_objects(rows: &serde_json::Value) -> BTreeMap<String, u64> {
     objects
 }
 
-fn of(classes: &[&str]) -> BTreeMap<String, u64> {
-    let kept = KEPT.iter().filter(|(class, _)| classes.contains(class));
-    kept.map(|&(class, objects)| (class.to_owned(), objects))
+fn library() -> Option<PathBuf> {
+    c_library("java-tests/lifetimes/native_objects.c")
+}
+
+/// Returns the objects that are kept and made before the first dump, or after it.
+fn kept(is_early: bool) -> BTreeMap<String, u64> {
+    let has_native = library().is_some();
+    let kept = KEPT.into_iter().filter(|&(class, _)| {
+        (class == "Births$Early") == is_early && (has_native || class != "Births$Native")
+    });
+    kept.map(|(class, objects)| (class.to_owned(), objects))
         .collect()
 }
 
@@ -51,9 +63,11 @@ fn of(classes: &[&str]) -> BTreeMap<String, u64> {
 fn run(cell: &Cell, dumper: &str) -> Finished {
     let options = format!("heap=all,lifetimes=y,format=b,depth=4,dumper={dumper},file=x.hprof");
     let vm_options = [&cell.vm_options()[..], &["-Xmx512m", "-Xms512m"]].concat();
-    let run = Program::java(cell.jvm, &options, &vm_options)
-        .program("births", "Births")
-        .start();
+    let program = Program::java(cell.jvm, &options, &vm_options).program("births", "Births");
+    let run = match library() {
+        Some(library) => program.arg(library).start(),
+        None => program.start(),
+    };
     run.wait_for_output("ready");
     run.hprof_well("dump", &[]);
     fs::write(run.path("go"), "").expect("a file");
@@ -70,55 +84,79 @@ fn births(path: &Path) -> (BirthsHead, Vec<ObjectBirth>) {
     (reader.into_head(), births)
 }
 
-fn births_are_exact(feature: u32, collector: &str, dumper: &str) {
-    let wanted = |cell: &&Cell| cell.jvm.feature == feature && cell.collector == collector;
-    let Some(cell) = cells().iter().find(wanted) else {
-        return skip(&format!("births on JVM {feature} with {collector}"));
+on_paired_cells!(births_are_exact, row 1);
+
+fn births_are_exact(cell: &Cell) {
+    births_are_exact_by(cell, "vm");
+    births_are_exact_by(cell, "jvmti");
+}
+
+/// Checks that an answer by groups and by holder has exactly what was made between the dumps.
+fn assert_made_between(file: &Path, context: &str) {
+    let both = ["--dump=1", "--dump=2", "--top=0"];
+    let made = hprof(&[&["diff", "--objects"][..], &both].concat(), file);
+    let by = |kind: &str| {
+        let mut all = made.as_array().expect("answers").iter();
+        all.find(|one| one["by"] == kind).expect("an answer")
     };
+    for kind in ["class", "site"] {
+        let objects = program_objects(&by(kind)["groups"]);
+        assert_eq!(objects, kept(false), "{context}");
+    }
+    // The list is older; its array and its elements are new.
+    assert_documented(&by("holder")["holders"], "appeared");
+    let mut holders = by("holder")["holders"].as_array().expect("rows").iter();
+    let late = holders.find(|row| row["holder"] == "static field Births.late");
+    let late = late.expect("the list of the new ones");
+    let what = late["what"].as_str().expect("a name");
+    assert!(what.starts_with("java.util.ArrayList @ "), "{context}");
+    let objects = kept(false).values().sum::<u64>() + 1;
+    assert_eq!(late["objects"], objects, "{context}");
+    assert!(
+        late["retained"].as_u64() >= late["shallow"].as_u64(),
+        "{context}"
+    );
+}
+
+/// Checks the ages of what the two lists keep; the oldest object was at least so old when the program ended.
+fn assert_ages_of_suspects(file: &Path, oldest: u64, context: &str) {
+    let leaks = hprof(&["leaks", "--threshold", "1"], file);
+    let made = |list: &str| {
+        let holder = format!("static field Births.{list}");
+        let mut suspects = leaks["suspects"].as_array().expect("suspects").iter();
+        let suspect = suspects.find(|suspect| suspect["holder"] == *holder);
+        let made = &suspect.expect("the list")["made"];
+        let number = |field: &str| made[field].as_u64().expect("a number");
+        ["objects", "second_half", "youngest_millis", "oldest_millis"].map(number)
+    };
+    // The array of the list counts, the list itself belongs to the class.
+    let [objects, second_half, youngest, most] = made("early");
+    assert_eq!((objects, second_half), (10_001, 0), "{context}");
+    assert!(
+        youngest >= 1_000 && most >= oldest,
+        "{context}: {youngest} to {most}, {oldest}"
+    );
+    let [objects, _, youngest, of_late] = made("late");
+    assert_eq!(objects, kept(false).values().sum::<u64>() + 1, "{context}");
+    assert!(
+        youngest <= of_late && of_late < most,
+        "{context}: {youngest} to {of_late}"
+    );
+}
+
+fn births_are_exact_by(cell: &Cell, dumper: &str) {
+    let context = format!("{cell}, {dumper}");
     let run = run(cell, dumper);
     let file = run.path("x.hprof");
-    let new = [
-        "Births$Cloned",
-        "Births$Element[]",
-        "Births$Late",
-        "Births$Reflected",
-    ];
-
-    let made = hprof(
-        &[
-            "diff",
-            "--objects",
-            "--by",
-            "site",
-            "--dump=1",
-            "--dump=2",
-            "--top=0",
-        ],
-        &file,
-    );
-    assert_eq!(
-        program_objects(&made[0]["groups"]),
-        of(&new),
-        "{cell}, {dumper}"
-    );
+    assert_made_between(&file, &context);
 
     let old = hprof(&["who", "--older", "1s", "--top=0"], &file);
-    assert_eq!(
-        program_objects(&old).get("Births$Early"),
-        Some(&10_000),
-        "{cell}, {dumper}"
-    );
+    let old = program_objects(&old);
+    assert_eq!(old.get("Births$Early"), Some(&10_000), "{context}");
     let never = hprof(&["who", "--older", "1h", "--top=0"], &file);
-    assert_eq!(program_objects(&never), BTreeMap::new(), "{cell}, {dumper}");
+    assert_eq!(program_objects(&never), BTreeMap::new(), "{context}");
 
-    // The list's array and its elements; the list itself belongs to the class.
-    let leaks = hprof(&["leaks", "--threshold", "1"], &file);
-    let mut suspects = leaks["suspects"].as_array().expect("suspects").iter();
-    let early = suspects.find(|suspect| suspect["holder"] == "static field Births.early");
-    let early = &early.expect("the list of the old ones")["made"];
-    assert_eq!(early["objects"], 10_001, "{cell}, {dumper}");
-    let youngest = early["youngest_millis"].as_u64();
-    assert!(youngest >= Some(1_000), "{cell}, {dumper}: {youngest:?}");
+    assert_ages_of_suspects(&file, run.printed("early at least") as u64, &context);
 
     let ages = hprof(&["histogram", "--by", "age"], &file);
     let ages = ages["rows"].as_array().expect("rows").iter();
@@ -126,7 +164,8 @@ fn births_are_exact(feature: u32, collector: &str, dumper: &str) {
     let known: u64 = known
         .map(|row| row["objects"].as_u64().expect("a number"))
         .sum();
-    assert!(known >= 24_000, "{cell}, {dumper}: {known}");
+    let all = kept(true).values().chain(kept(false).values()).sum::<u64>();
+    assert!(known >= all, "{context}: {known}");
 
     // An object is the same in both dumps if it has the same identity and was made before the first.
     let first = run.path("x.hprof.births");
@@ -144,34 +183,14 @@ fn births_are_exact(feature: u32, collector: &str, dumper: &str) {
         old.partition(|birth| first_births.get(&birth.identity) == Some(&birth.moment));
     assert!(
         same.len() >= 10_000 && unknown.is_empty(),
-        "{cell}, {dumper}: {}",
+        "{context}: {}",
         unknown.len()
     );
-    assert!(first_births.len() >= same.len() + 6_000, "{cell}, {dumper}");
+    assert!(first_births.len() >= same.len() + 6_000, "{context}");
 
     let mode = fs::metadata(&first).expect("the file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(run.files().iter().all(|file| !file.starts_with(".hprof")));
-}
-
-#[test]
-fn births_are_exact_on_11_with_parallel() {
-    births_are_exact(11, "Parallel", "jvmti");
-}
-
-#[test]
-fn births_are_exact_on_17_with_g1() {
-    births_are_exact(17, "G1", "vm");
-}
-
-#[test]
-fn births_are_exact_on_21_with_z() {
-    births_are_exact(21, "Z", "vm");
-}
-
-#[test]
-fn births_are_exact_on_25_with_shenandoah() {
-    births_are_exact(25, "Shenandoah", "jvmti");
 }
 
 #[test]

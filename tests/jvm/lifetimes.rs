@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use crate::cells::{Cell, cells};
-use crate::harness::{Program, any_jvm, cli, skip};
+use crate::cells::Cell;
+use crate::harness::{Program, any_jvm, c_library, cli};
 
 /// The fate of so many objects of each class: `dead 3-4`.
 type Lifetimes = BTreeMap<String, BTreeMap<String, u64>>;
@@ -66,58 +66,83 @@ fn fates(lifetimes: &Lifetimes, class: &str) -> BTreeMap<String, u64> {
     fates
 }
 
-fn check(cell: &Cell, text: &str) {
+/// Returns the argument that loads the native method, empty if it cannot be compiled.
+fn library() -> String {
+    let library = c_library("java-tests/lifetimes/native_objects.c");
+    library.map_or_else(String::new, |path| path.to_string_lossy().into_owned())
+}
+
+/// The number of collections survived in a fate, from least to most: `dead 3-4..5-9` has 3 and 9.
+fn survived(fate: &str) -> (u32, u32) {
+    let (_, classes) = fate.split_once(' ').unwrap_or(("", "0"));
+    let classes = classes.split_whitespace().next().unwrap_or("0");
+    let (first, last) = classes.split_once("..").unwrap_or((classes, classes));
+    let least = first.trim_end_matches('+').split('-').next();
+    let most = match last.ends_with('+') {
+        true => Some("4000000000"),
+        false => last.split('-').next_back(),
+    };
+    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok());
+    (number(least).expect("least"), number(most).expect("most"))
+}
+
+/// Checks that nothing in the section is wrong. Returns `true` if most of it is known exactly: on a busy machine, looks come so
+/// late that an interval is all that is known.
+fn check(cell: &Cell, text: &str) -> bool {
     let lifetimes = lifetimes(text);
-    for (class, fate) in FATES {
-        let expected = BTreeMap::from([(fate.to_owned(), 10_000)]);
-        assert_eq!(fates(&lifetimes, class), expected, "{cell}: {class}");
+    let native = (!library().is_empty()).then_some(("Lifetimes$Native", "dead 2"));
+    let truths: Vec<(&str, &str)> = FATES.into_iter().chain(native).collect();
+    let mut exact = 0;
+    for (class, fate) in &truths {
+        let found = fates(&lifetimes, class);
+        assert_eq!(
+            found.values().sum::<u64>(),
+            10_000,
+            "{cell}: {class} {found:?}"
+        );
+        let (least, most) = survived(fate);
+        for told in found.keys() {
+            assert_eq!(told[..4], fate[..4], "{cell}: {class} {found:?}");
+            let (from, to) = survived(told);
+            // These collectors count a collection when its dead objects are found: two may be taken for one.
+            let is_low = !cell.ends_with_a_gc() && to <= most;
+            let is_within = from <= least && most <= to;
+            assert!(is_within || is_low, "{cell}: {class} {found:?}");
+        }
+        exact += usize::from(found.keys().eq([*fate]));
     }
+    exact * 2 > truths.len()
 }
 
 fn program(cell: &Cell, options: &str, name: &str) -> Program {
     let vm_options = [&cell.vm_options()[..], &ROOM].concat();
-    Program::java(cell.jvm, options, &vm_options).program("lifetimes", name)
+    let program = Program::java(cell.jvm, options, &vm_options);
+    program.program("lifetimes", name).arg(library())
 }
 
-fn on(feature: u32, collector: &str, body: impl Fn(&Cell)) {
-    let wanted = |cell: &&Cell| cell.jvm.feature == feature && cell.collector == collector;
-    match cells().iter().find(wanted) {
-        Some(cell) => body(cell),
-        None => skip(&format!("lifetimes on JVM {feature} with {collector}")),
-    }
+on_paired_cells!(lifetimes_are_exact, row 0);
+
+/// Tries a run again whose looks came late.
+fn assert_exact(cell: &Cell, text: impl Fn() -> String) {
+    let is_exact = (0..3).any(|_| check(cell, &text()));
+    assert!(is_exact, "{cell}: looks come late in each run");
 }
 
 fn lifetimes_are_exact(cell: &Cell) {
-    let run = program(cell, OPTIONS, "Lifetimes").run_well();
-    check(cell, &run.read("x.txt"));
+    assert_exact(cell, || {
+        let run = program(cell, OPTIONS, "Lifetimes").run_well();
+        run.read("x.txt")
+    });
 }
 
-#[test]
-fn lifetimes_are_exact_on_11_with_serial() {
-    on(11, "Serial", lifetimes_are_exact);
-}
+on_paired_cells!(lifetimes_are_exact_after_an_attach, row 2);
 
-#[test]
-fn lifetimes_are_exact_on_17_with_parallel() {
-    on(17, "Parallel", lifetimes_are_exact);
-}
-
-#[test]
-fn lifetimes_are_exact_on_21_with_z() {
-    on(21, "Z", lifetimes_are_exact);
-}
-
-#[test]
-fn lifetimes_are_exact_on_25_with_shenandoah() {
-    on(25, "Shenandoah", lifetimes_are_exact);
-}
-
-#[test]
-fn lifetimes_are_exact_after_an_attach_with_g1() {
-    on(17, "G1", |cell| {
+fn lifetimes_are_exact_after_an_attach(cell: &Cell) {
+    assert_exact(cell, || {
         let vm_options = [&cell.vm_options()[..], &ROOM].concat();
         let run = Program::bare_java(cell.jvm, &vm_options)
             .program("lifetimes", "Lifetimes")
+            .arg(library())
             .arg("wait")
             .start();
         run.wait_for_output("ready");
@@ -126,11 +151,10 @@ fn lifetimes_are_exact_after_an_attach_with_g1() {
             &["heap=sites,lifetimes=y,cutoff=0,verbose=n,file=x.txt"],
         );
         std::fs::write(run.path("go"), "").expect("a file");
-        let run = run.wait();
-        let text = run.read("x.txt");
-        check(cell, &text);
+        let text = run.wait().read("x.txt");
         let before = |fates: &BTreeMap<String, u64>| fates.contains_key("before");
         assert!(lifetimes(&text).values().any(before));
+        text
     });
 }
 
@@ -168,6 +192,46 @@ fn a_binary_file_has_the_same_and_the_peak() {
         assert!(top.contains(row), "{value}: {top}");
     }
     hprof(&["check", file]);
+
+    // 20,000 are alive at the end, a moment old.
+    let top = hprof(&["top", "--by", "age", "--json", file]);
+    let top: serde_json::Value = serde_json::from_str(&top).expect("JSON");
+    let rows = top["rows"].as_array().expect("rows").iter();
+    let young = rows.filter(|row| row["name"].as_str().is_some_and(|age| age.starts_with('<')));
+    let young = young.filter_map(|row| row["self"].as_u64());
+    assert!(young.sum::<u64>() >= 20_000 * 24, "{top}");
+    let refused = Command::new(cli())
+        .args(["top", "--by", "age", "--value", "peak-bytes", file])
+        .output()
+        .expect("hprof");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("`peak-bytes` has no ages"));
+
+    let exported = hprof(&["export", "--to", "json", file]);
+    let exported: serde_json::Value = serde_json::from_str(&exported).expect("JSON");
+    let history = &exported["history"];
+    assert_eq!(history["peak"]["collection"], 3);
+    let points = history["course"]["all"].as_array().expect("points");
+    // All objects that the program makes, and some others.
+    let made = points.last().and_then(|point| point[5].as_u64());
+    assert!(made >= Some(110_000), "{made:?}");
+    let ages = history["ages"].as_array().expect("ages").iter();
+    let objects = ages.filter_map(|row| row[4].as_u64()).sum::<u64>();
+    assert!(objects >= 20_000, "{objects}");
+
+    // Conditions know the values: nothing has changed in a copy.
+    let copy = run.path("copy.hprof");
+    std::fs::copy(file, &copy).expect("a copy");
+    let gate = |condition: &str| {
+        let mut command = Command::new(cli());
+        let output = command
+            .args(["diff", "--fail-if", condition, file])
+            .arg(&copy);
+        output.output().expect("hprof").status.code()
+    };
+    for value in ["peak-bytes", "survived-objects", "temporary-bytes"] {
+        assert_eq!(gate(&format!("{value} > 0")), Some(0), "{value}");
+        assert_eq!(gate(&format!("{value} < 1")), Some(3), "{value}");
+    }
 }
 
 #[test]

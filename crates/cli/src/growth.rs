@@ -99,7 +99,7 @@ fn stack(profile: &Profile, row: &Growth) -> Vec<String> {
     clippy::cast_sign_loss,
     reason = "not negative, and what is too large is the largest number"
 )]
-fn whole(rate: f64) -> u64 {
+pub fn whole(rate: f64) -> u64 {
     rate.round() as u64
 }
 

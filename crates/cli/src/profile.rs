@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use hprof_format::{Uncounted, printable};
-use hprof_profile::{HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
+use hprof_profile::{By, HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
 
 use crate::amounts::percent;
 use crate::failure::Failure;
 use crate::input;
+use regex::Regex;
 
 /// The choice of a profile.
 #[derive(clap::Args)]
@@ -32,6 +33,10 @@ pub struct CodeChoice {
     /// alone
     #[arg(long)]
     without_agent: bool,
+
+    /// Show only what threads did whose names match this regular expression; the file must tell threads (thread=y)
+    #[arg(long, value_name = "REGEX")]
+    thread: Option<Regex>,
 
     #[command(flatten)]
     own: OwnCodeArgument,
@@ -56,6 +61,8 @@ pub struct OwnCodeArgument {
 pub struct Opened {
     pub profile: Profile,
     fault: Option<Failure>,
+    /// With `--thread`, what other threads had of each metric.
+    others: Vec<(Metric, u64)>,
 }
 
 /// The most methods that are named because their calls are not counted.
@@ -63,13 +70,13 @@ const UNCOUNTED: usize = 5;
 
 impl Choice {
     /// Returns another profile with the same part and code as this one.
-    pub fn as_this(&self, other: Opened) -> Opened {
-        other.of_code(&self.code)
+    pub fn as_this(&self, other: Opened, path: &Path) -> Result<Opened, Failure> {
+        other.of_code(&self.code, path)
     }
 
     /// Reads the file.
     pub fn open(&self) -> Result<Opened, Failure> {
-        Ok(self.as_this(self.open_whole()?))
+        self.as_this(self.open_whole()?, &self.file)
     }
 
     /// Reads the file, with all code.
@@ -86,6 +93,7 @@ pub fn open(path: &Path, section: Option<u32>) -> Result<Opened, Failure> {
     Ok(Opened {
         profile: loaded.profile,
         fault: loaded.fault.map(about),
+        others: Vec::new(),
     })
 }
 
@@ -186,27 +194,66 @@ impl Opened {
         }
     }
 
+    /// As [`Opened::metric`], for costs by this: only what is live has an age.
+    pub fn metric_by(
+        &self,
+        path: &Path,
+        wanted: Option<Metric>,
+        by: By,
+    ) -> Result<Metric, Failure> {
+        if by != By::Age {
+            return self.metric(path, wanted);
+        }
+        let metric = self.metric(path, wanted.or(Some(Metric::LiveBytes)))?;
+        if !matches!(metric, Metric::LiveBytes | Metric::LiveObjects) {
+            let what = format!("`{metric}` has no ages, only live-bytes and live-objects do");
+            return Err(Failure::about(path, what));
+        }
+        match self.profile.history.ages.is_empty() {
+            true => Err(Failure::about(
+                path,
+                "has no ages, which heap=sites,lifetimes=y records",
+            )),
+            false => Ok(metric),
+        }
+    }
+
     /// Returns what is to be said about the metric's parts, each with its share of the total.
     pub fn remarks(&self, metric: Metric) -> Vec<String> {
-        remarks(&self.profile, metric)
+        let others = self.others.iter().filter(|(of, _)| *of == metric);
+        let others = others.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
+        let all = self.profile.total(metric).saturating_add(others);
+        let others = (others > 0).then(|| {
+            let share = percent(others, all);
+            format!("{share:.2} % of {metric} is in other threads than those of --thread, and left out here")
+        });
+        let remarks = remarks(&self.profile, metric);
+        others.into_iter().chain(remarks).collect()
     }
 
     /// Returns the same with the chosen code alone.
-    pub fn of_code(mut self, code: &CodeChoice) -> Opened {
+    pub fn of_code(mut self, code: &CodeChoice, path: &Path) -> Result<Opened, Failure> {
+        if let Some(thread) = &code.thread {
+            let others = self.profile.keep_threads(|name| thread.is_match(name));
+            self.others = others.ok_or_else(|| {
+                let what = "does not tell threads, which --thread needs: the agent writes them with thread=y";
+                Failure::about(path, what)
+            })?;
+        }
         if code.without_agent {
             self.profile = self.profile.without_agent();
         }
         if let Some(own) = &code.own.mine {
             self.profile = self.profile.of_own_code(own);
         }
-        self
+        Ok(self)
     }
 
     /// Returns the same with stacks that were cut marked as such.
     pub fn with_cut_marked(self) -> Opened {
         Opened {
             profile: self.profile.with_cut_marked(),
-            fault: self.fault,
+            ..self
         }
     }
 
@@ -214,7 +261,7 @@ impl Opened {
     pub fn comparable(self) -> Opened {
         Opened {
             profile: self.profile.comparable(),
-            fault: self.fault,
+            ..self
         }
     }
 

@@ -27,12 +27,12 @@ pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
 
-    /// The grouping of rows: method, line, class, package, thread, trace, or type (the class that was allocated, or
-    /// whose monitor was wanted)
+    /// The grouping of rows: method, line, class, package, thread, thread-group (`http-exec-*`), trace, type (the class that was
+    /// allocated, or whose monitor was wanted), or age (of what is live, in a file of lifetimes=y)
     #[arg(long, default_value_t)]
     by: By,
 
-    /// The value: cpu, wall, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, temporary-bytes, temporary-objects, survived-bytes, survived-objects, peak-bytes, peak-objects, contention
+    /// The value: cpu, wall, blocked, parked, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, temporary-bytes, temporary-objects, survived-bytes, survived-objects, peak-bytes, peak-objects, contention
     /// or contentions [default: the first of these that the file has]
     #[arg(long)]
     value: Option<Metric>,
@@ -49,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
 
-    /// With --value wall, include threads that wait for work, such as those of a pool
+    /// With --value wall, blocked or parked, include threads that wait for work, such as those of a pool
     #[arg(long)]
     idle: bool,
 
@@ -92,14 +92,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
     let mut opened = arguments.choice.open_whole()?;
     let idle = match arguments.idle {
-        true => 0,
+        true => Vec::new(),
         false => opened.profile.remove_idle(),
     };
-    let opened = arguments.choice.as_this(opened);
-    let metric = opened.metric(file, arguments.value)?;
+    let opened = arguments.choice.as_this(opened, file)?;
+    let metric = opened.metric_by(file, arguments.value, arguments.by)?;
     let (rows, all) = arguments.rows(&opened.profile, metric);
     let mut remarks = opened.remarks(metric);
-    if metric == Metric::Wall && idle > 0 {
+    let idle = idle.iter().filter(|(of, _)| *of == metric);
+    let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
+    if idle > 0 {
         let idle = Amounts::of(metric, &opened.profile, arguments.sizes).text(idle);
         remarks.push(format!(
             "{idle} of threads that waited for work, or ran no Java, are left out; --idle shows them"

@@ -85,7 +85,10 @@ struct TreeRow<'a> {
 /// Prints the tree.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    if matches!(arguments.by, By::Thread | By::Type | By::Trace) {
+    if matches!(
+        arguments.by,
+        By::Thread | By::ThreadGroup | By::Type | By::Trace | By::Age
+    ) {
         let by = arguments.by;
         return Err(Failure::Message(format!(
             "--by {by}: a tree has method, line, class or package"

@@ -165,6 +165,24 @@ fn a_file_comes_through_a_pipe_too() {
 }
 
 #[test]
+fn some_threads_can_be_shown_alone() {
+    let file = profile("original-spin-samples-thread.txt");
+    let top = shown(&["top", "--thread", "^ma", "--json"], &[&file]);
+    let document: Value = serde_json::from_str(&top).expect("it is JSON");
+    assert_eq!(document["total"], 141);
+    let remark = "50.00 % of cpu is in other threads than those of --thread, and left out here";
+    assert_eq!(document["remarks"][0], remark);
+    let groups = shown(&["top", "--by", "thread-group", "--json"], &[&file]);
+    let document: Value = serde_json::from_str(&groups).expect("it is JSON");
+    let names = document["rows"].as_array().expect("rows").iter();
+    let names: Vec<&str> = names.filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names, ["blocked", "main"]);
+    let output = hprof(&["top", "--thread", "main"], &[&profile("alloc.hprof.gz")]);
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("does not tell threads, which --thread needs"));
+}
+
+#[test]
 fn a_gate_that_holds_is_exit_status_3() {
     let file = profile("alloc.hprof.gz");
     let directory = directory("gate");

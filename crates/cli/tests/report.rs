@@ -201,6 +201,29 @@ fn a_report_shows_monitors_and_threads() {
     browse("monitors", &[&page]);
 }
 
+/// `growth.hprof.gz` is of `java-tests/growth/Growth.java`, with `heap=sites,lifetimes=y,depth=4`.
+#[test]
+fn a_report_shows_what_was_alive_over_time_and_how_old_it_is() {
+    let directory = directory("time");
+    let file = profile("growth.hprof.gz");
+    let page = directory.join("report.html");
+    report(&[&file], &page);
+    let answer = |name: &str, arguments: &[&str]| {
+        let arguments: Vec<&Path> = arguments.iter().map(Path::new).collect();
+        let output = hprof(
+            arguments[0].to_str().expect("UTF-8"),
+            &[&[&*file], &arguments[1..]].concat(),
+        );
+        assert!(output.status.success(), "{}", error(&output));
+        let path = directory.join(name);
+        fs::write(&path, output.stdout).expect("the directory can be written");
+        path
+    };
+    let exported = answer("export.json", &["export", "--to", "json"]);
+    let growth = answer("growth.json", &["growth", "--json"]);
+    browse("time", &[&page, &exported, &growth]);
+}
+
 /// Creates two runs: the first has `Gone.gone`, the second `Came.came`, both have `Same.same`.
 fn two_runs(directory: &Path) -> [PathBuf; 2] {
     let runs = [("base", "Gone", "gone", 30), ("new", "Came", "came", 50)];

@@ -16,7 +16,7 @@ impl Profile {
             .collect();
         let mut left_out = Vec::new();
         for table in &mut self.tables {
-            left_out.extend(table.retain(|stack| !is_own[stack.0 as usize]));
+            left_out.extend(table.retain(|stack, _| !is_own[stack.0 as usize]));
         }
         self.left_out = left_out;
         self

@@ -26,20 +26,26 @@ pub enum By {
     Type,
     /// The thread.
     Thread,
+    /// The threads whose names differ in their last number: `http-nio-8080-exec-*`.
+    ThreadGroup,
     /// The whole stack.
     Trace,
+    /// The time since the objects were made, of what is live.
+    Age,
 }
 
 impl By {
     /// All groupings.
-    pub const ALL: [By; 7] = [
+    pub const ALL: [By; 9] = [
         By::Method,
         By::Line,
         By::Class,
         By::Package,
         By::Type,
         By::Thread,
+        By::ThreadGroup,
         By::Trace,
+        By::Age,
     ];
 
     /// Returns the name by which users choose it.
@@ -52,7 +58,9 @@ impl By {
             By::Package => "package",
             By::Type => "type",
             By::Thread => "thread",
+            By::ThreadGroup => "thread-group",
             By::Trace => "trace",
+            By::Age => "age",
         }
     }
 }
@@ -83,6 +91,16 @@ impl FromStr for By {
 const UNKNOWN_THREAD: &str = "<any thread>";
 const UNKNOWN_TYPE: &str = "<unknown>";
 const NO_PACKAGE: &str = "<no package>";
+
+/// Returns the name of the threads whose names differ from this one in the last number.
+fn group_of_thread(name: &str) -> String {
+    let is_digit = |character: char| character.is_ascii_digit();
+    let Some(end) = name.rfind(is_digit).map(|last| last + 1) else {
+        return name.to_owned();
+    };
+    let start = name[..end].trim_end_matches(is_digit).len();
+    format!("{}*{}", &name[..start], &name[end..])
+}
 
 /// The groups of a profile's frames, or of its sets of labels.
 #[derive(Debug)]
@@ -127,7 +145,7 @@ impl Groups {
         }))
     }
 
-    /// Returns the groups of all sets of labels; `by` is thread or type.
+    /// Returns the groups of all sets of labels; `by` is thread, thread group or type.
     #[must_use]
     pub fn of_labels(profile: &Profile, by: By) -> Groups {
         let text = |name: Option<Name>, unknown: &str| match name {
@@ -136,6 +154,7 @@ impl Groups {
         };
         Groups::collect(profile.label_sets().map(|labels| match by {
             By::Type => text(labels.class, UNKNOWN_TYPE),
+            By::ThreadGroup => group_of_thread(&text(labels.thread, UNKNOWN_THREAD)),
             _ => text(labels.thread, UNKNOWN_THREAD),
         }))
     }
@@ -145,5 +164,24 @@ impl Groups {
         let of = keys.map(|key| number(names.insert_full(key).0)).collect();
         let names = names.into_iter().collect();
         Groups { names, of }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_pool_are_one_group() {
+        for (name, group) in [
+            ("http-nio-8080-exec-12", "http-nio-8080-exec-*"),
+            ("ForkJoinPool-1-worker-3", "ForkJoinPool-1-worker-*"),
+            ("C2 CompilerThread0", "C2 CompilerThread*"),
+            ("worker 7 of 8 \u{e9}", "worker 7 of * \u{e9}"),
+            ("main", "main"),
+            ("", ""),
+        ] {
+            assert_eq!(group_of_thread(name), group);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Threads that have nothing to do: they wait for work, as the VM's own do and those of a pool.
 
 use crate::metric::Metric;
-use crate::model::{Frame, FrameId, Profile, StackId};
+use crate::model::{Frame, FrameId, Profile, StackId, Table};
 use crate::number::number;
 
 /// The methods in which a thread waits for work. `docs/reference/wall-samples.md` lists them; a test compares the two.
@@ -41,8 +41,8 @@ const STATES: [&str; 8] = [
 const AT_WORK: [&str; 2] = ["<running>", "<runnable>"];
 
 impl Profile {
-    /// Removes the elapsed time of threads that waited for work; returns how much it was.
-    pub fn remove_idle(&mut self) -> u64 {
+    /// Removes the elapsed time of threads that waited for work; returns how much it was, of each value.
+    pub fn remove_idle(&mut self) -> Vec<(Metric, u64)> {
         let waits_for_work: Vec<bool> = self
             .frame_ids()
             .map(|frame| WAITS_FOR_WORK.contains(&&*self.method(frame)))
@@ -54,10 +54,39 @@ impl Profile {
         let of_time = tables
             .iter_mut()
             .filter(|table| table.metrics().contains(&Metric::Wall));
-        let removed = of_time.flat_map(|table| table.retain(|stack| !is_idle[stack.0 as usize]));
-        let idle = removed.fold(0, |sum: u64, (_, value)| sum.saturating_add(value));
+        let removed = of_time.flat_map(|table| table.retain(|stack, _| !is_idle[stack.0 as usize]));
+        let idle = removed.collect();
         self.tables = tables;
         idle
+    }
+
+    /// Adds to elapsed time the parts of it in which threads were blocked and parked, each as a value of its own.
+    pub(crate) fn tell_waits_apart(&mut self) {
+        const VALUES: [Metric; 3] = [Metric::Wall, Metric::Blocked, Metric::Parked];
+        let mut tables = std::mem::take(&mut self.tables);
+        let of_time = tables
+            .iter_mut()
+            .filter(|table| table.metrics() == [Metric::Wall]);
+        for table in of_time {
+            let mut apart = Table::new(&VALUES);
+            for (stack, labels, values) in table.rows() {
+                let [blocked, parked] =
+                    ["<blocked>", "<parked>"].map(|state| match self.state(stack) {
+                        Some(of_stack) if of_stack == state => values[0],
+                        _ => 0,
+                    });
+                apart.push(stack, labels, &[values[0], blocked, parked]);
+            }
+            *table = apart;
+        }
+        self.tables = tables;
+    }
+
+    /// Returns the state in which a thread had this stack, if the stack tells it.
+    fn state(&self, stack: StackId) -> Option<&str> {
+        let &innermost = self.stacks.frames(stack).first()?;
+        let frame = self.frame(innermost);
+        self.is_state(frame).then(|| self.names.text(frame.method))
     }
 
     /// Returns `true` for the frame that stands for the state of a thread.

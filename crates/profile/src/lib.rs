@@ -54,6 +54,7 @@ mod origin;
 mod own_code;
 mod records;
 mod remarks;
+mod threads;
 mod top;
 mod tree;
 mod write;

@@ -148,11 +148,12 @@ fn text(reader: &mut TextReader<impl Read>, records: &mut Records) -> Result<(),
 }
 
 fn finish(
-    profile: Profile,
+    mut profile: Profile,
     wanted: Wanted,
     fault: Option<LoadError>,
     bytes: u64,
 ) -> Result<Loaded, LoadError> {
+    profile.tell_waits_apart();
     let rows = profile.tables().iter().flat_map(Table::rows);
     let frames = rows.map(|(stack, ..)| profile.stacks.frames(stack).len() as u64);
     let frames = frames.sum();

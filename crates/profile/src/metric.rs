@@ -10,6 +10,10 @@ pub enum Metric {
     Cpu,
     /// Time that passed for threads, whether they ran or waited, from samples.
     Wall,
+    /// The part of it in which they wanted a monitor that another owned.
+    Blocked,
+    /// The part of it in which they were parked, as for a lock of `java.util.concurrent`.
+    Parked,
     /// Time in the innermost method of a stack itself.
     Time,
     /// Time until the innermost method of a stack returned (the old prof format).
@@ -55,9 +59,11 @@ pub enum Unit {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Metric; 17] = [
+    pub const ALL: [Metric; 19] = [
         Metric::Cpu,
         Metric::Wall,
+        Metric::Blocked,
+        Metric::Parked,
         Metric::Time,
         Metric::InclusiveTime,
         Metric::AllocBytes,
@@ -81,6 +87,8 @@ impl Metric {
         match self {
             Metric::Cpu => "cpu",
             Metric::Wall => "wall",
+            Metric::Blocked => "blocked",
+            Metric::Parked => "parked",
             Metric::Time => "time",
             Metric::InclusiveTime => "inclusive-time",
             Metric::AllocBytes => "alloc-bytes",
@@ -103,9 +111,12 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            Metric::Wall | Metric::Time | Metric::InclusiveTime | Metric::Contention => {
-                Unit::Nanoseconds
-            }
+            Metric::Wall
+            | Metric::Blocked
+            | Metric::Parked
+            | Metric::Time
+            | Metric::InclusiveTime
+            | Metric::Contention => Unit::Nanoseconds,
             Metric::AllocBytes
             | Metric::LiveBytes
             | Metric::TemporaryBytes

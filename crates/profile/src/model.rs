@@ -191,12 +191,15 @@ impl Table {
         }
     }
 
-    /// Removes the samples with other stacks; returns the sum of each metric of those.
-    pub(crate) fn retain(&mut self, is_kept: impl Fn(StackId) -> bool) -> Vec<(Metric, u64)> {
+    /// Removes the other samples; returns the sum of each metric of those.
+    pub(crate) fn retain(
+        &mut self,
+        is_kept: impl Fn(StackId, LabelsId) -> bool,
+    ) -> Vec<(Metric, u64)> {
         let mut kept = Table::new(&self.metrics);
         let mut removed: Vec<(Metric, u64)> = self.metrics.iter().map(|&m| (m, 0)).collect();
         for (stack, labels, values) in self.rows() {
-            if is_kept(stack) {
+            if is_kept(stack, labels) {
                 kept.push(stack, labels, values);
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Costs, added up by method, line, class, package, type, thread or stack.
 
 use foldhash::HashMap;
+use hprof_format::Age;
 
 use crate::group::{By, Groups};
 use crate::metric::Metric;
@@ -21,8 +22,9 @@ pub struct Cost {
 #[must_use]
 pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
     let mut costs = match by {
-        By::Thread | By::Type => by_labels(profile, metric, by),
+        By::Thread | By::ThreadGroup | By::Type => by_labels(profile, metric, by),
         By::Trace => by_stack(profile, metric),
+        By::Age => by_age(profile, metric),
         _ => return costs_of_samples(profile, profile.samples(metric), by),
     };
     sort(&mut costs);
@@ -116,4 +118,37 @@ fn by_stack(profile: &Profile, metric: Metric) -> Vec<Cost> {
         }
     };
     sums.into_iter().map(cost).collect()
+}
+
+/// The age of objects that the profile says nothing about.
+const UNKNOWN_AGE: &str = "<unknown>";
+/// The age of objects from before the profile.
+const BEFORE: &str = "<before the profile>";
+
+fn by_age(profile: &Profile, metric: Metric) -> Vec<Cost> {
+    let mut sums: HashMap<Option<Age>, u64> = HashMap::default();
+    for age in &profile.history.ages {
+        let value = match metric {
+            Metric::LiveBytes => age.bytes,
+            Metric::LiveObjects => age.objects,
+            _ => continue,
+        };
+        let sum = sums.entry(age.age).or_default();
+        *sum = sum.saturating_add(value);
+    }
+    let known = sums
+        .values()
+        .fold(0_u64, |sum, &own| sum.saturating_add(own));
+    let unknown = profile.total(metric).saturating_sub(known);
+    let named = sums.into_iter().map(|(age, own)| {
+        let name = age.map_or_else(|| BEFORE.to_owned(), |age| age.to_string());
+        (name, own)
+    });
+    let all = named.chain([(UNKNOWN_AGE.to_owned(), unknown)]);
+    let cost = |(name, own)| Cost {
+        name,
+        own,
+        total: own,
+    };
+    all.map(cost).collect()
 }

@@ -48,7 +48,10 @@ fn profile(file: &[u8]) -> Profile {
 #[test]
 fn samples_are_the_time_that_they_stand_for_beside_those_of_the_cpu() {
     let run = profile(RUN.as_bytes());
-    assert_eq!(run.metrics(), [Metric::Cpu, Metric::Wall]);
+    let waits = [Metric::Blocked, Metric::Parked];
+    assert_eq!(run.metrics()[..2], [Metric::Cpu, Metric::Wall]);
+    assert_eq!(run.metrics()[2..], waits);
+    assert_eq!(waits.map(|wait| run.total(wait) / SAMPLE), [0, 60]);
     assert_eq!(run.total(Metric::Wall), 100 * SAMPLE);
     assert_eq!(run.total(Metric::Cpu), 7);
     let states = costs(&run, Metric::Wall, By::Method).into_iter();
@@ -82,10 +85,17 @@ fn what_is_written_is_read_again() {
 #[test]
 fn threads_that_wait_for_work_can_be_left_out() {
     let mut run = profile(RUN.as_bytes());
-    assert_eq!(run.remove_idle(), 69 * SAMPLE);
+    let idle = run.remove_idle();
+    let expected = [
+        (Metric::Wall, 69 * SAMPLE),
+        (Metric::Blocked, 0),
+        (Metric::Parked, 40 * SAMPLE),
+    ];
+    assert_eq!(idle, expected);
+    assert_eq!(run.total(Metric::Parked), 20 * SAMPLE);
     assert_eq!(run.total(Metric::Wall), 31 * SAMPLE);
     assert_eq!(run.total(Metric::Cpu), 7, "that is something else");
-    assert_eq!(run.remove_idle(), 0);
+    assert!(run.remove_idle().iter().all(|&(_, value)| value == 0));
 }
 
 #[test]

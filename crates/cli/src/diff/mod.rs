@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (base, new) = (&arguments.base, arguments.new_file());
     let (base_section, new_section) = pair::of(&arguments.section, "--section", base, new)?;
     let open = |path, section| {
-        let opened = open(path, section)?.of_code(&arguments.code);
+        let opened = open(path, section)?.of_code(&arguments.code, path)?;
         Ok::<Opened, Failure>(opened.comparable())
     };
     let base = open(base, base_section)?;
@@ -161,8 +161,8 @@ impl Arguments {
     }
 
     fn compare(&self, base: &Opened, new: &Opened) -> Result<Compared, Failure> {
-        let metric = new.metric(self.new_file(), self.value)?;
-        base.metric(&self.base, Some(metric))?;
+        let metric = new.metric_by(self.new_file(), self.value, self.by)?;
+        base.metric_by(&self.base, Some(metric), self.by)?;
         let (base, new) = (&base.profile, &new.profile);
         let (before, after) = (base.total(metric), new.total(metric));
         let scale = if self.normalise {

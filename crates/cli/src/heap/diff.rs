@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use hprof_heap::Group;
+use clap::{Args, ValueEnum};
+use hprof_heap::{Appeared, Group, Heap, MadeAfter};
 use serde::Serialize;
 
 use super::options::{self, Reading};
-use super::{By, births, fault, most, print, with_dump, with_heap};
+use super::{births, fault, most, print, with_dump, with_heap};
 use crate::about;
 use crate::amounts::Sizes;
 use crate::failure::Failure;
@@ -23,12 +23,12 @@ pub struct Diff {
     /// The number of the dump in a file with several, from 1; twice for the older and the newer one [default: the last]
     #[arg(long, value_name = "NUMBER", value_parser = options::dump_number)]
     dump: Vec<usize>,
-    /// The grouping to compare by; by default class and allocation site
+    /// The grouping to compare by; by default class and allocation site, with --objects also the older object that holds them
     #[arg(long, value_enum)]
-    by: Option<By>,
+    by: Option<ByOrHolder>,
     /// Count the objects of the newer dump that were made after the older one; needs the births files that the agent writes with
     /// heap=all,lifetimes=y
-    #[arg(long)]
+    #[arg(long, required_if_eq("by", "holder"))]
     objects: bool,
     /// Print at most this many rows; 0 for all
     #[arg(long, value_name = "ROWS", default_value_t = 25)]
@@ -49,13 +49,72 @@ struct Differences {
 /// The objects made between two dumps.
 #[derive(Serialize)]
 struct Made {
-    by: hprof_heap::By,
-    groups: Vec<Group>,
+    by: ByOrHolder,
+    #[serde(flatten)]
+    rows: Rows,
+    /// The number of rows of which these are the first.
+    #[serde(skip)]
+    all: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Rows {
+    Groups(Vec<Group>),
+    Holders(Vec<Appeared>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum ByOrHolder {
+    Class,
+    Loader,
+    Package,
+    Site,
+    // The older object that holds them.
+    Holder,
+}
+
+impl ByOrHolder {
+    /// Returns the grouping of all objects; `None` by holder.
+    fn of_all(self) -> Option<hprof_heap::By> {
+        match self {
+            ByOrHolder::Class => Some(hprof_heap::By::Class),
+            ByOrHolder::Loader => Some(hprof_heap::By::Loader),
+            ByOrHolder::Package => Some(hprof_heap::By::Package),
+            ByOrHolder::Site => Some(hprof_heap::By::Site),
+            ByOrHolder::Holder => None,
+        }
+    }
+}
+
+impl Made {
+    /// Counts the objects of a dump that were made after another one; at most `most` rows are kept.
+    fn since(
+        made: MadeAfter<'_>,
+        heap: &Heap<'_>,
+        by: ByOrHolder,
+        most: usize,
+    ) -> Result<Made, hprof_heap::Error> {
+        let (rows, all) = match by.of_all() {
+            Some(by) => {
+                let mut groups = heap.groups_made_after(by, made)?;
+                let all = groups.len();
+                groups.truncate(most);
+                (Rows::Groups(groups), all)
+            }
+            None => {
+                let (holders, all) = heap.appeared(made, most)?;
+                (Rows::Holders(holders), all)
+            }
+        };
+        Ok(Made { by, rows, all })
+    }
 }
 
 impl Diff {
     /// Prints the live objects of the newer dump that were made after the older one.
-    fn made_between(&self, kinds: &[hprof_heap::By]) -> Result<(), Failure> {
+    fn made_between(&self, kinds: &[ByOrHolder]) -> Result<(), Failure> {
         let new = self.new.as_deref().unwrap_or(&self.old);
         let (old_dump, new_dump) = pair::of(&self.dump, "--dump", &self.old, new)?;
         let old = with_dump(&self.old, old_dump, |dump| births(&self.old, dump))?;
@@ -66,32 +125,31 @@ impl Diff {
                 let what = format!("is no later dump of the same profile as {old}");
                 Failure::about(new, what)
             })?;
-            let mut all = Vec::new();
-            for &by in kinds {
-                let groups = heap.groups_made_after(by, made).map_err(fault(new))?;
-                all.push(Made { by, groups });
-            }
+            let kinds = kinds.iter();
+            let all = kinds.map(|&by| Made::since(made, heap, by, most(self.top)));
+            let all: Vec<Made> = all.collect::<Result<_, _>>().map_err(fault(new))?;
             let runs: Vec<String> = about::dump(heap.dump()).into_iter().collect();
-            let most = most(self.top);
-            let counts: Vec<usize> = all.iter().map(|made| made.groups.len()).collect();
-            all.iter_mut().for_each(|made| made.groups.truncate(most));
             self.reading.print(&runs, &all, |out| {
-                let mut all = all.iter().zip(counts);
-                all.try_for_each(|(made, count)| {
-                    print::groups(out, self.sizes, &made.groups, count, heap.layout())
+                all.iter().try_for_each(|made| match &made.rows {
+                    Rows::Groups(groups) => {
+                        print::groups(out, self.sizes, groups, made.all, heap.layout())
+                    }
+                    Rows::Holders(holders) => print::appeared(out, self.sizes, holders, made.all),
                 })
             })
         })
     }
 
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let kinds: Vec<hprof_heap::By> = match self.by {
-            Some(by) => vec![by.into()],
-            None => vec![hprof_heap::By::Class, hprof_heap::By::Site],
+        let kinds: &[ByOrHolder] = match &self.by {
+            Some(by) => std::slice::from_ref(by),
+            None => &[ByOrHolder::Class, ByOrHolder::Site, ByOrHolder::Holder],
         };
         if self.objects {
-            return self.made_between(&kinds);
+            return self.made_between(kinds);
         }
+        let kinds = kinds.iter().filter_map(|by| by.of_all());
+        let kinds: Vec<hprof_heap::By> = kinds.collect();
         let of = |file: &Path, dump: Option<usize>| {
             with_heap(file, dump, &self.reading, |heap| {
                 let groups = kinds.iter().map(|&by| heap.groups(by, 0));

@@ -4,11 +4,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use hprof_heap::{
-    Allocated, Change, Duplicate, Fill, Group, Histogram, Layout, Leaks, ObjectRow, Path, Rest,
-    Row, Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
+    Allocated, Appeared, Change, Duplicate, Fill, Group, Histogram, Layout, Leaks, ObjectRow, Path,
+    Rest, Row, Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
 };
 
 use crate::amounts::{Sizes, number, percent, signed};
+use crate::growth::whole;
 
 type Out<'a> = &'a mut dyn Write;
 
@@ -140,13 +141,39 @@ pub fn groups(
         )?;
         stack(out, &group.stack, 50)?;
     }
-    if groups.len() < all {
+    rows_left_out(out, groups.len(), all)
+}
+
+/// Prints the new objects below older ones.
+pub fn appeared(out: Out<'_>, sizes: Sizes, rows: &[Appeared], all: usize) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:>13} {:>15} {:>18}  new live objects, by what holds them",
+        "objects", "shallow", "retained"
+    )?;
+    for row in rows {
+        let what = match &*row.what {
+            "" => "<roots, or several objects>",
+            what => what,
+        };
+        let held = row.holder.as_ref().map(|holder| format!(", {holder}"));
         writeln!(
             out,
-            "{} of {} groups; --top 0 prints all",
-            groups.len(),
-            number(all as u64)
+            "{:>13} {:>15} {:>18}  {what}{}",
+            number(row.objects),
+            sizes.cell(row.shallow),
+            sizes.cell(row.retained),
+            held.unwrap_or_default()
         )?;
+    }
+    rows_left_out(out, rows.len(), all)
+}
+
+/// Says how many rows are not printed.
+fn rows_left_out(out: Out<'_>, rows: usize, all: usize) -> io::Result<()> {
+    if rows < all {
+        let all = number(all as u64);
+        writeln!(out, "{rows} of {all} groups; --top 0 prints all")?;
     }
     Ok(())
 }
@@ -194,7 +221,22 @@ pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks, layout: Layout) -> io::R
         writeln!(out)?;
         self::suspect(out, sizes, place, suspect, leaks.live_bytes)?;
     }
-    Ok(())
+    match leaks.piling_else {
+        0 => Ok(()),
+        sites => writeln!(
+            out,
+            "\nThe objects of {} other sites pile up, too; they retain less.",
+            number(sites)
+        ),
+    }
+}
+
+/// Formats a rate, a small one with a digit behind the point.
+fn rate(a_minute: f64) -> String {
+    match a_minute {
+        ..100.0 => format!("{a_minute:.1}"),
+        _ => number(whole(a_minute)),
+    }
 }
 
 fn suspect(
@@ -209,11 +251,22 @@ fn suspect(
         SuspectKind::Object => suspect.what.clone(),
         SuspectKind::Class => format!("{objects} objects of class {}", suspect.what),
         SuspectKind::Site => format!("{objects} objects allocated at {}", suspect.what),
+        SuspectKind::Piling => format!("{objects} objects of class {} that pile up", suspect.what),
     };
     let retained = sizes.text(suspect.retained);
     let share = percent(suspect.retained, live);
     writeln!(out, "Suspect {place}: {what}")?;
     writeln!(out, "  retains {retained}, {share:.1} % of what is live")?;
+    if let Some(piling) = &suspect.piling {
+        writeln!(
+            out,
+            "  grows: {} more {} a minute stay, along a straight line ({:.2}); {} are there",
+            rate(piling.objects_per_minute),
+            piling.class,
+            piling.straightness,
+            number(piling.objects)
+        )?;
+    }
     if let Some(holder) = &suspect.holder {
         writeln!(out, "  held by {holder}")?;
     }

@@ -149,11 +149,11 @@ fn add(
     if !is_standard(path) {
         let first = sections.saturating_sub(MOST_SECTIONS).max(1);
         for section in first..sections {
-            let opened = open(path, Some(section))?.of_code(code);
+            let opened = open(path, Some(section))?.of_code(code, path)?;
             runs.push(opened.into_run(path));
         }
     }
-    runs.push(last.of_code(code).into_run(path));
+    runs.push(last.of_code(code, path)?.into_run(path));
     Ok(Added::Shown)
 }
 

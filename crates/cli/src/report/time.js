@@ -187,7 +187,11 @@ class TimeView {
         cell: (row) => (row.site.suspected
           ? element('span', { className: 'badge grows', title: row.site.suspected }, 'piles up') : '') },
       { key: 'name', head: 'Class, made in', className: 'wide', of: (row) => row.name, cell: (row) => {
-        const made = link(row.name, () => state.set({ site: row.number }, true));
+        const made = link(row.name, () => {
+          state.set({ site: row.number }, true);
+          // The chart is above the rows.
+          window.scrollTo({ top: 0 });
+        });
         if (row.number === state.site) made.setAttribute('aria-current', 'true');
         made.title = row.frames.slice(0, 12).map((frame) => shown(frame, 200)).join('\n');
         return made;

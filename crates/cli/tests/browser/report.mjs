@@ -148,6 +148,54 @@ const cases = {
     await page.waitForSelector('dialog[open]');
   },
 
+  // A page of growth.hprof.gz, with the answers of `hprof export --to json` and `hprof growth --json`.
+  async time(context, [file, exported, growth]) {
+    const { history } = JSON.parse(readFileSync(exported, 'utf8'));
+    const suspected = JSON.parse(readFileSync(growth, 'utf8')).rows.map((row) => row.class).sort();
+    const page = await open(context, file);
+    await page.click('nav >> text=Time');
+
+    // The course of the whole has a point for each step, with the peak marked.
+    const label = () => page.getAttribute('main svg', 'aria-label');
+    const points = async () => (await page.getAttribute('main .curve', 'd')).match(/[ML]/g).length;
+    assert.equal(await label(), 'alive, bytes of all sites over time');
+    assert.equal(await points(), history.course.all.length);
+    assert.match(await page.textContent('text.peak'), new RegExp(`^peak: collection ${history.peak.collection} at `));
+    const told = (point) => `${point[3].toLocaleString('en-US')} objects alive`;
+    const readout = () => page.textContent('.readout');
+    assert.ok((await readout()).includes(told(history.course.all.at(-1))), await readout());
+
+    // The pointer reads the first point.
+    const chart = await (await page.$('main svg')).boundingBox();
+    await page.mouse.move(chart.x + 90, chart.y + chart.height / 2);
+    assert.ok((await readout()).includes(told(history.course.all[0])), await readout());
+    await choose(page, 'Curve', 'objects');
+    assert.equal(await label(), 'alive, objects of all sites over time');
+
+    // Sites, those that pile up as `hprof growth` says.
+    assert.equal(await page.locator('main tbody tr').count(), history.course.sites.length);
+    const badges = await page.$$eval('main tr:has(.grows) .link', (all) => all.map((one) => one.textContent.split(',')[0]));
+    assert.deepEqual(badges.sort(), suspected);
+
+    // A click on a site shows its own course, and a link brings it back.
+    await page.click('main .link:has-text("Growth$Slow")');
+    assert.match(await hash(page), /site=\d+/);
+    assert.match(await label(), /^alive, objects of Growth\$Slow, Growth\.tick over time$/);
+    assert.match(await readout(), /300 objects alive.*Its objects pile up: .* objects a minute more/s);
+    const again = await open(context, page.url());
+    assert.match(await again.getAttribute('main svg', 'aria-label'), /Growth\$Slow/);
+    await again.close();
+    await page.click('text=All sites');
+    assert.equal(await points(), history.course.all.length);
+
+    // The ages of what is alive, as bars of allocation sites.
+    await page.click('nav >> text=Allocation sites');
+    await choose(page, 'By', 'class');
+    const bar = (name) => page.getAttribute(`main tr:has(.link:text-is("${name}")) .bar:has([class^=age])`, 'title');
+    assert.match(await bar('Growth$Cached'), /^1 s and older: 120 KB$/);
+    assert.match(await bar('Growth$Queued'), /^younger than 1 s/);
+  },
+
   // A page of two runs; Gone.gone is in the first alone, Came.came in the second, Same.same in both.
   async difference(context, [file]) {
     const page = await open(context, file);

@@ -187,6 +187,11 @@ impl Births {
         when.objects += 1;
     }
 
+    /// Returns the time of the profile up to the dump.
+    pub(crate) fn time(&self) -> Duration {
+        Duration::from_millis(self.head.millis)
+    }
+
     fn place(&self, object: u64) -> Option<u32> {
         let found = self.objects.binary_search_by_key(&object, |&(id, _)| id);
         Some(self.objects[found.ok()?].1)

@@ -13,6 +13,7 @@ use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Reference};
 use crate::questions::allocated::{Allocated, Rest, largest};
+use crate::questions::growing::{GrowingSites, Piling};
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
 use crate::questions::paths::Path;
 
@@ -26,8 +27,10 @@ pub struct Leaks {
     pub live_bytes: u64,
     /// The share of it from which something is a suspect.
     pub threshold: f64,
-    /// Those that retain most first.
+    /// Those whose objects pile up first, and of these and of the others those that retain most.
     pub suspects: Vec<Suspect>,
+    /// The sites whose objects pile up that are not among them, because there are many.
+    pub piling_else: u64,
     /// `true` if the dump has the stacks that allocated its objects.
     pub has_stacks: bool,
 }
@@ -42,6 +45,8 @@ pub enum SuspectKind {
     Class,
     /// Several objects, of more than one class, that one stack allocated, or one frame of the reader's own code.
     Site,
+    /// Several objects of one class, allocated by one stack, that pile up, however little they retain.
+    Piling,
 }
 
 /// An object, or several of a class or of a site, that keep much alive.
@@ -66,6 +71,9 @@ pub struct Suspect {
     /// When the objects were made that it keeps alive; `None` without a births file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made: Option<MadeWhen>,
+    /// The evidence if most of what it keeps alive piles up; `None` without a births file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub piling: Option<Piling>,
     /// The objects it keeps alive, by class: those with the most bytes.
     pub kept: Vec<Kept>,
     /// Those of the other classes.
@@ -93,6 +101,7 @@ pub struct Kept {
 /// The objects below a suspect.
 struct Below {
     made: Option<MadeWhen>,
+    piling: Option<Piling>,
     kept: Vec<Kept>,
     kept_else: Rest,
     allocated: Vec<Allocated>,
@@ -159,13 +168,32 @@ impl Heap<'_> {
         let live = self.dominators.retained(TOP);
         let tree = self.dominators.tree(&self.memory)?;
         let least = ((live as f64 * threshold) as u64).max(1);
-        let mut found = self.suspects(&tree, least, &mut OwnSites::new(own))?;
-        found.sort_by_key(|suspect| std::cmp::Reverse(suspect.own));
-        let below: Vec<_> = found
-            .iter()
-            .map(|suspect| self.below(&tree, suspect, own, births))
+        let mut growing =
+            births.map_or_else(GrowingSites::default, |births| self.growing_sites(births));
+        let found = self.suspects(&tree, least, &mut OwnSites::new(own))?;
+        let mut found: Vec<(Found, Below)> = found
+            .into_iter()
+            .map(|suspect| {
+                let below = self.below(&tree, &suspect, own, births, &mut growing);
+                (suspect, below)
+            })
             .collect();
+        let (piles, piling_else) = self.piles(&tree, growing);
+        for pile in piles {
+            let suspect = Found {
+                kind: SuspectKind::Piling,
+                places: pile.places,
+                own: pile.own,
+            };
+            let mut below = self.below(&tree, &suspect, own, births, &mut GrowingSites::default());
+            below.piling = Some(pile.piling);
+            found.push((suspect, below));
+        }
         drop(tree);
+        found.sort_by_key(|(suspect, below)| {
+            (below.piling.is_none(), std::cmp::Reverse(suspect.own))
+        });
+        let (found, below): (Vec<Found>, Vec<Below>) = found.into_iter().unzip();
         let objects: Vec<u32> = found
             .iter()
             .map(|suspect| self.dominators.object(suspect.places[0]))
@@ -179,7 +207,7 @@ impl Heap<'_> {
                 kind: suspect.kind,
                 what: match suspect.kind {
                     SuspectKind::Object => self.label(object)?.to_string(),
-                    SuspectKind::Class => {
+                    SuspectKind::Class | SuspectKind::Piling => {
                         let class = self.objects.class(object);
                         self.classes.get(class).name.to_string()
                     }
@@ -197,6 +225,7 @@ impl Heap<'_> {
                 holder: path.as_ref().and_then(holder),
                 path,
                 made: below.made,
+                piling: below.piling,
                 kept: below.kept,
                 kept_else: below.kept_else,
                 allocated: below.allocated,
@@ -208,6 +237,7 @@ impl Heap<'_> {
             live_bytes: live,
             threshold,
             suspects,
+            piling_else,
             has_stacks: self.has_stacks(),
         })
     }
@@ -381,6 +411,7 @@ impl Heap<'_> {
         suspect: &Found,
         own: Option<IsOwn<'_>>,
         births: Option<&Births>,
+        growing: &mut GrowingSites,
     ) -> Below {
         let mut made = births.map(|_| MadeWhen::default());
         let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
@@ -397,6 +428,7 @@ impl Heap<'_> {
                 }
             });
         }
+        let piling = growing.below(&sites);
         let mut classes: HashMap<u32, (u64, u64)> = HashMap::default();
         for (&site, &(objects, shallow)) in &sites {
             let sum = classes
@@ -433,6 +465,7 @@ impl Heap<'_> {
         };
         Below {
             made,
+            piling,
             kept: kept.collect(),
             kept_else,
             allocated,
@@ -443,7 +476,7 @@ impl Heap<'_> {
 }
 
 /// Returns the last part of the program on a path.
-fn holder(path: &Path) -> Option<Holder> {
+pub(crate) fn holder(path: &Path) -> Option<Holder> {
     let found = path.steps.windows(2).rev().find_map(|pair| {
         let from = || pair[0].object.clone();
         match pair[1].reference.as_ref()? {

@@ -1,9 +1,11 @@
 //! The questions that a dump can answer, each in a file of its own.
 
 pub(crate) mod allocated;
+pub(crate) mod appeared;
 pub(crate) mod areas;
 pub(crate) mod diff;
 pub(crate) mod groups;
+pub(crate) mod growing;
 pub(crate) mod histogram;
 pub(crate) mod keeping;
 pub(crate) mod leaks;

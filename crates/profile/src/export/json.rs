@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use hprof_format::CoursePoint;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
-use crate::model::{Frame, Labels, LabelsId, Profile, StackId, Table};
+use crate::model::{Frame, History, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
 
 /// Writes the whole profile: names, frames, stacks and labels once each, samples as indexes into them.
@@ -28,7 +29,47 @@ struct JsonDocument<'a> {
     stacks: Rows<StackRows<'a>>,
     labels: Rows<LabelRows<'a>>,
     tables: Vec<TableDocument<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<HistoryDocument>,
 }
+
+#[derive(serde::Serialize)]
+struct HistoryDocument {
+    peak: Option<PeakDocument>,
+    ages: Vec<AgeRow>,
+    course: Option<CourseDocument>,
+}
+
+#[derive(serde::Serialize)]
+struct PeakDocument {
+    collection: u32,
+    time_ms: u64,
+}
+
+/// Stack, labels, age, bytes, objects.
+#[derive(serde::Serialize)]
+struct AgeRow(u32, u32, Option<String>, u64, u64);
+
+#[derive(serde::Serialize)]
+struct CourseDocument {
+    collections: u32,
+    time_ms: u64,
+    step_ms: u64,
+    site_step_ms: u64,
+    all: Vec<PointRow>,
+    sites: Vec<SiteDocument>,
+}
+
+#[derive(serde::Serialize)]
+struct SiteDocument {
+    stack: u32,
+    labels: u32,
+    points: Vec<PointRow>,
+}
+
+/// Milliseconds, collections, most live bytes, fewest live objects, allocated bytes, allocated objects.
+#[derive(serde::Serialize)]
+struct PointRow(u64, u32, u64, u64, u64, u64);
 
 #[derive(serde::Serialize)]
 struct TableDocument<'a> {
@@ -168,6 +209,56 @@ fn table_document(table: &Table) -> TableDocument<'_> {
     }
 }
 
+fn points(points: &[CoursePoint]) -> Vec<PointRow> {
+    let points = points.iter().map(|point| {
+        PointRow(
+            point.millis,
+            point.collections,
+            point.most_bytes,
+            point.fewest_objects,
+            point.allocated_bytes,
+            point.allocated_objects,
+        )
+    });
+    points.collect()
+}
+
+/// Returns what the profile says about time; `None` if it says nothing.
+fn history_document(history: &History) -> Option<HistoryDocument> {
+    let is_known = history.peak.is_some() || !history.ages.is_empty() || history.course.is_some();
+    is_known.then(|| HistoryDocument {
+        peak: history.peak.map(|peak| PeakDocument {
+            collection: peak.collection,
+            time_ms: peak.millis,
+        }),
+        ages: history
+            .ages
+            .iter()
+            .map(|row| {
+                let (stack, labels) = (row.stack.0, row.labels.0);
+                let age = row.age.map(|age| age.to_string());
+                AgeRow(stack, labels, age, row.bytes, row.objects)
+            })
+            .collect(),
+        course: history.course.as_ref().map(|course| CourseDocument {
+            collections: course.collections,
+            time_ms: course.millis,
+            step_ms: course.step,
+            site_step_ms: course.site_step,
+            all: points(&course.all),
+            sites: course
+                .sites
+                .iter()
+                .map(|site| SiteDocument {
+                    stack: site.stack.0,
+                    labels: site.labels.0,
+                    points: points(&site.points),
+                })
+                .collect(),
+        }),
+    })
+}
+
 impl Serialize for Profile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let document = JsonDocument {
@@ -182,6 +273,7 @@ impl Serialize for Profile {
             stacks: Rows(StackRows(self)),
             labels: Rows(LabelRows(self)),
             tables: self.tables().iter().map(table_document).collect(),
+            history: history_document(&self.history),
         };
         document.serialize(serializer)
     }

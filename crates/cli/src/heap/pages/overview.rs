@@ -196,7 +196,7 @@ fn name(out: &mut Html, suspect: &Suspect, links: Links<'_>) {
     let objects = number(suspect.objects);
     match suspect.kind {
         SuspectKind::Object => links.object(out, Some(suspect.id), &suspect.what),
-        SuspectKind::Class => {
+        SuspectKind::Class | SuspectKind::Piling => {
             out.text(&format!("{objects} objects of class "));
             links.class(out, &suspect.what);
         }

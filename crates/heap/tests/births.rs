@@ -1,0 +1,265 @@
+//! Answers that rest on the births file, on a dump whose births are known: 1,000 arrays of bytes from the first second of a
+//! minute, an array of each second that holds one of bytes, and 100 of bytes from the last second, each kind in a list of its own
+//! from the first second.
+
+#[expect(dead_code, reason = "other tests use the rest")]
+mod model;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hprof_format::{BirthMoment, BirthsHead, BirthsWriter, ObjectBirth, ObjectId, births_path};
+use hprof_heap::{
+    Births, By, Dump, Excluded, Heap, MadeWhen, Memory, Options, Silent, SuspectKind, ages,
+};
+use model::{Kind, Model, Object, Rooted};
+
+/// The seconds of the profile, and of its moments.
+const SECONDS: u32 = 60;
+const CACHED: u32 = 1_000;
+const RECENT: u32 = 100;
+/// The traces of lists, cached, leaked and recent arrays, and of what the leaked ones hold.
+const LISTS: u32 = 2;
+const CACHE: u32 = 3;
+const LEAK: u32 = 4;
+const LATE: u32 = 5;
+const HELD: u32 = 6;
+
+/// The heap, and the second in which each object was made.
+fn heap() -> (Model, Vec<u32>) {
+    let kinds = [
+        (CACHE, vec![0; CACHED as usize]),
+        (LEAK, (0..SECONDS).collect()),
+        (LATE, vec![SECONDS - 1; RECENT as usize]),
+    ];
+    let list = |references: Vec<usize>| Object {
+        kind: Kind::Array,
+        references,
+        trace: LISTS,
+    };
+    let mut objects = vec![
+        list(vec![1, 2, 3]),
+        list(vec![]),
+        list(vec![]),
+        list(vec![]),
+    ];
+    let mut born = vec![0; 4];
+    let bytes = |trace| Object {
+        kind: Kind::Bytes(16),
+        references: Vec::new(),
+        trace,
+    };
+    for (place, (trace, seconds)) in kinds.into_iter().enumerate() {
+        for second in seconds {
+            let next = objects.len();
+            objects[place + 1].references.push(next);
+            objects.push(match trace {
+                LEAK => Object {
+                    trace,
+                    ..list(vec![next + 1])
+                },
+                _ => bytes(trace),
+            });
+            born.push(second);
+            if trace == LEAK {
+                objects.push(bytes(HELD));
+                born.push(second);
+            }
+        }
+    }
+    let model = Model {
+        objects,
+        statics: Vec::new(),
+        loader: usize::MAX,
+        roots: vec![(0, Rooted::Global)],
+        sticky: false,
+        step: 64,
+        reversed: false,
+    };
+    (model, born)
+}
+
+/// Writes the births file of a dump in a second, with objects made before.
+fn write_births(file: &Path, model: &Model, born: &[u32], second: u32) {
+    let moments = (0..=second).map(|number| BirthMoment {
+        number,
+        millis: u64::from(number) * 1_000,
+        collections: number,
+        bytes: 0,
+    });
+    let head = BirthsHead {
+        file: 0,
+        dump: 1,
+        run: 7,
+        next: second,
+        millis: u64::from(second) * 1_000,
+        collections: second,
+        moments: moments.collect(),
+    };
+    let mut writer = BirthsWriter::new(Vec::new(), &head).expect("a vector");
+    for (object, &moment) in born.iter().enumerate() {
+        if moment < second {
+            let birth = ObjectBirth {
+                object: ObjectId(model.object_id(object)),
+                identity: object as u64,
+                moment,
+            };
+            writer.add(birth).expect("a vector");
+        }
+    }
+    let births = writer.finish().expect("a vector");
+    std::fs::write(births_path(file, 1), births).expect("a file");
+}
+
+/// Asks about the heap, given the births of its dump and of one in the middle of the minute.
+fn ask(then: impl FnOnce(&Heap<'_>, &Births, &Births)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (model, born) = heap();
+    let file = model::file(&model.write());
+    let dump = Dump::open(&file, None).expect("a dump");
+    let births = |name: &str, second| {
+        let path: PathBuf = folder.path().join(name);
+        write_births(&path, &model, &born, second);
+        Births::beside(&path, &dump).expect("its births")
+    };
+    let (old, new) = (births("old", SECONDS / 2), births("new", SECONDS));
+    let options = Options {
+        layout: Some("12,4,8".parse().expect("a layout")),
+        excluded: Excluded::default(),
+        memory: Memory::unlimited(),
+    };
+    let heap = Heap::of(&dump, &options, &Silent).expect("a sound dump");
+    then(&heap, &old, &new);
+}
+
+#[test]
+fn what_piles_up_is_the_first_suspect_with_its_births() {
+    ask(|heap, _, births| {
+        let leaks = heap.leaks_and_ages(0.5, None, Some(births)).expect("leaks");
+        assert_eq!((leaks.suspects.len(), leaks.piling_else), (2, 0));
+        let [leak, cache] = &leaks.suspects[..] else {
+            panic!("{leaks:?}");
+        };
+        assert_eq!((leak.kind, leak.objects), (SuspectKind::Piling, 60));
+        // Each has 24 bytes and holds 32, which pile up, too, and are no suspect of their own.
+        assert_eq!(leak.retained, 60 * (24 + 32));
+        let piling = leak.piling.as_ref().expect("the evidence");
+        assert_eq!((&*piling.class, piling.objects), ("java.lang.Object[]", 60));
+        assert!((piling.objects_per_minute - 60.0).abs() < 1.0, "{piling:?}");
+        assert!(piling.straightness > 0.99, "{piling:?}");
+        let made = MadeWhen {
+            objects: 120,
+            second_half: 60,
+            youngest_millis: 0,
+            oldest_millis: 60_000,
+        };
+        assert_eq!(leak.made, Some(made));
+
+        assert_eq!(cache.kind, SuspectKind::Object);
+        assert!(cache.piling.is_none());
+        let made = MadeWhen {
+            objects: 1_001,
+            second_half: 0,
+            youngest_millis: 59_000,
+            oldest_millis: 60_000,
+        };
+        assert_eq!(cache.made, Some(made));
+    });
+}
+
+#[test]
+fn a_suspect_that_keeps_what_piles_up_has_the_evidence_itself() {
+    ask(|heap, _, births| {
+        let leaks = heap.leaks_and_ages(0.04, None, Some(births));
+        let leaks = leaks.expect("leaks");
+        let found: Vec<(u64, bool)> = leaks
+            .suspects
+            .iter()
+            .map(|suspect| (suspect.retained, suspect.piling.is_some()))
+            .collect();
+        // Lists have 16 bytes and 4 for each element.
+        let list = |elements: u64, bytes: u64| 16 + (4 + bytes) * elements;
+        let expected = [
+            (list(60, 24 + 32), true),
+            (list(1_000, 32), false),
+            (list(100, 32), false),
+        ];
+        assert_eq!(found, expected);
+    });
+}
+
+#[test]
+fn without_births_nothing_piles_up() {
+    ask(|heap, _, _| {
+        let leaks = heap.leaks(0.5, None).expect("leaks");
+        assert_eq!(leaks.suspects.len(), 1);
+        assert!(leaks.suspects[0].made.is_none() && leaks.suspects[0].piling.is_none());
+    });
+}
+
+#[test]
+fn ages_are_counted_as_far_as_they_are_certain() {
+    ask(|heap, _, births| {
+        let who = |seconds| {
+            let least = Duration::from_secs(seconds);
+            let groups = heap.who_is_older(None, births, least).expect("groups");
+            let mut objects: Vec<u64> = groups.iter().map(|group| group.objects).collect();
+            objects.sort_unstable();
+            objects
+        };
+        // Of the leak, those of the seconds 0 to 29; then the lists and the cache.
+        assert_eq!(who(30), [4, 30, 30, 1_000]);
+        assert_eq!(who(59), [1, 1, 4, 1_000]);
+        assert_eq!(who(60), [0; 0]);
+        let layout = Some("12,4,8".parse().expect("a layout"));
+        let ages = ages(heap.dump(), births, layout, &Silent).expect("ages");
+        let mut rows: Vec<(&str, u64)> = ages
+            .rows
+            .iter()
+            .map(|row| (&*row.name, row.objects))
+            .collect();
+        rows.sort_unstable();
+        // An age that ends at a limit may be on either side; the classes have no births.
+        let expected = [
+            ("<10s", 16),
+            ("<10s..<1m", 2),
+            ("<1m", 98),
+            ("<1m..<10m", 1_006),
+            ("<1s..<10s", 102),
+            ("<not tracked>", 9),
+        ];
+        assert_eq!(rows, expected);
+    });
+}
+
+#[test]
+fn what_was_made_between_two_dumps_is_counted_by_what_holds_it() {
+    ask(|heap, old, new| {
+        let made = new.made_after(old).expect("the same profile");
+        let groups = heap.groups_made_after(By::Site, made).expect("groups");
+        let groups: Vec<(&str, u64, u64)> = groups
+            .iter()
+            .map(|group| (&*group.name, group.objects, group.retained))
+            .collect();
+        let expected = [
+            ("byte[]", 100, 3_200),
+            ("java.lang.Object[]", 30, 30 * 56),
+            ("byte[]", 30, 960),
+        ];
+        assert_eq!(groups, expected);
+        let (rows, all) = heap.appeared(made, 1).expect("holders");
+        assert_eq!((rows.len(), all), (1, 2));
+        let (rows, _) = heap.appeared(made, usize::MAX).expect("holders");
+        let sums: Vec<(u64, u64, u64)> = rows
+            .iter()
+            .map(|row| (row.objects, row.shallow, row.retained))
+            .collect();
+        assert_eq!(sums, [(100, 3_200, 3_200), (60, 30 * 56, 30 * 56)]);
+        for row in rows {
+            assert!(row.what.starts_with("java.lang.Object[] @ 0x"), "{row:?}");
+            let holder = row.holder.expect("a root").to_string();
+            assert!(holder.ends_with("(jni global)"), "{holder}");
+        }
+        assert!(old.made_after(new).is_none(), "it is the earlier one");
+    });
+}

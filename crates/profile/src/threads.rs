@@ -1,0 +1,24 @@
+//! The profile of some threads alone.
+
+use crate::metric::Metric;
+use crate::model::Profile;
+
+impl Profile {
+    /// Removes the samples of other threads than those of these names; returns how much they had of each metric, or `None`,
+    /// with nothing removed, if no sample tells its thread.
+    pub fn keep_threads(&mut self, is_wanted: impl Fn(&str) -> bool) -> Option<Vec<(Metric, u64)>> {
+        let threads: Vec<Option<bool>> = self
+            .label_sets()
+            .map(|labels| Some(is_wanted(self.names.text(labels.thread?))))
+            .collect();
+        if threads.iter().all(Option::is_none) {
+            return None;
+        }
+        let is_kept = |labels: usize| threads[labels] == Some(true);
+        let mut removed = Vec::new();
+        for table in &mut self.tables {
+            removed.extend(table.retain(|_, labels| is_kept(labels.0 as usize)));
+        }
+        Some(removed)
+    }
+}
