@@ -1,5 +1,5 @@
-//! Names of functions as a programmer wrote them, but for spaces: the text format is a table, and scripts take its rows
-//! apart at spaces.
+//! Names of functions as a programmer wrote them, but for spaces and parentheses: the text format is a table, and scripts
+//! take its rows apart at spaces, and its frames at the first parenthesis.
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
@@ -11,10 +11,10 @@ const LONGEST: usize = 4_096;
 pub(super) fn demangled(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     if name.len() > LONGEST {
-        return without_spaces(&text);
+        return as_one_word(&text);
     }
     if let Ok(rust) = rustc_demangle::try_demangle(&text) {
-        return without_spaces(&format!("{rust:#}"));
+        return as_one_word(&format!("{rust:#}"));
     }
     // A name of C++ has no dot.
     let plain = match text.find('.') {
@@ -23,7 +23,7 @@ pub(super) fn demangled(name: &[u8]) -> String {
     };
     // Versions of glibc's symbols, in tables of static ones.
     let plain = plain.split('@').next().unwrap_or(plain);
-    without_spaces(&of_cpp(plain).unwrap_or_else(|| plain.to_owned()))
+    as_one_word(&of_cpp(plain).unwrap_or_else(|| plain.to_owned()))
 }
 
 fn of_cpp(name: &str) -> Option<String> {
@@ -31,7 +31,10 @@ fn of_cpp(name: &str) -> Option<String> {
         return None;
     }
     let (symbol, _) = BorrowedSymbol::with_tail(name.as_bytes()).ok()?;
-    let options = DemangleOptions::new().no_params().no_return_type();
+    let options = DemangleOptions::new()
+        .no_params()
+        .no_return_type()
+        .hide_expression_literal_types();
     let mut out = Limited(String::new());
     symbol.structured_demangle(&mut out, &options).ok()?;
     Some(out.0)
@@ -50,13 +53,18 @@ impl cpp_demangle::DemangleWrite for Limited {
     }
 }
 
-/// Returns a name of limited length that is one word.
-pub(super) fn without_spaces(name: &str) -> String {
+/// Returns a name of limited length, without spaces and parentheses.
+pub(super) fn as_one_word(name: &str) -> String {
     let name = name
         .replace("(anonymous namespace)", "{anonymous}")
         .replace(", ", ",");
     let chars = name.chars().filter(|char| !char.is_control());
-    let chars = chars.map(|char| if char.is_whitespace() { '_' } else { char });
+    let chars = chars.map(|char| match char {
+        '(' => '{',
+        ')' => '}',
+        char if char.is_whitespace() => '_',
+        char => char,
+    });
     chars.take(LONGEST).collect()
 }
 
@@ -81,6 +89,8 @@ mod tests {
                 "core::fmt::Formatter::pad",
             ),
             ("_ZdlPv", "operator_delete"),
+            ("_ZN3FooclEv", "Foo::operator{}"),
+            ("_ZN5QueueIiLj131072EE5tasksEv", "Queue<int,131072>::tasks"),
             ("_ZN12_GLOBAL__N_13runEv", "{anonymous}::run"),
             ("_ZN3MapIimE3getEv", "Map<int,unsigned_long>::get"),
             ("_Zwrong", "_Zwrong"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use object::elf::PF_X;
 use object::read::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
-use super::demangled::without_spaces;
+use super::demangled::as_one_word;
 use super::elf::{Elf, Source};
 use super::mappings::{Mapping, VDSO};
 use super::rule::Frames;
@@ -44,7 +44,7 @@ impl Library {
         };
         let name = mapping.path.file_name().unwrap_or_default();
         let mut library = Self {
-            name: without_spaces(&name.to_string_lossy()).into(),
+            name: as_one_word(&name.to_string_lossy()).into(),
             rules: Rules::default(),
             functions: Box::default(),
             code: Vec::new(),
