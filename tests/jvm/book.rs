@@ -54,6 +54,7 @@ pages! {
     live: "docs/guide/live.md",
     attach: "docs/guide/attach.md",
     periods: "docs/guide/periods.md",
+    jfr: "docs/guide/jfr.md",
     reading: "docs/guide/reading.md",
     heap_analysis: "docs/guide/heap-analysis.md",
     network: "docs/guide/network.md",
