@@ -73,7 +73,10 @@ const MODES: [Mode; 7] = [
     (
         "wall=y,format=b",
         "wall.hprof",
-        &[("wall", "hprof.WallTime.elapsedTime")],
+        &[
+            ("wall", "hprof.WallTime.elapsedTime"),
+            ("parked", "hprof.WallTime.parkedTime"),
+        ],
     ),
 ];
 

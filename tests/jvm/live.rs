@@ -187,7 +187,8 @@ fn a_session_needs_its_client() {
 
 /// Starts `hprof live` on a terminal, whose other end is returned.
 fn on_a_terminal(run: &Running, words: &[&str], folder: &Path) -> (File, Child) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    let ours =
+        openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&ours).expect("it is ours");
     unlockpt(&ours).expect("it is ours");
     let name = ptsname(&ours, Vec::new()).expect("it has a name");

@@ -26,7 +26,7 @@ pub(crate) const OWN: [OwnEvent; 7] = [
         name: "hprof.WallTime",
         label: "Elapsed Time",
         description: "Time that passed for threads with this stack, whether they ran or waited",
-        metrics: &[Metric::Wall],
+        metrics: &[Metric::Wall, Metric::Blocked, Metric::Parked],
     },
     OwnEvent {
         name: "hprof.CallTime",
@@ -90,6 +90,8 @@ pub(crate) fn field_name(metric: Metric) -> (&'static str, &'static str) {
     match metric {
         Metric::Cpu => ("samples", "Samples"),
         Metric::Wall => ("elapsedTime", "Elapsed Time"),
+        Metric::Blocked => ("blockedTime", "Blocked Time"),
+        Metric::Parked => ("parkedTime", "Parked Time"),
         Metric::Time => ("ownTime", "Own Time"),
         Metric::InclusiveTime => ("inclusiveTime", "Inclusive Time"),
         Metric::AllocBytes => ("allocatedBytes", "Allocated"),

@@ -82,7 +82,7 @@ impl Export<'_> {
         let Some(own) = OwnEvent::of(table.metrics()) else {
             return Ok(());
         };
-        let has_state = table.metrics() == [Metric::Wall];
+        let has_state = table.metrics().contains(&Metric::Wall);
         let origins = self.origins();
         let event_type = own_type(own, table.metrics(), has_state, &origins);
         let event_type = self.recording.event_type(event_type);
