@@ -171,6 +171,7 @@ def main():
     parser.add_argument("--jvm", action="append", required=True, help="feature=home")
     parser.add_argument("--rounds", type=int, default=200, help="how long the program goes on")
     parser.add_argument("--steps", type=int, default=24, help="limits, from the least that the program needs on")
+    parser.add_argument("--first", type=int, help="the first limit in MB, if it is not that which the program needs")
     parser.add_argument("--seeds", type=int, default=1, help="rounds of the preloaded malloc, each with seeds of its own")
     parser.add_argument("--mode", action="append", choices=MODES)
     parser.add_argument("--parallel", type=int, default=2)
@@ -195,8 +196,8 @@ def main():
                 start((feature, mode, "malloc"), f"{feature}-{mode}-malloc-{number}-{round_}", home, MODES[mode], environment)
             if arguments.steps == 0:
                 continue
-            least = least_memory(runner, home)
-            print(f"{feature}: the program alone needs {least} MB", flush=True)
+            least = arguments.first or least_memory(runner, home)
+            print(f"{feature}: from {least} MB on", flush=True)
             for step in range(arguments.steps):
                 limit = least + step * STEP
                 start((feature, "-", "bare"), f"{feature}-bare-{limit}", home, None, limit=limit)
