@@ -132,6 +132,27 @@ fn the_interpreter_is_charged_while_it_makes_a_frame(jvm: &Jvm) {
     assert!(share < 0.015, "{}: {share}", jvm.feature);
 }
 
+on_every_jvm!(what_is_called_by_reflection_has_its_whole_stack);
+
+fn what_is_called_by_reflection_has_its_whole_stack(jvm: &Jvm) {
+    let options = "cpu=samples,engine=async,depth=40,interval=4,file=x.txt";
+    for (vm_option, rounds) in [("-Xint", "300"), ("-Xmixed", "20000")] {
+        let program = Program::java(jvm, options, &[vm_option]);
+        let program = program.program("samples", "Reflected").arg(rounds);
+        let profile = Profile::parse(&program.run_well().read("x.txt"));
+        let samples = profile.samples();
+        let below_main = samples.rows.iter().filter(|row| {
+            let frames = &profile.traces[&row.trace].frames;
+            let has = |method: &str| frames.iter().any(|frame| frame.starts_with(method));
+            has("Reflected.work(") && has("Reflected.main(")
+        });
+        let whole: u32 = below_main.map(|row| row.count).sum();
+        let share = f64::from(whole) / f64::from(samples.total);
+        assert!(samples.total > 20, "{vm_option}: {}", samples.total);
+        assert!(share > 0.5, "{}: {vm_option}: {share}", jvm.feature);
+    }
+}
+
 on_every_jvm!(compilers_leave_notes_of_inlining_once_samples_are_taken);
 
 fn compilers_leave_notes_of_inlining_once_samples_are_taken(jvm: &Jvm) {

@@ -212,7 +212,9 @@ impl Walk<'_> {
             Some(index) => index,
             None => match method.index_of(saved) {
                 Some(index) => index,
-                None if method.is_native && (self.is_certain || saved == 0) => IN_NATIVE,
+                // If the VM was called while this frame was made, as at the first call of the method, it has the
+                // caller's bytecode.
+                None if method.is_native => IN_NATIVE,
                 None if self.is_certain => 0,
                 None => return false,
             },
