@@ -12,6 +12,9 @@ use crate::memory;
 
 /// The largest answer except for lists, with room to spare: modified UTF-8 has at most 64 KB.
 const ANSWER: usize = 64 * 1024;
+/// What must be left before a class is named: other threads take memory between the look and the VM's request. Too slow to
+/// look for at every method.
+const CLASS_NAME: usize = 1 << 20;
 
 /// The agent's JVMTI environment. The VM lets every thread use it.
 #[derive(Clone, Copy)]
@@ -268,7 +271,7 @@ impl Env {
         jni: Jni<'a>,
         thread: Object<'_>,
     ) -> Result<ThreadInfo<'a>, JvmtiError> {
-        room_for_answer("GetThreadInfo")?;
+        room_for_answer("GetThreadInfo", ANSWER)?;
         let mut info = sys::jvmtiThreadInfo::default();
         // SAFETY: `info` receives the answer.
         unsafe { jvmti!(self, GetThreadInfo, thread.raw, &mut info)? };
@@ -285,7 +288,7 @@ impl Env {
         jni: Jni<'a>,
         group: Object<'_>,
     ) -> Result<GroupInfo<'a>, JvmtiError> {
-        room_for_answer("GetThreadGroupInfo")?;
+        room_for_answer("GetThreadGroupInfo", ANSWER)?;
         let mut info = sys::jvmtiThreadGroupInfo::default();
         // SAFETY: `info` receives the answer.
         unsafe { jvmti!(self, GetThreadGroupInfo, group.raw, &mut info)? };
@@ -314,7 +317,7 @@ impl Env {
 
     /// Returns a method's name and signature.
     pub fn method_name(self, method: MethodId) -> Result<MethodName, JvmtiError> {
-        room_for_answer("GetMethodName")?;
+        room_for_answer("GetMethodName", ANSWER)?;
         let (mut name, mut signature) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: both receive answers; the VM checks the method id.
         unsafe {
@@ -356,7 +359,7 @@ impl Env {
 
     /// Returns the source line of a bytecode index; `None` if the class has no line numbers.
     pub fn line(self, method: MethodId, location: i64) -> Result<Option<u32>, JvmtiError> {
-        room_for_answer("GetLineNumberTable")?;
+        room_for_answer("GetLineNumberTable", ANSWER)?;
         let mut count = 0;
         let mut table = ptr::null_mut();
         // SAFETY: both receive answers; the VM checks the method id; `Buffer` frees the table.
@@ -382,7 +385,7 @@ impl Env {
 
     /// Returns a class's signature, `Ljava/lang/String;`.
     pub fn class_signature(self, class: Object<'_>) -> Result<String, JvmtiError> {
-        room_for_answer("GetClassSignature")?;
+        room_for_answer("GetClassSignature", CLASS_NAME)?;
         let mut signature = ptr::null_mut();
         // SAFETY: `signature` receives the answer.
         unsafe {
@@ -399,7 +402,7 @@ impl Env {
 
     /// Returns the name of the file that a class was compiled from, if the class has it.
     pub fn source_file(self, class: Object<'_>) -> Result<Option<String>, JvmtiError> {
-        room_for_answer("GetSourceFileName")?;
+        room_for_answer("GetSourceFileName", ANSWER)?;
         let mut name = ptr::null_mut();
         // SAFETY: `name` receives the answer.
         let answer = unsafe { jvmti!(self, GetSourceFileName, class.raw, &mut name) };
@@ -529,8 +532,8 @@ impl<T> Drop for Buffer<T> {
 
 /// Makes sure that there is memory for an answer. HotSpot copies the answers of some functions into memory without
 /// checking that it got any, so it is not asked if the system has only little left.
-fn room_for_answer(function: &'static str) -> Result<(), JvmtiError> {
-    match memory::system_has(ANSWER) {
+fn room_for_answer(function: &'static str, bytes: usize) -> Result<(), JvmtiError> {
+    match memory::system_has(bytes) {
         true => Ok(()),
         false => Err(JvmtiError {
             function,
