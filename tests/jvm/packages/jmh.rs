@@ -140,6 +140,7 @@ fn jmhs_own_sample_boxes_what_the_cache_has_not() {
     // With `mine=` the site is where its code is.
     let options = "heap=sites;mine=java.lang:org.example.*";
     let scores = Scores::of(any_jvm(), &jars, folder.path(), options, &arguments);
-    let site = "hprof.objects @ java.lang.Integer java.lang.Integer.valueOf(Integer.java:";
+    // A JRE may have no names of source files.
+    let site = "hprof.objects @ java.lang.Integer java.lang.Integer.valueOf(";
     assert!(scores.0.contains(site), "{}", scores.0);
 }
