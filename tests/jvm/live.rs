@@ -5,8 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -218,6 +219,10 @@ struct Terminal {
     client: Child,
     /// Everything that it has shown.
     shown: Arc<Mutex<String>>,
+    /// Adds to what it has shown.
+    reader: JoinHandle<()>,
+    /// Set to end the reader at the next change of the screen.
+    hangs_up: Arc<AtomicBool>,
 }
 
 impl Terminal {
@@ -225,19 +230,35 @@ impl Terminal {
         let (ours, client) = on_a_terminal(run, words, folder);
         let shown = Arc::<Mutex<String>>::default();
         let (mut screen, all) = (ours.try_clone().expect("a terminal"), shown.clone());
-        thread::spawn(move || {
+        let hangs_up = Arc::<AtomicBool>::default();
+        let ends = hangs_up.clone();
+        let reader = thread::spawn(move || {
             let mut piece = [0; 4096];
             // Reading from a terminal that nobody has open any more is an error.
             while let Ok(count @ 1..) = screen.read(&mut piece) {
                 let text = String::from_utf8_lossy(&piece[..count]);
                 all.lock().expect("no panic").push_str(&text);
+                if ends.load(Ordering::Relaxed) {
+                    break;
+                }
             }
         });
         Self {
             ours,
             client,
             shown,
+            reader,
+            hangs_up,
         }
+    }
+
+    /// Takes the terminal away from the command, as the end of a connection does.
+    fn hang_up(self) -> Child {
+        self.hangs_up.store(true, Ordering::Relaxed);
+        // The command draws all of its screen again, which the reader waits for.
+        self.resize(82);
+        self.reader.join().expect("no panic");
+        self.client
     }
 
     /// Sends keys once the screen has shown a text since the last ones.
@@ -351,14 +372,9 @@ fn ctrl_c_and_signals_restore_the_terminal_and_end_the_session() {
 fn a_terminal_that_goes_away_ends_the_command_and_the_session() {
     let run = watched(any_jvm());
     let folder = tempfile::tempdir().expect("a folder");
-    let (mut ours, mut client) = on_a_terminal(&run, &["--interval", "500ms"], folder.path());
-    let mut shown = String::new();
-    while !shown.contains("Watched") {
-        let mut piece = [0; 4096];
-        let count = ours.read(&mut piece).expect("it is open");
-        shown.push_str(&String::from_utf8_lossy(&piece[..count]));
-    }
-    drop(ours);
+    let terminal = Terminal::start(&run, &["--interval", "500ms"], folder.path());
+    terminal.wait_for("Watched");
+    let mut client = terminal.hang_up();
     let deadline = Instant::now() + TIMEOUT;
     while client.try_wait().expect("a child").is_none() {
         if Instant::now() > deadline {
