@@ -31,6 +31,7 @@ mod lock_order;
 mod memory;
 mod messages;
 mod monitor;
+mod native_frames;
 mod net;
 mod oom;
 mod options;

@@ -6,7 +6,6 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::trace::CallFrame;
-use crate::jvmti::env::FrameInfo;
 
 /// The contents of a slot besides the frames.
 #[derive(Clone, Copy, Default)]
@@ -21,6 +20,8 @@ pub(super) struct Head {
     pub(super) frames: i32,
     /// `true` if the thread was in the agent's own code.
     pub(super) in_agent: bool,
+    /// `true` if it is a thread of the VM's own; `thread` is then what its timer was created with.
+    pub(super) is_vm_thread: bool,
 }
 
 /// A sample as the reader receives it.
@@ -173,13 +174,6 @@ impl Ring {
             slot.sequence
                 .store(position.wrapping_add(self.slots.len()), Ordering::Release);
         }
-    }
-}
-
-impl Sample<'_> {
-    /// Iterates over the frames in JVMTI's form.
-    pub(super) fn jvmti_frames(&self) -> impl Iterator<Item = FrameInfo> {
-        self.frames.iter().map(|frame| frame.jvmti())
     }
 }
 
