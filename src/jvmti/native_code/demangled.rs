@@ -1,7 +1,7 @@
 //! Names of functions as a programmer wrote them, but for spaces and parentheses: the text format is a table, and scripts
 //! take its rows apart at spaces, and its frames at the first parenthesis.
 
-use cpp_demangle::{BorrowedSymbol, DemangleOptions};
+use super::cpp_name::cpp_name;
 
 /// The longest name that is taken apart, and the longest that comes of it: a short one can stand for a very long one.
 const LONGEST: usize = 4_096;
@@ -23,34 +23,7 @@ pub(super) fn demangled(name: &[u8]) -> String {
     };
     // Versions of glibc's symbols, in tables of static ones.
     let plain = plain.split('@').next().unwrap_or(plain);
-    as_one_word(&of_cpp(plain).unwrap_or_else(|| plain.to_owned()))
-}
-
-fn of_cpp(name: &str) -> Option<String> {
-    if !name.starts_with("_Z") {
-        return None;
-    }
-    let (symbol, _) = BorrowedSymbol::with_tail(name.as_bytes()).ok()?;
-    let options = DemangleOptions::new()
-        .no_params()
-        .no_return_type()
-        .hide_expression_literal_types();
-    let mut out = Limited(String::new());
-    symbol.structured_demangle(&mut out, &options).ok()?;
-    Some(out.0)
-}
-
-/// A string that takes no more than [`LONGEST`] bytes.
-struct Limited(String);
-
-impl cpp_demangle::DemangleWrite for Limited {
-    fn write_string(&mut self, text: &str) -> std::fmt::Result {
-        if self.0.len() + text.len() > LONGEST {
-            return Err(std::fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
-    }
+    as_one_word(&cpp_name(plain).unwrap_or_else(|| plain.to_owned()))
 }
 
 /// Returns a name of limited length, without spaces and parentheses.

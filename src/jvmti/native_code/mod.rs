@@ -5,6 +5,9 @@
 //! looks up is a table that does not change (`table`): an address, and how the frame of the code there is undone
 //! (`rule`). When the program has loaded or unloaded libraries, the handler gets a new table.
 
+mod bytes;
+mod call_frames;
+mod cpp_name;
 mod demangled;
 mod elf;
 mod library;

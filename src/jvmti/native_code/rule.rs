@@ -1,11 +1,7 @@
 //! How the frame of native code is undone at an instruction: what compilers leave for exceptions in `.eh_frame`, as far
 //! as a stack walk needs it.
 
-use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, EhFrame, LittleEndian, Reader, Register, RegisterRule,
-    UnwindContext, UnwindSection, UnwindTableRow,
-};
-
+use super::call_frames::{self, FrameEnd, Function, Register, Row};
 use crate::memory;
 
 const WORD: i64 = size_of::<usize>() as i64;
@@ -13,15 +9,13 @@ const WORD: i64 = size_of::<usize>() as i64;
 /// The numbers of registers in this processor's tables.
 #[cfg(target_arch = "x86_64")]
 mod register {
-    use super::Register;
-    pub(super) const FRAME_POINTER: Register = Register(6);
-    pub(super) const STACK_POINTER: Register = Register(7);
+    pub(super) const FRAME_POINTER: u64 = 6;
+    pub(super) const STACK_POINTER: u64 = 7;
 }
 #[cfg(target_arch = "aarch64")]
 mod register {
-    use super::Register;
-    pub(super) const FRAME_POINTER: Register = Register(29);
-    pub(super) const STACK_POINTER: Register = Register(31);
+    pub(super) const FRAME_POINTER: u64 = 29;
+    pub(super) const STACK_POINTER: u64 = 31;
 }
 
 /// Where a frame ends, and where it keeps its caller's registers. Offsets are in words.
@@ -69,39 +63,31 @@ pub(super) struct Frames {
 impl Frames {
     /// Reads the section, which the file has at `address`. What is malformed, or beyond 4 GB, is left out.
     pub(super) fn read(section: &[u8], address: u64) -> Self {
-        let eh_frame = EhFrame::new(section, LittleEndian);
-        let bases = BaseAddresses::default().set_eh_frame(address);
-        let mut context = UnwindContext::new();
         let mut frames = Self::default();
-        let mut entries = eh_frame.entries(&bases);
-        while let Ok(Some(entry)) = entries.next() {
-            let CieOrFde::Fde(partial) = entry else {
-                continue;
-            };
-            let Ok(function) = partial.parse(EhFrame::cie_from_offset) else {
-                continue;
-            };
-            let (begin, end) = (function.initial_address(), function.end_address());
-            let (Ok(first), Ok(behind)) = (u32::try_from(begin), u32::try_from(end)) else {
-                continue;
-            };
-            if first == 0 || first >= behind {
-                continue;
-            }
-            frames.add_function(first);
-            let return_address = function.cie().return_address_register();
-            if let Ok(mut rows) = function.rows(&eh_frame, &bases, &mut context) {
-                while let Ok(Some(row)) = rows.next_row() {
-                    if let Ok(begin) = u32::try_from(row.start_address()) {
-                        frames.add(begin, FrameRule::of(row, return_address, &eh_frame));
-                    }
-                }
-            }
-            // Whatever follows is another function's, or nobody's.
-            frames.add(behind, FrameRule::Unknown);
-        }
+        call_frames::for_each_function(section, address, |function| frames.read_function(function));
         frames.arrange();
         frames
+    }
+
+    fn read_function(&mut self, function: &Function<'_>) {
+        let addresses = (u32::try_from(function.begin), u32::try_from(function.end));
+        let (Ok(begin), Ok(end)) = addresses else {
+            return;
+        };
+        if begin == 0 || begin >= end {
+            return;
+        }
+        self.add_function(begin);
+        function.rows(register::FRAME_POINTER, |at, row| {
+            // A function's rows lie within it unless they are malformed.
+            if let Ok(at) = u32::try_from(at)
+                && at < end
+            {
+                self.add(at, row.map_or(FrameRule::Unknown, FrameRule::of));
+            }
+        });
+        // Whatever follows is another function's, or nobody's.
+        self.add(end, FrameRule::Unknown);
     }
 
     fn add_function(&mut self, begin: u32) {
@@ -140,39 +126,33 @@ impl Frames {
 }
 
 impl FrameRule {
-    fn of<R: Reader<Offset = usize>>(
-        row: &UnwindTableRow<usize>,
-        return_address: Register,
-        section: &EhFrame<R>,
-    ) -> Self {
-        let saved = |register| match row.register(register) {
-            None | Some(RegisterRule::SameValue) => Some(None),
-            Some(RegisterRule::Offset(offset)) => Some(Some(words(offset)?)),
-            _ => None,
-        };
-        if row.register(return_address) == Some(RegisterRule::Undefined) {
+    fn of(row: &Row<'_>) -> Self {
+        if row.return_address == Register::Undefined {
             return Self::Outermost;
         }
-        let rule = || {
-            let (register, offset) = match row.cfa() {
-                CfaRule::RegisterAndOffset { register, offset } => (*register, *offset),
-                CfaRule::Expression(expression) => {
-                    let expression = expression.get(section).ok()?;
-                    return linkage_table(&expression.0.to_slice().ok()?);
-                }
-            };
-            let saved = Saved {
-                frame_pointer: saved(register::FRAME_POINTER)?,
-                return_address: saved(return_address)?,
-            };
-            let end = words(offset)?;
-            match register {
-                register::STACK_POINTER => Some(Self::BehindStackPointer { end, saved }),
-                register::FRAME_POINTER => Some(Self::BehindFramePointer { end, saved }),
-                _ => None,
-            }
+        Self::of_inner_frame(row).unwrap_or(Self::Unknown)
+    }
+
+    fn of_inner_frame(row: &Row<'_>) -> Option<Self> {
+        let (register, offset) = match row.end {
+            FrameEnd::Behind { register, offset } => (register, offset),
+            FrameEnd::Expression(expression) => return linkage_table(expression),
         };
-        rule().unwrap_or(Self::Unknown)
+        let saved = |register| match register {
+            Register::Same => Some(None),
+            Register::At(offset) => Some(Some(words(offset)?)),
+            Register::Undefined | Register::Other => None,
+        };
+        let saved = Saved {
+            frame_pointer: saved(row.frame_pointer)?,
+            return_address: saved(row.return_address)?,
+        };
+        let end = words(offset)?;
+        match register {
+            register::STACK_POINTER => Some(Self::BehindStackPointer { end, saved }),
+            register::FRAME_POINTER => Some(Self::BehindFramePointer { end, saved }),
+            _ => None,
+        }
     }
 }
 
