@@ -258,6 +258,11 @@ pub struct Library {
 }
 
 impl Library {
+    /// Returns the path that was given.
+    pub fn named(&self) -> Option<&Path> {
+        self.agent.as_deref()
+    }
+
     /// Returns the path of the library for a program that is yet to start.
     pub fn for_new_program(&self) -> Result<PathBuf, Failure> {
         let Some(named) = &self.agent else {

@@ -6,6 +6,9 @@ use serde::Deserialize;
 use super::folders::Folders;
 use super::request::{Page, Request, RestsOn};
 
+/// The least share of the heap, in percent, from which objects are suspected: it bounds their number.
+const LEAST_SHARE: f64 = 1.0;
+
 /// The options of all questions about one dump.
 #[derive(Deserialize, JsonSchema)]
 struct Dump {
@@ -27,7 +30,7 @@ impl Dump {
 pub struct Leaks {
     #[serde(flatten)]
     dump: Dump,
-    /// The share of the live heap, in percent, from which an object is suspected; by default 10
+    /// The share of the live heap, in percent, from which an object is suspected, 1 or more; by default 10
     threshold: Option<f64>,
     /// What is your own code: prefixes of packages, separated by colons; empty for all that is neither the JDK's nor a
     /// well-known library's
@@ -38,6 +41,14 @@ pub struct Leaks {
 
 impl Leaks {
     pub fn request(self, folders: &Folders) -> Result<Request, String> {
+        if self
+            .threshold
+            .is_some_and(|threshold| threshold < LEAST_SHARE)
+        {
+            return Err(format!(
+                "the threshold is at least {LEAST_SHARE}: `hprof heap leaks` takes smaller ones, and much time for many suspects"
+            ));
+        }
         let words = ["heap", "leaks"];
         let request = Request::json(&words, "/suspects", RestsOn::Objects, self.page)
             .option("threshold", self.threshold)
@@ -153,8 +164,10 @@ impl Object {
 pub struct HeapDiff {
     /// The older dump
     old: String,
-    /// The newer dump
-    new: String,
+    /// The newer dump; by default another one in the same file
+    new: Option<String>,
+    /// The numbers of the dumps, from 1: that of the older, and of the newer one; by default the last of each file
+    dumps: Option<[u32; 2]>,
     /// The grouping: class, loader, package or site (the stack that allocated the objects); by default class
     by: Option<String>,
     #[serde(flatten)]
@@ -163,13 +176,13 @@ pub struct HeapDiff {
 
 impl HeapDiff {
     pub fn request(self, folders: &Folders) -> Result<Request, String> {
-        let (old, new) = (folders.file(&self.old)?, folders.file(&self.new)?);
+        let files = folders.pair(&self.old, self.new.as_deref())?;
         let printed = self.page.printed();
         let by = self.by.unwrap_or_else(|| "class".to_owned());
         let words = ["heap", "diff"];
         let request = Request::json(&words, "/0/changes", RestsOn::Objects, self.page)
             .option("by", Some(by))
             .option("top", Some(printed));
-        Ok(request.file(&old).file(&new))
+        Ok(request.pair(&files, "dump", self.dumps))
     }
 }

@@ -40,6 +40,12 @@ impl Folders {
         }
     }
 
+    /// Returns the paths of two files to compare, or of one if both are in it.
+    pub fn pair(&self, base: &str, new: Option<&str>) -> Result<Vec<PathBuf>, String> {
+        let named = std::iter::once(base).chain(new);
+        named.map(|file| self.file(file)).collect()
+    }
+
     /// Returns the path of a file that is yet to be written, which may have nothing in its name that an option of the agent
     /// gives a meaning to.
     pub fn new_file(&self, named: &str) -> Result<PathBuf, String> {

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use rmcp::ServiceExt;
 use rmcp::transport::stdio;
 
+use crate::attach::Library;
 use crate::failure::Failure;
 use command::Program;
 use folders::Folders;
@@ -43,6 +44,9 @@ pub struct Arguments {
     /// Let clients start, write and stop profiles in running programs of this user
     #[arg(long)]
     allow_attach: bool,
+
+    #[command(flatten)]
+    library: Library,
 }
 
 /// Answers requests until the client closes the standard input.
@@ -50,7 +54,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folders = Folders::find(&arguments.folders)?;
     let failed = |error: io::Error| Failure::Message(format!("no server can be started: {error}"));
     let program = Program::find().map_err(failed)?;
-    let server = Server::new(folders, program, arguments.allow_attach);
+    let server = Server::new(
+        folders,
+        program,
+        arguments.allow_attach.then_some(&arguments.library),
+    );
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

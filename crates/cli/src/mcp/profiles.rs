@@ -105,8 +105,10 @@ impl Tree {
 pub struct Diff {
     /// The profile to compare with
     base: String,
-    /// The profile to compare
-    new: String,
+    /// The profile to compare; by default another dump in the same file
+    new: Option<String>,
+    /// The numbers of the dumps to compare, from 1: that of the base, and the new one; by default the last of each file
+    sections: Option<[u32; 2]>,
     /// The grouping of rows, as in `top`
     by: Option<String>,
     /// Compare costs including everything that was called
@@ -123,12 +125,13 @@ pub struct Diff {
 
 impl Diff {
     pub fn request(self, folders: &Folders) -> Result<Request, String> {
-        let (base, new) = (folders.file(&self.base)?, folders.file(&self.new)?);
+        let files = folders.pair(&self.base, self.new.as_deref())?;
         let rows = format!("-n{}", self.page.printed());
         let request = Request::json(&["diff", &rows], "/rows", RestsOn::Basis, self.page)
             .option("by", self.by)
             .flag("total", self.total)
             .flag("normalise", self.normalise);
-        Ok(self.code.add_to(request).file(&base).file(&new))
+        let request = self.code.add_to(request);
+        Ok(request.pair(&files, "section", self.sections))
     }
 }

@@ -1,7 +1,7 @@
 //! The parts that requests have in common.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -105,6 +105,15 @@ impl Request {
         debug_assert!(path.is_absolute());
         self.arguments.push(path.into());
         self
+    }
+
+    /// Adds the files to compare, and the numbers of their parts under the name of an option.
+    pub fn pair(self, files: &[PathBuf], option: &str, parts: Option<[u32; 2]>) -> Request {
+        let parts = parts.into_iter().flatten();
+        let request = parts.fold(self, |request, part| request.option(option, Some(part)));
+        files
+            .iter()
+            .fold(request, |request, file| request.file(file))
     }
 
     /// Adds an option with its value, if there is one. The value is never taken for another option.

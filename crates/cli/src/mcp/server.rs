@@ -1,5 +1,6 @@
 //! The server: from a request of the protocol to an answer.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hprof_format::printable;
@@ -17,6 +18,7 @@ use super::command::{Printed, Program, told, words};
 use super::folders::Folders;
 use super::request::{Request, RestsOn};
 use super::tools::{Asked, Effect};
+use crate::attach::Library;
 
 /// The most commands at a time: each may need the memory of a large dump.
 const AT_A_TIME: usize = 2;
@@ -32,17 +34,18 @@ pub struct Server {
     folders: Folders,
     program: Program,
     tools: Vec<Asked>,
-    may_attach: bool,
+    /// The library for programs that may be attached to; `None` if none may.
+    library: Option<Option<PathBuf>>,
     turns: Arc<Semaphore>,
 }
 
 impl Server {
-    pub fn new(folders: Folders, program: Program, may_attach: bool) -> Server {
+    pub fn new(folders: Folders, program: Program, library: Option<&Library>) -> Server {
         Server {
             folders,
             program,
             tools: Asked::all(),
-            may_attach,
+            library: library.map(|library| library.named().map(Path::to_owned)),
             turns: Arc::new(Semaphore::new(AT_A_TIME)),
         }
     }
@@ -65,7 +68,10 @@ impl Server {
                 tool.name()
             ));
         }
-        let request = tool.request(call.arguments.unwrap_or_default(), &self.folders)?;
+        let mut request = tool.request(call.arguments.unwrap_or_default(), &self.folders)?;
+        if let (Effect::Attaches, Some(Some(library))) = (tool.effect, &self.library) {
+            request = request.option("agent", Some(library.display()));
+        }
         let turn = self.turns.acquire().await;
         let printed = self.program.run(&request.arguments).await?;
         drop(turn);
@@ -74,7 +80,7 @@ impl Server {
     }
 
     fn offers(&self, tool: &Asked) -> bool {
-        self.may_attach || tool.effect == Effect::Reads
+        self.library.is_some() || tool.effect == Effect::Reads
     }
 
     fn offered(&self) -> impl Iterator<Item = &Asked> {
