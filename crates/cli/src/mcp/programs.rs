@@ -22,44 +22,16 @@ impl Programs {
     }
 }
 
-/// A measurement.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Measure {
-    /// The methods that use the CPU, by samples
-    Cpu,
-    /// Where threads are while time passes, whether they run or wait, by samples
-    Wall,
-    /// The methods that allocate, every object counted
-    Alloc,
-    /// The objects that are alive at the end, as a heap dump
-    Heap,
-    /// The number and the time of calls, every call counted
-    Calls,
-    /// The monitors that threads wait for, every wait counted
-    Locks,
-}
-
-impl From<Measure> for What {
-    fn from(measure: Measure) -> What {
-        match measure {
-            Measure::Cpu => What::Cpu,
-            Measure::Wall => What::Wall,
-            Measure::Alloc => What::Alloc,
-            Measure::Heap => What::Heap,
-            Measure::Calls => What::Calls,
-            Measure::Locks => What::Locks,
-        }
-    }
-}
-
 /// The request to start a profile.
 #[derive(Deserialize, JsonSchema)]
 pub struct Start {
     /// The process id, from `jvms`
     pid: u32,
-    /// What to measure
-    measure: Measure,
+    /// What to measure: cpu (the methods that use it, by samples), wall (where threads are while time passes, by samples), alloc
+    /// (every object, by the stack that allocates), heap (a heap dump at the end), calls (the number and the time of all calls)
+    /// or locks (every wait for a monitor)
+    #[schemars(extend("enum" = ["cpu", "wall", "alloc", "heap", "calls", "locks"]))]
+    measure: String,
     /// The file for the profile, which must not exist
     file: String,
     /// The profile ends by itself after so many seconds; by default it ends with `stop_profile`
@@ -70,15 +42,21 @@ pub struct Start {
 
 impl Start {
     pub fn request(self, folders: &Folders) -> Result<Request, String> {
+        let measured = match What::parse(&self.measure) {
+            // Options would name files and hosts.
+            None | Some(What::Options(_)) => {
+                return Err("what to measure is cpu, wall, alloc, heap, calls or locks".to_owned());
+            }
+            Some(what) => what.options_of_running(),
+        };
         let file = folders.new_file(&self.file)?;
         if let Some(folder) = file.parent() {
             let seen = check_sees(self.pid, folder);
             seen.map_err(|failure| failure.message().unwrap_or_default().to_owned())?;
         }
-        let options = What::from(self.measure).options_of_running();
         let file = file.display();
         let end = self.seconds.map(|seconds| format!(",timeout={seconds}s"));
-        let options = format!("{options},file={file}{}", end.unwrap_or_default());
+        let options = format!("{measured},file={file}{}", end.unwrap_or_default());
         let pid = self.pid.to_string();
         Ok(Request::lines(&["attach", &pid, &options], self.page))
     }

@@ -253,6 +253,10 @@ fn nothing_attaches_unless_that_is_allowed() {
     assert!(line.contains("the only folders"), "{line}");
     let line = client.refused("start_profile", &start("a,net=example.org:1"));
     assert!(line.contains("no `,`"), "{line}");
+    let mut options = start("new.hprof");
+    options["measure"] = json!("heap=sites,net=example.org:1");
+    let line = client.refused("start_profile", &options);
+    assert!(line.contains("cpu, wall, alloc"), "{line}");
     let line = client.refused("start_profile", &start("new.hprof"));
     assert!(line.ends_with("is not a JVM"), "{line}");
     client.end();
