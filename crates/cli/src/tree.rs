@@ -64,6 +64,7 @@ struct TreeDocument<'a> {
     version: u32,
     value: &'a str,
     unit: &'a str,
+    basis: &'a str,
     direction: &'a str,
     section: u32,
     sections: u32,
@@ -182,6 +183,7 @@ impl Arguments {
             version: 1,
             value: metric.name(),
             unit: metric.unit().name(),
+            basis: profile.basis(metric).name(),
             direction: match self.callers {
                 Some(_) => "callers",
                 None => "callees",

@@ -35,6 +35,7 @@
 pub mod export;
 
 mod agent_time;
+mod basis;
 mod comparable;
 mod cut;
 mod dense;
@@ -59,6 +60,7 @@ mod top;
 mod tree;
 mod write;
 
+pub use basis::Basis;
 pub use comparable::stable_class;
 pub use diff::{Change, Costs, changes, scaled};
 pub use group::{By, Groups, UnknownBy};

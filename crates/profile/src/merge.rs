@@ -56,6 +56,11 @@ impl Merger {
         }
         let errors = [self.profile.errors, other.errors].into_iter().flatten();
         self.profile.errors = errors.reduce(StandardErrors::and);
+        for &metric in &other.estimated {
+            if !self.profile.estimated.contains(&metric) {
+                self.profile.estimated.push(metric);
+            }
+        }
         let frames: Vec<FrameId> = other
             .frame_ids()
             .map(|frame| self.frame(other, frame))

@@ -341,6 +341,8 @@ pub struct Profile {
     pub(crate) cut: Option<Vec<Option<u32>>>,
     /// The standard errors of the totals that are estimates.
     pub(crate) errors: Option<StandardErrors>,
+    /// The metrics that are projected from some events, without a standard error.
+    pub(crate) estimated: Vec<Metric>,
     /// The CPU time that a sample stands for, where no option in its head tells it.
     pub(crate) interval: Option<Duration>,
     /// The advice for whole stacks, where the agent's option is not it.
