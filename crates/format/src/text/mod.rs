@@ -4,6 +4,7 @@ mod course;
 mod digits;
 mod heap;
 mod lifetimes;
+mod lock_waits;
 mod sites;
 mod wall;
 
@@ -18,6 +19,7 @@ use crate::course::LiveCourse;
 use crate::ctime::ctime;
 use crate::encode::{Encoder, Micros, Millis};
 use crate::lifetimes::Lifetimes;
+use crate::lock_waits::LockWaits;
 use crate::monitor::MonitorRecord;
 use crate::names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name};
 use crate::printable::{printable, shortened};
@@ -263,6 +265,8 @@ impl TextEncoder {
                     self.print_lifetimes(time, &lifetimes, out)?;
                 } else if let Some(samples) = WallSamples::of_note(&note) {
                     self.print_wall_samples(time, &samples, out)?;
+                } else if let Some(waits) = LockWaits::of_note(&note) {
+                    self.print_lock_waits(time, &waits, out)?;
                 } else if let Some(course) = LiveCourse::of_note(&note) {
                     self.print_course(time, &course, out)?;
                 } else {

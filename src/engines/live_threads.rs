@@ -13,7 +13,7 @@ use crate::names::thread::ThreadSerial;
 
 /// The threads that are alive.
 #[derive(Default)]
-pub(super) struct LiveThreads(Mutex<Live, rank::WallThreads>);
+pub(super) struct LiveThreads(Mutex<Live, rank::LiveThreads>);
 
 #[derive(Default)]
 struct Live {
