@@ -113,6 +113,11 @@ impl LiveThreads {
         std::mem::take(&mut self.0.lock().new)
     }
 
+    /// Returns a thread that is alive.
+    pub(super) fn get(&self, serial: ThreadSerial) -> Option<Arc<LiveThread>> {
+        self.0.lock().by_serial.get(&serial).cloned()
+    }
+
     /// Returns the number of threads that are alive.
     pub(super) fn count(&self) -> usize {
         self.0.lock().by_serial.len()

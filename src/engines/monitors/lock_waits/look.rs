@@ -20,6 +20,8 @@ use crate::stacks::StackBuffer;
 const LEAST_DEPTH: usize = 64;
 /// The most locks whose holders one look asks for; each question about a monitor stops the VM.
 const MOST_QUESTIONS: usize = 64;
+/// The number of times that the VM is asked about a monitor whose holder is not known.
+const QUESTIONS_ABOUT_MONITOR: u32 = 2;
 /// The most locks that are told apart by their identity: the table must not grow with the number of locks.
 const MOST_IDENTITIES: usize = 1_000;
 
@@ -28,17 +30,25 @@ const MOST_IDENTITIES: usize = 1_000;
 pub(super) struct Looks {
     threads: Vec<Arc<LiveThread>>,
     /// The stacks of the threads that were parked for a lock at the last look.
-    parked: HashMap<ThreadSerial, Parked, FixedState>,
+    parked: HashMap<ThreadSerial, StoodStack, FixedState>,
+    /// The holders of the locks that threads waited for at the last look, as far as they are known.
+    held: HashMap<(u32, ClassId), KnownHolder, FixedState>,
     identities: HashMap<u32, (), FixedState>,
     stack: StackBuffer,
 }
 
-/// The stack of a thread that was parked for a lock.
+/// The stack of a thread that may not have run since.
 #[derive(Clone, Copy)]
-struct Parked {
+struct StoodStack {
     /// The CPU time of the thread before its stack was taken. While it has not changed, the thread has that stack.
     cpu_time: u64,
     trace: TraceId,
+}
+
+/// The holder of a lock. While it does not run it keeps the lock, and the VM need not be asked.
+struct KnownHolder {
+    thread: Arc<LiveThread>,
+    stack: StoodStack,
 }
 
 /// A lock that threads wait for.
@@ -59,8 +69,8 @@ struct WantedLocks<'j> {
 }
 
 impl Looks {
-    /// Looks, and charges `rounds` to every thread that waits.
-    pub(super) fn look(&mut self, shared: &Shared, jni: Jni<'_>, rounds: u64) {
+    /// Looks, and charges `rounds` to every thread that waits. Returns the number of times that the VM stopped for it.
+    pub(super) fn look(&mut self, shared: &Shared, jni: Jni<'_>, rounds: u64) -> u32 {
         let mut wanted = WantedLocks {
             jni,
             all: Vec::new(),
@@ -71,7 +81,7 @@ impl Looks {
             self.add_parked(shared, parks, &mut wanted);
         }
         if rounds == 0 {
-            return;
+            return 0;
         }
         // Others come first each time.
         let first = match wanted.all.len() {
@@ -79,10 +89,31 @@ impl Looks {
             count => usize::try_from(shared.clock.round()).unwrap_or(0) % count,
         };
         wanted.all.rotate_left(first);
-        for (place, lock) in wanted.all.iter().enumerate() {
-            let holder = (place < MOST_QUESTIONS)
-                .then(|| self.holder(shared, jni, lock))
-                .flatten();
+        let (mut questions, mut stops) = (0, 0);
+        let mut held = HashMap::default();
+        for lock in &wanted.all {
+            let before = self.held.remove(&(lock.identity, lock.class));
+            let stood = before.filter(|before| {
+                let now = before.thread.cpu_time();
+                now == Some(before.stack.cpu_time) && before.thread.ended().is_none()
+            });
+            let holder = match stood {
+                Some(known) => {
+                    let holder = (known.thread.serial, known.stack.trace);
+                    held.insert((lock.identity, lock.class), known);
+                    Some(holder)
+                }
+                None if questions < MOST_QUESTIONS => {
+                    questions += 1;
+                    stops += if lock.is_monitor {
+                        QUESTIONS_ABOUT_MONITOR
+                    } else {
+                        0
+                    };
+                    self.ask_for_holder(shared, jni, lock, &mut held)
+                }
+                None => None,
+            };
             let identity = self.identity(lock.identity);
             for &(thread, trace) in &lock.waiting {
                 let holder = match holder {
@@ -99,12 +130,14 @@ impl Looks {
                 shared.table.add(key, rounds);
             }
         }
+        self.held = held;
+        stops
     }
 
     /// Adds the locks for which platform threads are parked.
     fn add_parked(&mut self, shared: &Shared, parks: &Parks, wanted: &mut WantedLocks<'_>) {
         let jni = wanted.jni;
-        memory::need(2 * shared.threads.count() * size_of::<(ThreadSerial, Parked)>());
+        memory::need(2 * shared.threads.count() * size_of::<(ThreadSerial, StoodStack)>());
         self.threads.extend(shared.threads.take_new());
         self.threads.retain(|thread| thread.ended().is_none());
         let mut parked = HashMap::default();
@@ -122,7 +155,7 @@ impl Looks {
                 None => {
                     let stack = &mut self.stack;
                     let trace = take(stack, shared, jni, thread.serial, object);
-                    Parked { cpu_time, trace }
+                    StoodStack { cpu_time, trace }
                 }
             };
             parked.insert(thread.serial, stack);
@@ -136,21 +169,30 @@ impl Looks {
     }
 
     /// Returns the thread that holds a lock, and its stack; `None` if the lock is free or shared, or changes hands.
-    fn holder(
+    fn ask_for_holder(
         &mut self,
         shared: &Shared,
         jni: Jni<'_>,
         lock: &WantedLock<'_>,
+        held: &mut HashMap<(u32, ClassId), KnownHolder, FixedState>,
     ) -> Option<(ThreadSerial, TraceId)> {
         let owner = owner(shared, jni, lock)?;
         let object = owner.object();
         let serial = shared.registered.serial(jni, object).map(ThreadSerial);
         let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
+        let thread = shared.threads.get(serial);
+        let cpu_time = thread.as_ref().and_then(|thread| thread.cpu_time());
         let trace = take(&mut self.stack, shared, jni, serial, object);
         // If the lock has changed hands, the stack may be that of a thread that has gone on.
         let now = self::owner(shared, jni, lock)?;
-        let held = trace != TraceId::EMPTY && jni.is_same(now.object(), object);
-        held.then_some((serial, trace))
+        if trace == TraceId::EMPTY || !jni.is_same(now.object(), object) {
+            return None;
+        }
+        if let (Some(thread), Some(cpu_time)) = (thread, cpu_time) {
+            let stack = StoodStack { cpu_time, trace };
+            held.insert((lock.identity, lock.class), KnownHolder { thread, stack });
+        }
+        Some((serial, trace))
     }
 
     /// Returns the identity by which a lock is told apart from others of its class, if it is.

@@ -2,7 +2,7 @@
 //!
 //! A thread of the agent looks at an interval which threads wait, and asks the VM for the owners and for their stacks
 //! (`look`). A program that never waits for a lock is not stopped, and a free lock costs nothing. Looks take a share of
-//! the time at most ([`SHARE`]): after a long one, the next rounds are skipped, and charged to what the next look sees.
+//! one CPU at most ([`SHARE`]): after a costly one the next rounds are skipped, and charged to what the next look sees.
 
 mod look;
 mod table;
@@ -18,7 +18,7 @@ use crate::engines::live_threads::{LiveThread, LiveThreads};
 use crate::engines::{Context, Report, Worker};
 use crate::jvmti::{
     AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, ParkBlockers, RegisteredThreads,
-    SystemThreads,
+    SystemThreads, own_cpu_time,
 };
 use crate::names::thread::ThreadSerial;
 use crate::output::Journal;
@@ -29,8 +29,12 @@ use table::LockTable;
 
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// The share of the time that looks may take: one in this many.
+/// The share of one CPU that looks may take: one in this many.
 const SHARE: u32 = 50;
+/// The cost of a question for which the VM stops all threads, beyond the CPU time of the thread that asks.
+const STOP: Duration = Duration::from_micros(50);
+/// The longest time without a look: the first ones name many methods.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The interval at which unloaded classes are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -170,20 +174,23 @@ impl Shared {
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         while worker.sleep_until(self.clock.moment_in(next)) {
             let round = self.clock.round();
-            let began = Instant::now();
-            looks.look(self, jni, round.saturating_sub(looked));
+            let began = own_cpu_time();
+            let stops = looks.look(self, jni, round.saturating_sub(looked));
             looked = round;
-            next = self.clock.round() + 1 + self.rounds_to_skip(began.elapsed());
-            if began >= next_sweep {
+            let cost = Duration::from_nanos(own_cpu_time().saturating_sub(began)) + STOP * stops;
+            next = self.clock.round() + 1 + self.rounds_to_skip(cost);
+            let now = Instant::now();
+            if now >= next_sweep {
                 self.stacks.sweep(jni);
-                next_sweep = began + SWEEP_INTERVAL;
+                next_sweep = now + SWEEP_INTERVAL;
             }
         }
     }
 
-    /// Returns the number of rounds without a look after one that took so long.
-    fn rounds_to_skip(&self, look: Duration) -> u64 {
-        let pause = look.saturating_mul(SHARE).as_nanos() / u128::from(self.clock.nanos());
+    /// Returns the number of rounds without a look after one that cost so much.
+    fn rounds_to_skip(&self, cost: Duration) -> u64 {
+        let pause = cost.saturating_mul(SHARE).min(LONGEST_PAUSE).as_nanos()
+            / u128::from(self.clock.nanos());
         u64::try_from(pause).unwrap_or(u64::MAX)
     }
 }
