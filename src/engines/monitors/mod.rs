@@ -16,6 +16,8 @@ mod virtual_threads;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hprof_format::{MONITORS_BEFORE_LOCKS, ONLY_MONITORS};
+
 use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
@@ -156,6 +158,14 @@ impl MonitorWatch {
         }
     }
 
+    /// Returns the note before MONITOR TIME.
+    fn note(&self) -> &'static str {
+        match self.lock_waits {
+            Some(_) => MONITORS_BEFORE_LOCKS,
+            None => ONLY_MONITORS,
+        }
+    }
+
     /// Returns the signature of a monitor's class.
     fn signature(&self, jni: Jni<'_>, monitor: Object<'_>) -> Result<String, JvmtiError> {
         match jni.class_of(monitor) {
@@ -241,7 +251,7 @@ impl Engine for MonitorWatch {
 
     fn report_without_vm(&self, report: &Report<'_>) {
         let costs = self.contentions.costs(report.totals);
-        report::monitor_time(report.journal, costs, self.cutoff);
+        report::monitor_time(report.journal, costs, self.cutoff, self.note());
         if let Some(lock_waits) = &self.lock_waits {
             lock_waits.report(report, self.cutoff);
         }
@@ -249,7 +259,7 @@ impl Engine for MonitorWatch {
 
     fn report_known(&self, journal: &Journal, least: f64) {
         let costs = self.contentions.costs(Totals::Keep);
-        report::monitor_time(journal, costs, self.cutoff.max(least));
+        report::monitor_time(journal, costs, self.cutoff.max(least), self.note());
         if let Some(lock_waits) = &self.lock_waits {
             lock_waits.report_known(journal, self.cutoff.max(least));
         }

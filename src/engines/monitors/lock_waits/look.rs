@@ -34,6 +34,8 @@ pub(super) struct Looks {
     /// The holders of the locks that threads waited for at the last look, as far as they are known.
     held: HashMap<(u32, ClassId), KnownHolder, FixedState>,
     identities: HashMap<u32, (), FixedState>,
+    /// The rows of the threads that waited at the last look.
+    waited: Vec<LockWaitKey>,
     stack: StackBuffer,
 }
 
@@ -69,7 +71,8 @@ struct WantedLocks<'j> {
 }
 
 impl Looks {
-    /// Looks, and charges `rounds` to every thread that waits. Returns the number of times that the VM stopped for it.
+    /// Looks, and charges the rounds since the last look: half of each to what was seen then, half to what is seen now. The
+    /// rounds that are skipped follow a question, and thus the beginning of a hold. Returns the number of times that the VM stopped for it.
     pub(super) fn look(&mut self, shared: &Shared, jni: Jni<'_>, rounds: u64) -> u32 {
         let mut wanted = WantedLocks {
             jni,
@@ -89,6 +92,9 @@ impl Looks {
             count => usize::try_from(shared.clock.round()).unwrap_or(0) % count,
         };
         wanted.all.rotate_left(first);
+        for key in self.waited.drain(..) {
+            shared.table.add(key, rounds);
+        }
         let (mut questions, mut stops) = (0, 0);
         let mut held = HashMap::default();
         for lock in &wanted.all {
@@ -128,6 +134,7 @@ impl Looks {
                     identity,
                 };
                 shared.table.add(key, rounds);
+                self.waited.push(key);
             }
         }
         self.held = held;

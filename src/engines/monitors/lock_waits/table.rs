@@ -14,10 +14,7 @@ use crate::names::class::ClassId;
 use crate::names::trace::TraceId;
 use crate::output::{Journal, serials};
 
-/// The line before the section.
-const HOW: &str = "LOCK WAITS have the threads that waited for monitors (synchronized) and, on platform threads, for locks of java.util.concurrent, from samples: the holder is the thread that had the lock then";
-
-/// Samples by waiting stack, holder and lock.
+/// Halves of samples by waiting stack, holder and lock.
 #[derive(Default)]
 pub(super) struct LockTable(Mutex<Samples, rank::LockWaits>);
 
@@ -37,17 +34,18 @@ pub(super) struct LockWaitKey {
 }
 
 impl LockTable {
-    pub(super) fn add(&self, key: LockWaitKey, samples: u64) {
+    /// Adds halves of samples.
+    pub(super) fn add(&self, key: LockWaitKey, halves: u64) {
         let mut table = self.0.lock();
         memory::need_to_hash(
             table.len(),
             table.capacity(),
             size_of::<(LockWaitKey, u64)>(),
         );
-        *table.entry(key).or_default() += samples;
+        *table.entry(key).or_default() += halves;
     }
 
-    /// Returns the samples since the last reset.
+    /// Returns the halves of samples since the last reset.
     pub(super) fn samples(&self, totals: Totals) -> Samples {
         let mut table = self.0.lock();
         if totals.start_anew() {
@@ -59,18 +57,34 @@ impl LockTable {
     }
 }
 
-/// Writes the section. Rows below `cutoff`, a share of all samples, are omitted.
-pub(super) fn write(journal: &Journal, samples: Samples, interval: Duration, cutoff: f64) {
-    let sum = |rows: &[(LockWaitKey, u64)]| {
-        let counts = rows.iter().map(|&(_, count)| count);
-        counts.fold(0, u64::saturating_add)
-    };
-    let mut rows: Vec<(LockWaitKey, u64)> = samples.into_iter().collect();
+/// The rows of the section, and the sums of all, including those omitted.
+struct Selection {
+    total: u64,
+    /// The samples with a holder.
+    known: u64,
+    rows: Vec<(LockWaitKey, u64)>,
+}
+
+/// Returns the rows above the cutoff, a share of all samples: those with most samples first.
+fn select(halves: Samples, cutoff: f64) -> Selection {
+    let samples = halves
+        .into_iter()
+        .map(|(key, halves)| (key, halves.div_ceil(2)));
+    let mut rows: Vec<(LockWaitKey, u64)> = samples.collect();
     rows.sort_unstable_by_key(|&(key, count)| (Reverse(count), key));
-    let total = sum(&rows);
-    let (known, _): (Vec<_>, Vec<_>) = rows.iter().partition(|(key, _)| key.holder.is_some());
+    let (mut total, mut known) = (0_u64, 0_u64);
+    for &(key, count) in &rows {
+        total = total.saturating_add(count);
+        known = known.saturating_add(key.holder.map_or(0, |_| count));
+    }
     let end = rows.partition_point(|&(_, count)| count as f64 >= cutoff * total as f64);
     rows.truncate(end);
+    Selection { total, known, rows }
+}
+
+/// Writes the section. Rows below `cutoff`, a share of all samples, are omitted.
+pub(super) fn write(journal: &Journal, halves: Samples, interval: Duration, cutoff: f64) {
+    let Selection { total, known, rows } = select(halves, cutoff);
     journal.entry(|entry| {
         for (key, _) in &rows {
             entry.trace(key.trace);
@@ -79,7 +93,6 @@ pub(super) fn write(journal: &Journal, samples: Samples, interval: Duration, cut
             }
             entry.class(key.class);
         }
-        entry.note(HOW);
         let rows = rows.iter().map(|&(key, count)| LockWait {
             count,
             trace: serials::trace(key.trace),
@@ -90,7 +103,7 @@ pub(super) fn write(journal: &Journal, samples: Samples, interval: Duration, cut
         let waits = LockWaits {
             total,
             interval: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX),
-            known: sum(&known),
+            known,
             rows: rows.collect(),
         };
         entry.note(&waits.note());
@@ -101,10 +114,9 @@ pub(super) fn write(journal: &Journal, samples: Samples, interval: Duration, cut
 mod tests {
     use super::*;
     use crate::names::Tables;
-    use crate::output::tests::lines;
 
     #[test]
-    fn rows_go_by_samples_and_say_how_many_have_a_holder() {
+    fn halves_become_rows_of_samples_of_which_some_have_a_holder() {
         let tables = Tables::default();
         let name = tables.strings.intern("Desk");
         let loader = tables.loaders.add();
@@ -124,9 +136,14 @@ mod tests {
         let samples = table.samples(Totals::Keep);
         assert_eq!(samples, table.samples(Totals::Reset));
         assert!(table.samples(Totals::Reset).is_empty());
-        let mut rows: Vec<(LockWaitKey, u64)> = samples.into_iter().collect();
-        rows.sort_unstable_by_key(|&(key, count)| (Reverse(count), key));
-        assert_eq!(rows[0], (key(Some(TraceId::EMPTY), Some(7)), 60));
-        assert_eq!(rows.len(), 4);
+        let Selection { total, known, rows } = select(samples, 0.1);
+        assert_eq!((total, known), (61, 50), "what is cut off counts");
+        let holder = Some(TraceId::EMPTY);
+        let expected = [
+            (key(holder, Some(7)), 30),
+            (key(holder, None), 20),
+            (key(None, Some(7)), 10),
+        ];
+        assert_eq!(rows, expected);
     }
 }
