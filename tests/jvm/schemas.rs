@@ -128,7 +128,7 @@ fn the_json_of_every_command_on_profiles_is_valid() {
         ("cpu=old", "times", "Calls"),
         ("heap=sites,lifetimes=y,depth=2,format=b", "sites", "Alloc"),
         ("heap=sites,sample=1k,format=b", "sites", "Alloc"),
-        ("monitor=y", "samples", "TwoBusy"),
+        ("monitor=y", "monitor", "Held"),
         ("wall=y,format=b", "samples", "TwoBusy"),
     ] {
         let run = Program::java(jvm, &format!("{options},file=x"), &[]);
@@ -140,6 +140,11 @@ fn the_json_of_every_command_on_profiles_is_valid() {
         let is_valid = |arguments: &[&str], files: &[&Path]| assert_valid(&hprof(arguments, files));
         for by in ["method", "line", "class", "package", "trace", "type"] {
             is_valid(&["top", "--json", "--by", by], &[file]);
+        }
+        if feature == "monitor" {
+            for by in ["lock", "holder", "wait"] {
+                is_valid(&["top", "--json", "--by", by], &[file]);
+            }
         }
         is_valid(&["tree", "--json"], &[file]);
         is_valid(&["diff", "--json"], &[file, &same]);

@@ -86,9 +86,9 @@ struct TreeRow<'a> {
 /// Prints the tree.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    if matches!(
+    if !matches!(
         arguments.by,
-        By::Thread | By::ThreadGroup | By::Type | By::Trace | By::Age
+        By::Method | By::Line | By::Class | By::Package
     ) {
         let by = arguments.by;
         return Err(Failure::Message(format!(

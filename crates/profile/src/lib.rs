@@ -45,6 +45,7 @@ mod growth;
 mod idle;
 mod jfr;
 mod load;
+mod locks;
 mod markers;
 mod merge;
 mod metric;
@@ -67,6 +68,7 @@ pub use group::{By, Groups, UnknownBy};
 pub use growth::{Growth, NoGrowth, growth};
 pub use idle::WAITS_FOR_WORK;
 pub use load::{LoadError, Loaded, load};
+pub use locks::{HOLDER_METHODS, Wait};
 pub use merge::{Added, Merger};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{

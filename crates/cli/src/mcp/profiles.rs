@@ -34,7 +34,7 @@ impl Code {
 pub struct Top {
     /// The profile
     file: String,
-    /// The grouping of rows: method, line, class, package, thread, thread-group, trace (whole stacks), type (the class that
+    /// The grouping of rows: method, line, class, package, thread, thread-group, lock, holder (of a lock), wait (all three), trace (whole stacks), type (the class that
     /// was allocated, or whose monitor was wanted) or age
     by: Option<String>,
     /// Order by the cost including everything that was called, instead of the cost of the row itself
