@@ -95,8 +95,8 @@ ranks! {
     VmThreads
     /// `wall_samples::rounds`, with which the VM is called.
     WallRounds
-    /// `wall_samples::threads`.
-    WallThreads
+    /// `engines::live_threads`, of each sampler of elapsed time.
+    LiveThreads
     /// `cpu_samples::counts`.
     SampleCounts
     /// `MethodTimer::ledger`.
@@ -119,6 +119,8 @@ ranks! {
     LeftOut
     /// The shards of `monitors::PendingWaits`.
     PendingWaits
+    /// `monitors::lock_waits`: the samples.
+    LockWaits
     /// `monitors::KnownVirtualThreads`.
     KnownVirtualThreads
     /// `monitors`: the time of the next check for unloaded classes.

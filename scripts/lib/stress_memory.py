@@ -131,7 +131,9 @@ class Runner:
             if not asking.exists() or asking.read_bytes() != b"\0":
                 return "bad", "a thread's storage ended the program, which the agent asked for"
             return "vm", ""
-        if status != 0 and "goes on" in said:
+        # A promise at the end of a program that its own error has ended keeps nobody.
+        before_own_error, _, _ = said.partition("Exception in thread ")
+        if status != 0 and "goes on" in before_own_error:
             return "bad", "it promised that the program goes on"
         if status == 0 and "done" in printed:
             return self.judge_file(output, said, options)

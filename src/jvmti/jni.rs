@@ -45,7 +45,7 @@ impl<'a> Jni<'a> {
     }
 
     /// Announces the number of local references that this thread is going to hold, which the VM requires beyond 16.
-    pub(super) fn announce_locals(self, count: usize) {
+    pub fn announce_locals(self, count: usize) {
         let count = sys::jint::try_from(count).unwrap_or(sys::jint::MAX);
         // SAFETY: a plain number. If there is no memory for them the VM throws; the exception is cleared, because it is
         // not the program's.

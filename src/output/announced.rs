@@ -70,25 +70,20 @@ impl AnnouncedThreads {
         self.ahead.insert(serial, announcement);
     }
 
-    /// Takes out a thread's pending announcement.
+    /// Takes out a thread's pending announcement, which is to be written next. An output that begins beside this one
+    /// meanwhile has the thread all the same.
     pub(super) fn take(&mut self, serial: ThreadSerial) -> Option<Announcement> {
-        self.ahead.remove(&serial)
+        let announcement = self.ahead.remove(&serial)?;
+        if self.keeps != KeptThreads::None {
+            self.written.insert(serial, announcement.clone());
+        }
+        Some(announcement)
     }
 
-    /// Notes that a thread has been written, and the id of its object.
-    pub(super) fn wrote(
-        &mut self,
-        serial: ThreadSerial,
-        announcement: Announcement,
-        object: ObjectId,
-    ) {
-        if self.keeps != KeptThreads::None {
-            let object = Some(object);
-            let announcement = Announcement {
-                object,
-                ..announcement
-            };
-            self.written.insert(serial, announcement);
+    /// Notes the id of a written thread's object.
+    pub(super) fn wrote(&mut self, serial: ThreadSerial, object: ObjectId) {
+        if let Some(thread) = self.written.get_mut(&serial) {
+            thread.object = Some(object);
         }
     }
 
@@ -105,11 +100,29 @@ impl AnnouncedThreads {
         }
     }
 
+    /// Returns what is known of a thread, whether it is written or not.
+    pub(super) fn get(&self, serial: ThreadSerial) -> Option<Announcement> {
+        let thread = self
+            .ahead
+            .get(&serial)
+            .or_else(|| self.written.get(&serial));
+        thread.cloned()
+    }
+
+    /// Adds a thread that another output has, unless this one knows it. Returns `true` if it is new.
+    pub(super) fn add(&mut self, serial: ThreadSerial, announcement: Announcement) -> bool {
+        let is_new = !self.ahead.contains_key(&serial) && !self.written.contains_key(&serial);
+        if is_new {
+            self.ahead.insert(serial, announcement);
+        }
+        is_new
+    }
+
     /// Returns the threads for an output beside this one, which has none of the records written so far.
     pub(super) fn beside(&self) -> Self {
         let threads = self.ahead.iter().chain(&self.written);
         Self {
-            keeps: KeptThreads::None,
+            keeps: KeptThreads::All,
             ahead: threads
                 .map(|(&serial, thread)| (serial, thread.clone()))
                 .collect(),
@@ -137,9 +150,9 @@ mod tests {
         for serial in [1, 2, 3] {
             let serial = ThreadSerial(serial);
             threads.started(serial, ThreadNames::default());
-            let announcement = threads.take(serial).expect("it has started");
+            threads.take(serial).expect("it has started");
             assert_eq!(threads.take(serial), None, "once");
-            threads.wrote(serial, announcement, ObjectId(u64::from(serial.0) + 10));
+            threads.wrote(serial, ObjectId(u64::from(serial.0) + 10));
         }
         threads.ended(ThreadSerial(2));
         threads
@@ -161,8 +174,21 @@ mod tests {
             assert_eq!(threads.begin_anew(), [1, 3].map(ThreadSerial));
             let second = threads.take(ThreadSerial(2)).expect("it is kept");
             assert!(second.has_ended);
-            threads.wrote(ThreadSerial(2), second, ObjectId(12));
+            threads.wrote(ThreadSerial(2), ObjectId(12));
         }
+    }
+
+    #[test]
+    fn an_output_beside_has_a_thread_that_is_being_written() {
+        let mut threads = threads(KeptThreads::Alive);
+        let fourth = ThreadSerial(4);
+        threads.started(fourth, ThreadNames::default());
+        threads.take(fourth).expect("it has started");
+        let mut beside = threads.beside();
+        assert_eq!(beside.begin_anew(), [1, 3, 4].map(ThreadSerial));
+        assert!(beside.take(fourth).is_some());
+        let known = threads.get(fourth).expect("it is kept");
+        assert!(!beside.add(fourth, known), "it is written");
     }
 
     #[test]

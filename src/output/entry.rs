@@ -12,7 +12,7 @@ use hprof_format::{
 use std::collections::HashMap;
 
 use super::Records;
-use super::announced::{AnnouncedThreads, ThreadNames};
+use super::announced::{AnnouncedThreads, Announcement, ThreadNames};
 use super::serials;
 use super::settings::ControlSettings;
 use crate::lock_order::{Mutex, rank};
@@ -53,6 +53,8 @@ pub struct Entry<'a> {
     /// The encoder and its buffer.
     pub records: &'a mut Records,
     pub(super) threads: &'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
+    /// Those of the output beside which this one is.
+    pub(super) threads_beside: Option<&'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>>,
     pub(super) written: &'a mut Written,
 }
 
@@ -198,7 +200,7 @@ impl Entry<'_> {
     /// Writes a thread that has started, unless it has been written. Within a heap dump, which holds back START THREAD
     /// records, it is written before the first trace that names it.
     pub(super) fn thread(&mut self, serial: ThreadSerial) {
-        let Some(thread) = self.threads.lock().take(serial) else {
+        let Some(thread) = self.pending(serial) else {
             return;
         };
         let object = thread.object.unwrap_or_else(|| self.tables.objects.add());
@@ -207,7 +209,20 @@ impl Entry<'_> {
             true => self.end_thread(serial),
             false => self.tables.threads.announced(serial, object),
         }
-        self.threads.lock().wrote(serial, thread, object);
+        self.threads.lock().wrote(serial, object);
+    }
+
+    /// Takes out the announcement of a thread that is not written yet.
+    fn pending(&self, serial: ThreadSerial) -> Option<Announcement> {
+        let announcement = self.threads.lock().take(serial);
+        // A thread that started after this output began is known to the one beside which it is.
+        let (None, Some(others)) = (&announcement, self.threads_beside) else {
+            return announcement;
+        };
+        // The two locks have the same rank: never both at once.
+        let known = others.lock().get(serial)?;
+        let mut threads = self.threads.lock();
+        threads.add(serial, known).then(|| threads.take(serial))?
     }
 
     /// Writes a thread, preceded by its names. Returns the id of its object.

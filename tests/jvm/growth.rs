@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::cells::{Cell, cells};
 use crate::harness::{Program, cli, skip};
 use crate::heap_json::assert_documented;
+use crate::schemas;
 
 const OPTIONS: &str = "heap=all,format=b,lifetimes=y,every=50ms,cutoff=0,depth=8,file=x.hprof";
 /// No collection but those that the program forces.
@@ -38,6 +39,7 @@ fn course(text: &str, of: &str) -> Vec<[u64; 4]> {
 fn suspected(file: &Path) -> BTreeSet<String> {
     let found = hprof(&["growth", "--json"], file);
     let found: serde_json::Value = serde_json::from_str(&found).expect("JSON");
+    schemas::assert_valid(&found);
     let rows = found["rows"].as_array().expect("rows");
     let classes = rows.iter().map(|row| row["class"].as_str());
     let classes = classes.map(|class| class.expect("a class").to_owned());

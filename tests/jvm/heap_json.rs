@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::harness::{Program, any_jvm};
 use crate::heap_graph::{agent, heap};
+use crate::schemas;
 
 /// The fields of each kind of object, and the field's type, as in the page.
 struct Documented {
@@ -24,6 +25,8 @@ const ELSEWHERE: [&str; 2] = ["appeared", "piling"];
 pub fn assert_documented(list: &Value, kind: &str) {
     let documented = Documented::read();
     let mut seen = BTreeSet::new();
+    let values = list.as_array().expect("a list").iter();
+    values.for_each(|value| schemas::assert_heap(kind, value));
     documented.check(list, &format!("list of [{kind}](#{kind})"), &mut seen);
     for name in [kind].into_iter().chain(ELSEWHERE) {
         if seen.iter().any(|(seen, _)| seen == name) {
@@ -182,11 +185,13 @@ fn the_answers_of_hprof_heap_have_the_documented_fields_and_no_others() {
             _ => kind,
         };
         documented.check(&answer, kind, &mut seen);
+        schemas::assert_heap(&format!("answer-{}", arguments[0]), &answer);
     }
     for by in ["class", "site"] {
         let groups = heap(&["retained", "--by", by, "--json"], &leak);
         let groups = serde_json::from_str(&groups).expect("JSON");
         documented.check(&groups, "list of [group](#group)", &mut seen);
+        schemas::assert_heap("answer-retained", &groups);
     }
     let kinds = documented.kinds.keys().map(String::as_str);
     for name in kinds.filter(|name| !ELSEWHERE.contains(name)) {

@@ -23,6 +23,7 @@ mod growth;
 mod heap;
 mod input;
 mod live;
+mod mcp;
 mod merge;
 mod options;
 mod output;
@@ -93,6 +94,7 @@ Examples:
   hprof redact java.hprof -o out.hprof            a dump without its content
   hprof autopsy java.hprof.txt.blackbox           what a killed program has left
   hprof browse java.hprof         a heap dump in a browser, with links between objects
+  hprof mcp profiles/             answers for an assistant, over MCP
   hprof list                      which JVMs run here?
   hprof attach 4711 cpu=samples   profile a running program
   hprof stop 4711                 write the profile, leave nothing behind
@@ -152,6 +154,7 @@ enum Command {
     #[command(subcommand)]
     Heap(heap::HeapCommand),
     Browse(browse::Arguments),
+    Mcp(mcp::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -187,6 +190,7 @@ fn main() -> ExitCode {
         Command::Manual(arguments) => arguments.run(&Arguments::command()),
         Command::Heap(command) => command.run(),
         Command::Browse(arguments) => browse::run(&arguments),
+        Command::Mcp(arguments) => mcp::run(&arguments),
     };
     let (message, status) = match result {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,

@@ -194,13 +194,21 @@ impl Opened {
         }
     }
 
-    /// As [`Opened::metric`], for costs by this: only what is live has an age.
+    /// As [`Opened::metric`], for costs by this: only what is live has an age, and only waits for locks have a holder.
     pub fn metric_by(
         &self,
         path: &Path,
         wanted: Option<Metric>,
         by: By,
     ) -> Result<Metric, Failure> {
+        if matches!(by, By::Lock | By::Holder | By::Wait) {
+            let metric = self.metric(path, wanted.or(Some(Metric::LockWait)))?;
+            if metric != Metric::LockWait {
+                let what = format!("`{metric}` has no {by}, only lock-wait does");
+                return Err(Failure::about(path, what));
+            }
+            return Ok(metric);
+        }
         if by != By::Age {
             return self.metric(path, wanted);
         }

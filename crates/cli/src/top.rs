@@ -1,5 +1,6 @@
 //! `hprof top`: the methods, lines, classes or stacks that cost most.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use hprof_format::ONLY_MONITORS;
@@ -28,12 +29,13 @@ pub struct Arguments {
     choice: Choice,
 
     /// The grouping of rows: method, line, class, package, thread, thread-group (`http-exec-*`), trace, type (the class that was
-    /// allocated, or whose monitor was wanted), or age (of what is live, in a file of lifetimes=y)
-    #[arg(long, default_value_t)]
-    by: By,
+    /// allocated, or whose monitor was wanted), age (of what is live, in a file of lifetimes=y), or of lock-wait also lock, holder
+    /// (the method that held it) or wait (who waited, which lock, who held it) [default: wait for lock-wait, otherwise method]
+    #[arg(long)]
+    by: Option<By>,
 
-    /// The value: cpu, wall, blocked, parked, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, temporary-bytes, temporary-objects, survived-bytes, survived-objects, peak-bytes, peak-objects, contention
-    /// or contentions [default: the first of these that the file has]
+    /// The value: cpu, wall, blocked, parked, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, temporary-bytes, temporary-objects, survived-bytes, survived-objects, peak-bytes, peak-objects, contention,
+    /// contentions or lock-wait [default: the first of these that the file has]
     #[arg(long)]
     value: Option<Metric>,
 
@@ -71,11 +73,14 @@ struct TopDocument<'a> {
     version: u32,
     value: &'a str,
     unit: &'a str,
+    basis: &'a str,
     by: &'a str,
     section: u32,
     sections: u32,
     total: u64,
     rows: Vec<TopRow<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<WaitRow<'a>>,
     remarks: &'a [String],
 }
 
@@ -87,6 +92,14 @@ struct TopRow<'a> {
     total: u64,
 }
 
+#[derive(Serialize)]
+struct WaitRow<'a> {
+    waiter: &'a str,
+    lock: &'a str,
+    holder: &'a [String],
+    time: u64,
+}
+
 /// Prints the table.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
@@ -96,8 +109,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         false => opened.profile.remove_idle(),
     };
     let opened = arguments.choice.as_this(opened, file)?;
-    let metric = opened.metric_by(file, arguments.value, arguments.by)?;
-    let (rows, all) = arguments.rows(&opened.profile, metric);
+    let wanted = arguments.by.unwrap_or_default();
+    let metric = opened.metric_by(file, arguments.value, wanted)?;
+    let by = arguments.by.unwrap_or(match metric {
+        Metric::LockWait => By::Wait,
+        _ => By::default(),
+    });
+    let (rows, all) = arguments.rows(&opened.profile, metric, by);
     let mut remarks = opened.remarks(metric);
     let idle = idle.iter().filter(|(of, _)| *of == metric);
     let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
@@ -109,9 +127,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let output = Output::open(None, file)?;
     output.write(|out| match arguments.json {
-        true => arguments.json(&opened.profile, metric, &rows, &remarks, out),
+        true => arguments.json(&opened.profile, metric, by, &rows, &remarks, out),
         false => {
-            arguments.table(&opened.profile, metric, &rows, all, out)?;
+            arguments.table(&opened.profile, metric, by, &rows, all, out)?;
             write_remarks(&remarks, out)?;
             other_values(&opened.profile, metric, out)
         }
@@ -121,8 +139,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 impl Arguments {
     /// Returns the rows to show, and the number of all.
-    fn rows(&self, profile: &Profile, metric: Metric) -> (Vec<Cost>, usize) {
-        let mut rows = costs(profile, metric, self.by);
+    fn rows(&self, profile: &Profile, metric: Metric, by: By) -> (Vec<Cost>, usize) {
+        let mut rows = costs(profile, metric, by);
         if let Some(filter) = &self.filter {
             rows.retain(|row| filter.is_match(&row.name));
         }
@@ -140,6 +158,7 @@ impl Arguments {
         &self,
         profile: &Profile,
         metric: Metric,
+        by: By,
         rows: &[Cost],
         count: usize,
         out: &mut dyn Write,
@@ -150,7 +169,7 @@ impl Arguments {
         let with_samples = amounts.are_sampled_times();
         let own: Vec<u64> = rows.iter().map(|row| row.own).collect();
         let (own_shares, other_share) = shares(&own, all);
-        let mut heads = vec!["self", "%", "total", "%", "", self.by.name()];
+        let mut heads = vec!["self", "%", "total", "%", "", by.name()];
         if with_samples {
             heads.insert(1, "samples");
         }
@@ -181,20 +200,35 @@ impl Arguments {
         &self,
         profile: &Profile,
         metric: Metric,
+        by: By,
         rows: &[Cost],
         remarks: &[String],
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        let mut waits = match by {
+            By::Wait => profile.waits(),
+            _ => Vec::new(),
+        };
+        let shown: HashSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        waits.retain(|wait| shown.contains(&*wait.text()));
+        let waits = waits.iter().map(|wait| WaitRow {
+            waiter: &wait.waiter,
+            lock: &wait.lock,
+            holder: &wait.holder,
+            time: wait.nanos,
+        });
         let document = TopDocument {
             format: "hprof-top",
             version: 1,
             value: metric.name(),
             unit: metric.unit().name(),
-            by: self.by.name(),
+            basis: profile.basis(metric).name(),
+            by: by.name(),
             section: profile.section,
             sections: profile.sections,
             total: profile.total(metric),
             rows: rows.iter().map(row).collect(),
+            waits: waits.collect(),
             remarks,
         };
         serde_json::to_writer(&mut *out, &document)?;

@@ -64,6 +64,7 @@ struct TreeDocument<'a> {
     version: u32,
     value: &'a str,
     unit: &'a str,
+    basis: &'a str,
     direction: &'a str,
     section: u32,
     sections: u32,
@@ -85,9 +86,9 @@ struct TreeRow<'a> {
 /// Prints the tree.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    if matches!(
+    if !matches!(
         arguments.by,
-        By::Thread | By::ThreadGroup | By::Type | By::Trace | By::Age
+        By::Method | By::Line | By::Class | By::Package
     ) {
         let by = arguments.by;
         return Err(Failure::Message(format!(
@@ -182,6 +183,7 @@ impl Arguments {
             version: 1,
             value: metric.name(),
             unit: metric.unit().name(),
+            basis: profile.basis(metric).name(),
             direction: match self.callers {
                 Some(_) => "callers",
                 None => "callees",

@@ -201,6 +201,34 @@ fn a_report_shows_monitors_and_threads() {
     browse("monitors", &[&page]);
 }
 
+#[test]
+fn a_report_shows_who_waited_for_locks_and_who_held_them() {
+    let directory = directory("waiting");
+    let (file, page) = (directory.join("waits.txt"), directory.join("report.html"));
+    let text = "JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
+
+Options:    monitor=y
+--------
+TRACE 1:
+\tjdk.internal.misc.Unsafe.park(Unsafe.java:Unknown line)
+\tp.A.put(A.java:7)
+TRACE 2:
+\tp.B.write(B.java:9)
+\tp.B.flush(B.java:8)
+TRACE 3:
+\tp.B.scan(B.java:30)
+LOCK WAITS BEGIN (total = 100, interval = 10 ms, holder known = 90) Fri Nov 20 10:39:12 2026
+rank   self  accum   count trace holder lock
+   1 70.00% 70.00%      70     1      2 p.Lock@1b2c
+   2 20.00% 90.00%      20     1      3 p.Lock@1b2c
+   3 10.00% 100.00%      10     1      0 p.Lock
+LOCK WAITS END
+";
+    fs::write(&file, text).expect("the directory can be written");
+    report(&[&file], &page);
+    browse("waiting", &[&page]);
+}
+
 /// `growth.hprof.gz` is of `java-tests/growth/Growth.java`, with `heap=sites,lifetimes=y,depth=4`.
 #[test]
 fn a_report_shows_what_was_alive_over_time_and_how_old_it_is() {

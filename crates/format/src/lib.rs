@@ -70,6 +70,7 @@ mod id_size;
 mod kind;
 mod left_out;
 mod lifetimes;
+mod lock_waits;
 mod monitor;
 mod monitor_text;
 mod names;
@@ -109,9 +110,10 @@ pub use id_size::IdSize;
 pub use kind::HeapKind;
 pub use left_out::{LeftOut, tells_what_is_left_out};
 pub use lifetimes::{Age, Fate, LifetimeRow, LifetimeSums, Lifetimes, Peak, Survived};
+pub use lock_waits::{LockWait, LockWaits};
 pub use monitor::{
-    ContendedTime, END_OF_SNAPSHOT, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState,
-    ThreadStatus,
+    ContendedTime, END_OF_SNAPSHOT, MONITORS_BEFORE_LOCKS, MonitorRecord, MonitorState,
+    ONLY_MONITORS, ThreadState, ThreadStatus,
 };
 pub use names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name, source_name};
 pub use nearest::nearest;

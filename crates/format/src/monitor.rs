@@ -7,6 +7,9 @@ use crate::record::{ClassSerial, ThreadSerial, TraceSerial};
 /// The note before a table of contention: a program whose threads wait for other locks has few rows, or none.
 pub const ONLY_MONITORS: &str = "only waiting for monitors (synchronized) is measured; waiting for locks of java.util.concurrent is not";
 
+/// The note before a table of contention that LOCK WAITS follow.
+pub const MONITORS_BEFORE_LOCKS: &str = "only waiting for monitors (synchronized) is measured here; LOCK WAITS have locks of java.util.concurrent, too";
+
 /// The note behind the last section of a snapshot for `hprof live`.
 pub const END_OF_SNAPSHOT: &str = "end of the snapshot";
 

@@ -28,6 +28,12 @@ pub enum By {
     Thread,
     /// The threads whose names differ in their last number: `http-nio-8080-exec-*`.
     ThreadGroup,
+    /// The lock that threads waited for: its class and its identity.
+    Lock,
+    /// The method in which a thread held the lock.
+    Holder,
+    /// Who waited for which lock, and who held it.
+    Wait,
     /// The whole stack.
     Trace,
     /// The time since the objects were made, of what is live.
@@ -36,7 +42,7 @@ pub enum By {
 
 impl By {
     /// All groupings.
-    pub const ALL: [By; 9] = [
+    pub const ALL: [By; 12] = [
         By::Method,
         By::Line,
         By::Class,
@@ -44,6 +50,9 @@ impl By {
         By::Type,
         By::Thread,
         By::ThreadGroup,
+        By::Lock,
+        By::Holder,
+        By::Wait,
         By::Trace,
         By::Age,
     ];
@@ -59,6 +68,9 @@ impl By {
             By::Type => "type",
             By::Thread => "thread",
             By::ThreadGroup => "thread-group",
+            By::Lock => "lock",
+            By::Holder => "holder",
+            By::Wait => "wait",
             By::Trace => "trace",
             By::Age => "age",
         }
@@ -89,7 +101,8 @@ impl FromStr for By {
 
 /// The names of groups that the file does not identify.
 const UNKNOWN_THREAD: &str = "<any thread>";
-const UNKNOWN_TYPE: &str = "<unknown>";
+pub(crate) const UNKNOWN_TYPE: &str = "<unknown>";
+pub(crate) const NO_HOLDER: &str = "<no holder seen>";
 const NO_PACKAGE: &str = "<no package>";
 
 /// Returns the name of the threads whose names differ from this one in the last number.
@@ -145,17 +158,23 @@ impl Groups {
         }))
     }
 
-    /// Returns the groups of all sets of labels; `by` is thread, thread group or type.
+    /// Returns the groups of all sets of labels; `by` is thread, thread group, type, lock or holder.
     #[must_use]
     pub fn of_labels(profile: &Profile, by: By) -> Groups {
         let text = |name: Option<Name>, unknown: &str| match name {
             Some(name) => profile.names.text(name).to_owned(),
             None => unknown.to_owned(),
         };
-        Groups::collect(profile.label_sets().map(|labels| match by {
-            By::Type => text(labels.class, UNKNOWN_TYPE),
-            By::ThreadGroup => group_of_thread(&text(labels.thread, UNKNOWN_THREAD)),
-            _ => text(labels.thread, UNKNOWN_THREAD),
+        Groups::collect(profile.label_sets().map(|labels| {
+            match by {
+                By::Type => text(labels.class, UNKNOWN_TYPE),
+                By::Lock => profile.lock(labels).unwrap_or(UNKNOWN_TYPE).to_owned(),
+                By::Holder => profile
+                    .holder(labels)
+                    .unwrap_or_else(|| NO_HOLDER.to_owned()),
+                By::ThreadGroup => group_of_thread(&text(labels.thread, UNKNOWN_THREAD)),
+                _ => text(labels.thread, UNKNOWN_THREAD),
+            }
         }))
     }
 

@@ -35,6 +35,7 @@
 pub mod export;
 
 mod agent_time;
+mod basis;
 mod comparable;
 mod cut;
 mod dense;
@@ -44,6 +45,7 @@ mod growth;
 mod idle;
 mod jfr;
 mod load;
+mod locks;
 mod markers;
 mod merge;
 mod metric;
@@ -59,12 +61,14 @@ mod top;
 mod tree;
 mod write;
 
+pub use basis::Basis;
 pub use comparable::stable_class;
 pub use diff::{Change, Costs, changes, scaled};
 pub use group::{By, Groups, UnknownBy};
 pub use growth::{Growth, NoGrowth, growth};
 pub use idle::WAITS_FOR_WORK;
 pub use load::{LoadError, Loaded, load};
+pub use locks::{HOLDER_METHODS, Wait};
 pub use merge::{Added, Merger};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{

@@ -56,13 +56,18 @@ impl Merger {
         }
         let errors = [self.profile.errors, other.errors].into_iter().flatten();
         self.profile.errors = errors.reduce(StandardErrors::and);
+        for &metric in &other.estimated {
+            if !self.profile.estimated.contains(&metric) {
+                self.profile.estimated.push(metric);
+            }
+        }
         let frames: Vec<FrameId> = other
             .frame_ids()
             .map(|frame| self.frame(other, frame))
             .collect();
         let labels: Vec<LabelsId> = other
             .label_ids()
-            .map(|labels| self.labels(other, labels, added))
+            .map(|labels| self.labels(other, labels, &frames, added))
             .collect();
         let mut stack_of: Vec<Option<StackId>> = vec![None; other.stacks.len()];
         let mut mapped = Vec::new();
@@ -142,13 +147,26 @@ impl Merger {
         self.profile.intern_frame(frame)
     }
 
-    fn labels(&mut self, other: &Profile, labels: LabelsId, added: &Added) -> LabelsId {
+    fn labels(
+        &mut self,
+        other: &Profile,
+        labels: LabelsId,
+        frames: &[FrameId],
+        added: &Added,
+    ) -> LabelsId {
         let labels = *other.labels(labels);
+        let holder = labels.holder.map(|holder| {
+            let holder = other.stacks.frames(holder).iter();
+            let holder: Vec<FrameId> = holder.map(|frame| frames[frame.0 as usize]).collect();
+            self.stack(&holder)
+        });
         let class = labels.class.map(|class| self.class(other, class));
         let mut same = |name: Option<Name>| name.map(|name| self.name(other, name));
         let mut labels = Labels {
             thread: same(labels.thread),
             class,
+            lock: same(labels.lock),
+            holder,
             host: same(labels.host),
             file: same(labels.file),
         };
@@ -172,7 +190,14 @@ fn by_text(
     let text = |name: Option<Name>| name.map_or("", |name| profile.names.text(name));
     let labels = |labels| {
         let labels = profile.labels(labels);
-        [labels.thread, labels.class, labels.host, labels.file].map(text)
+        [
+            labels.thread,
+            labels.class,
+            labels.lock,
+            labels.host,
+            labels.file,
+        ]
+        .map(text)
     };
     let frame = |&frame: &FrameId| {
         let frame = profile.frame(frame);
@@ -180,12 +205,17 @@ fn by_text(
         let names = [class, method, frame.signature, frame.source].map(text);
         (names, frame.line.unwrap_or_default(), frame.kind)
     };
-    let by_stack = || {
-        let (a, b) = (profile.stacks.frames(a), profile.stacks.frames(b));
+    let by_stack = |a: Option<StackId>, b: Option<StackId>| {
+        let frames = |stack: Option<StackId>| stack.map_or(&[][..], |s| profile.stacks.frames(s));
+        let (a, b) = (frames(a), frames(b));
         let mut pairs = a.iter().zip(b);
         let differing = pairs.find(|(a, b)| a != b);
         let by_frame = differing.map(|(a, b)| frame(a).cmp(&frame(b)));
         by_frame.unwrap_or_else(|| a.len().cmp(&b.len()))
     };
-    labels(a_labels).cmp(&labels(b_labels)).then_with(by_stack)
+    let holder = |labels| profile.labels(labels).holder;
+    labels(a_labels)
+        .cmp(&labels(b_labels))
+        .then_with(|| by_stack(Some(a), Some(b)))
+        .then_with(|| by_stack(holder(a_labels), holder(b_labels)))
 }

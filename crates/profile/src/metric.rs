@@ -42,6 +42,8 @@ pub enum Metric {
     Contention,
     /// The number of such waits.
     Contentions,
+    /// Time that threads waited for locks, from samples that tell who held them.
+    LockWait,
     /// Calls of the innermost method of a stack.
     Calls,
 }
@@ -59,7 +61,7 @@ pub enum Unit {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Metric; 19] = [
+    pub const ALL: [Metric; 20] = [
         Metric::Cpu,
         Metric::Wall,
         Metric::Blocked,
@@ -78,6 +80,7 @@ impl Metric {
         Metric::PeakObjects,
         Metric::Contention,
         Metric::Contentions,
+        Metric::LockWait,
         Metric::Calls,
     ];
 
@@ -103,6 +106,7 @@ impl Metric {
             Metric::PeakObjects => "peak-objects",
             Metric::Contention => "contention",
             Metric::Contentions => "contentions",
+            Metric::LockWait => "lock-wait",
             Metric::Calls => "calls",
         }
     }
@@ -116,7 +120,8 @@ impl Metric {
             | Metric::Parked
             | Metric::Time
             | Metric::InclusiveTime
-            | Metric::Contention => Unit::Nanoseconds,
+            | Metric::Contention
+            | Metric::LockWait => Unit::Nanoseconds,
             Metric::AllocBytes
             | Metric::LiveBytes
             | Metric::TemporaryBytes

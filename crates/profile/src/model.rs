@@ -83,6 +83,10 @@ pub struct Labels {
     pub thread: Option<Name>,
     /// The class that was allocated, or whose monitor was wanted, as in Java source.
     pub class: Option<Name>,
+    /// The lock that was waited for, as `Desk@1b2c3d`, if it is told apart from others of its class.
+    pub lock: Option<Name>,
+    /// The stack of the thread that held the lock.
+    pub holder: Option<StackId>,
     /// The machine.
     pub host: Option<Name>,
     /// The file that it was read from, if there were several.
@@ -341,6 +345,8 @@ pub struct Profile {
     pub(crate) cut: Option<Vec<Option<u32>>>,
     /// The standard errors of the totals that are estimates.
     pub(crate) errors: Option<StandardErrors>,
+    /// The metrics that are projected from some events, without a standard error.
+    pub(crate) estimated: Vec<Metric>,
     /// The CPU time that a sample stands for, where no option in its head tells it.
     pub(crate) interval: Option<Duration>,
     /// The advice for whole stacks, where the agent's option is not it.

@@ -4,6 +4,7 @@ use foldhash::HashMap;
 use hprof_format::Age;
 
 use crate::group::{By, Groups};
+use crate::locks::Wait;
 use crate::metric::Metric;
 use crate::model::{FrameId, Profile, Sample};
 
@@ -22,7 +23,10 @@ pub struct Cost {
 #[must_use]
 pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
     let mut costs = match by {
-        By::Thread | By::ThreadGroup | By::Type => by_labels(profile, metric, by),
+        By::Thread | By::ThreadGroup | By::Type | By::Lock | By::Holder => {
+            by_labels(profile, metric, by)
+        }
+        By::Wait => by_wait(profile),
         By::Trace => by_stack(profile, metric),
         By::Age => by_age(profile, metric),
         _ => return costs_of_samples(profile, profile.samples(metric), by),
@@ -99,6 +103,15 @@ fn by_labels(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
         total: own,
     };
     named.map(cost).collect()
+}
+
+fn by_wait(profile: &Profile) -> Vec<Cost> {
+    let cost = |wait: Wait| Cost {
+        name: wait.text(),
+        own: wait.nanos,
+        total: wait.nanos,
+    };
+    profile.waits().into_iter().map(cost).collect()
 }
 
 fn by_stack(profile: &Profile, metric: Metric) -> Vec<Cost> {

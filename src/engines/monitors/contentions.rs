@@ -72,6 +72,11 @@ impl Contentions {
         }))
     }
 
+    /// Returns the key of an id.
+    pub fn key(&self, id: ContentionId) -> ContentionKey {
+        self.0.get(id.0).key
+    }
+
     /// Counts one acquisition that had to wait that many nanoseconds.
     pub fn add(&self, id: ContentionId, nanos: u64) {
         let entry = self.0.get(id.0);

@@ -7,6 +7,7 @@
 
 mod contention_cache;
 mod contentions;
+mod lock_waits;
 mod pending;
 mod report;
 mod snapshot;
@@ -14,6 +15,8 @@ mod virtual_threads;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use hprof_format::{MONITORS_BEFORE_LOCKS, ONLY_MONITORS};
 
 use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
@@ -26,6 +29,7 @@ use crate::stacks::Stacks;
 
 use contention_cache::Contenders;
 use contentions::Contentions;
+use lock_waits::LockWaits;
 use pending::PendingWaits;
 use virtual_threads::KnownVirtualThreads;
 
@@ -45,9 +49,11 @@ pub struct MonitorWatch {
     stacks: Arc<Stacks>,
     journal: Arc<Journal>,
     cutoff: f64,
-    contentions: Contentions,
+    contentions: Arc<Contentions>,
     places: Contenders,
-    pending_waits: PendingWaits,
+    pending_waits: Arc<PendingWaits>,
+    /// `None` if only costs are reported.
+    lock_waits: Option<LockWaits>,
     known: KnownVirtualThreads,
     /// `true` if the VM omits virtual threads when it is asked for the users of a monitor.
     hides_virtual_threads: bool,
@@ -77,15 +83,20 @@ impl MonitorWatch {
                 "monitor=y: a VM that is already running does not report which monitors threads want; dumps have only the states of threads"
             ));
         }
+        let contentions = Arc::new(Contentions::default());
+        let pending_waits = Arc::new(PendingWaits::default());
+        let lock_waits = (!only_costs)
+            .then(|| LockWaits::new(context, contentions.clone(), pending_waits.clone()));
         Some(Self {
             env,
             virtual_threads: context.virtual_threads,
             stacks: context.stacks.clone(),
             journal: context.journal.clone(),
             cutoff: context.options.cutoff,
-            contentions: Contentions::default(),
+            contentions,
             places: Contenders::new(context.top_frames.clone(), env.session()),
-            pending_waits: PendingWaits::default(),
+            pending_waits,
+            lock_waits,
             known: KnownVirtualThreads::default(),
             hides_virtual_threads: env.vm_kind().hides_virtual_threads_at_monitors(),
             only_costs,
@@ -102,7 +113,11 @@ impl MonitorWatch {
             return;
         };
         // The clock is read last, so that the time this function took is not charged to the monitor.
-        self.pending_waits.entering(serial, place);
+        let monitor = self
+            .lock_waits
+            .as_ref()
+            .and_then(|_| WeakRef::new(jni, monitor));
+        self.pending_waits.entering(serial, place, monitor);
     }
 
     /// Called when the current thread has acquired the monitor.
@@ -143,6 +158,14 @@ impl MonitorWatch {
         }
     }
 
+    /// Returns the note before MONITOR TIME.
+    fn note(&self) -> &'static str {
+        match self.lock_waits {
+            Some(_) => MONITORS_BEFORE_LOCKS,
+            None => ONLY_MONITORS,
+        }
+    }
+
     /// Returns the signature of a monitor's class.
     fn signature(&self, jni: Jni<'_>, monitor: Object<'_>) -> Result<String, JvmtiError> {
         match jni.class_of(monitor) {
@@ -156,6 +179,9 @@ impl MonitorWatch {
 impl Engine for MonitorWatch {
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         self.places.start(jni);
+        if let Some(lock_waits) = &self.lock_waits {
+            lock_waits.start(jni)?;
+        }
         if self.virtual_threads.is_some() {
             self.env.enable(Event::VirtualThreadEnd)?;
         }
@@ -170,12 +196,21 @@ impl Engine for MonitorWatch {
 
     /// Keeps the costs so far, and the threads that wait now, for reports.
     fn stop(&self, _jni: Jni<'_>) {
+        if let Some(lock_waits) = &self.lock_waits {
+            lock_waits.stop();
+        }
         // If an event cannot be disabled, it finds no pending wait.
         for event in BEGINNINGS.into_iter().chain(ENDS) {
             let _ = self.env.disable(event);
         }
         if self.virtual_threads.is_some() {
             let _ = self.env.disable(Event::VirtualThreadEnd);
+        }
+    }
+
+    fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        if let Some(lock_waits) = &self.lock_waits {
+            lock_waits.thread_registered(jni, thread, serial);
         }
     }
 
@@ -187,6 +222,9 @@ impl Engine for MonitorWatch {
         if let Some(serial) = serial {
             self.pending_waits.forget(serial);
             self.known.forget(serial);
+            if let Some(lock_waits) = &self.lock_waits {
+                lock_waits.thread_ended(serial);
+            }
         }
     }
 
@@ -213,16 +251,25 @@ impl Engine for MonitorWatch {
 
     fn report_without_vm(&self, report: &Report<'_>) {
         let costs = self.contentions.costs(report.totals);
-        report::monitor_time(report.journal, costs, self.cutoff);
+        report::monitor_time(report.journal, costs, self.cutoff, self.note());
+        if let Some(lock_waits) = &self.lock_waits {
+            lock_waits.report(report, self.cutoff);
+        }
     }
 
     fn report_known(&self, journal: &Journal, least: f64) {
         let costs = self.contentions.costs(Totals::Keep);
-        report::monitor_time(journal, costs, self.cutoff.max(least));
+        report::monitor_time(journal, costs, self.cutoff.max(least), self.note());
+        if let Some(lock_waits) = &self.lock_waits {
+            lock_waits.report_known(journal, self.cutoff.max(least));
+        }
     }
 
     fn give_back(&self, _jni: Jni<'_>) {
         self.pending_waits.clear();
         self.known.clear();
+        if let Some(lock_waits) = &self.lock_waits {
+            lock_waits.give_back();
+        }
     }
 }

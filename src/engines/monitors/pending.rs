@@ -26,8 +26,16 @@ struct Shard(Mutex<HashMap<ThreadSerial, Waits, FixedState>, rank::PendingWaits>
 /// A thread may do both: when `Object.wait` is over, it wants the monitor back.
 #[derive(Default)]
 struct Waits {
-    entering: Option<(ContentionId, Instant)>,
+    entering: Option<WantedMonitor>,
     notified: Option<PendingWait>,
+}
+
+/// A pending wait to enter a monitor.
+struct WantedMonitor {
+    place: ContentionId,
+    since: Instant,
+    /// The monitor; `None` if nobody asks for it, or the VM was out of memory.
+    monitor: Option<Arc<WeakRef>>,
 }
 
 /// A pending wait to be notified.
@@ -46,14 +54,29 @@ impl Default for PendingWaits {
 
 impl PendingWaits {
     /// Notes that the thread now wants a monitor. An earlier one must have been acquired unnoticed.
-    pub(super) fn entering(&self, thread: ThreadSerial, place: ContentionId) {
+    pub(super) fn entering(
+        &self,
+        thread: ThreadSerial,
+        place: ContentionId,
+        monitor: Option<WeakRef>,
+    ) {
+        let monitor = monitor.map(Arc::new);
         let mut shard = self.shard(thread).lock();
-        shard.entry(thread).or_default().entering = Some((place, Instant::now()));
+        let waits = shard.entry(thread).or_default();
+        let before = waits.entering.replace(WantedMonitor {
+            place,
+            since: Instant::now(),
+            monitor,
+        });
+        // References are freed without the lock.
+        drop(shard);
+        drop(before);
     }
 
     /// Notes that the thread has acquired it; returns where it waited and since when.
     pub(super) fn entered(&self, thread: ThreadSerial) -> Option<(ContentionId, Instant)> {
-        self.end(thread, |waits| waits.entering.take())
+        let wanted = self.end(thread, |waits| waits.entering.take())?;
+        Some((wanted.place, wanted.since))
     }
 
     /// Notes that the thread now waits to be notified.
@@ -74,6 +97,19 @@ impl PendingWaits {
     /// Notes that the wait is over, and returns it.
     pub(super) fn waited(&self, thread: ThreadSerial) -> Option<PendingWait> {
         self.end(thread, |waits| waits.notified.take())
+    }
+
+    /// Returns the monitors that threads wait to enter, and where they do.
+    pub(super) fn wanted(&self) -> Vec<(ThreadSerial, ContentionId, Arc<WeakRef>)> {
+        let mut all = Vec::new();
+        for shard in &self.0 {
+            let shard = shard.0.lock();
+            all.extend(shard.iter().filter_map(|(&thread, waits)| {
+                let wanted = waits.entering.as_ref()?;
+                Some((thread, wanted.place, wanted.monitor.clone()?))
+            }));
+        }
+        all
     }
 
     /// Returns the monitors in which threads wait to be notified.
@@ -163,8 +199,8 @@ mod tests {
     fn what_has_ended_leaves_nothing_behind() {
         let pending_waits = PendingWaits::default();
         pending_waits.waiting(THREAD, None);
-        pending_waits.entering(THREAD, place());
-        pending_waits.entering(OTHER, place());
+        pending_waits.entering(THREAD, place(), None);
+        pending_waits.entering(OTHER, place(), None);
         assert!(pending_waits.waited(THREAD).is_some() && pending_waits.waited(THREAD).is_none());
         assert!(pending_waits.entered(THREAD).is_some() && pending_waits.entered(THREAD).is_none());
         assert!(

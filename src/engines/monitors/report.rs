@@ -46,8 +46,13 @@ pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
     });
 }
 
-/// Writes the cost of contention. Rows below `cutoff`, a share of the total time, are omitted.
-pub fn monitor_time(journal: &Journal, costs: Vec<(ContentionKey, Contended)>, cutoff: f64) {
+/// Writes the cost of contention, with a note before it. Rows below `cutoff`, a share of the total time, are omitted.
+pub fn monitor_time(
+    journal: &Journal,
+    costs: Vec<(ContentionKey, Contended)>,
+    cutoff: f64,
+    note: &str,
+) {
     journal.entry(|entry| {
         let Selection {
             total,
@@ -58,7 +63,7 @@ pub fn monitor_time(journal: &Journal, costs: Vec<(ContentionKey, Contended)>, c
             entry.trace(key.trace);
             entry.class(key.class);
         }
-        entry.note(format::ONLY_MONITORS);
+        entry.note(note);
         if let Some(left_out) = left_out {
             entry.note(&left_out.note_of_contentions(cutoff));
         }

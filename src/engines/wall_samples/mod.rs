@@ -7,16 +7,14 @@
 mod report;
 mod rounds;
 mod state;
-mod threads;
 
-use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use foldhash::fast::FixedState;
-
 use super::cpu_samples::counts::SampleCounts;
+use super::interval_clock::IntervalClock;
+use super::live_threads::{LiveThread, LiveThreads};
 use super::{Context, Engine, Report, Worker};
 use crate::console;
 use crate::jvmti::{
@@ -31,7 +29,6 @@ use crate::stacks::Stacks;
 
 use report::Section;
 use rounds::Rounds;
-use threads::{LiveThread, LiveThreads};
 
 /// The class of the threads on which virtual threads run.
 const CARRIER: &str = "Ljdk/internal/misc/CarrierThread;";
@@ -55,11 +52,10 @@ struct Shared {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
     stacks: Arc<Stacks>,
-    interval: Duration,
+    clock: IntervalClock,
     /// `true` if all threads stop when the VM is asked for a stack.
     stops_all: bool,
     system_threads: OnceLock<Option<SystemThreads>>,
-    began: OnceLock<Instant>,
     threads: LiveThreads,
     rounds: Mutex<Rounds, rank::WallRounds>,
     counts: SampleCounts,
@@ -75,10 +71,9 @@ impl WallSampler {
             env: context.env,
             virtual_threads: context.virtual_threads,
             stacks: context.stacks.clone(),
-            interval: options.wall?,
+            clock: IntervalClock::new(options.wall?),
             stops_all: context.env.vm_kind().stops_all_for_one_stack(),
             system_threads: OnceLock::new(),
-            began: OnceLock::new(),
             threads: LiveThreads::default(),
             rounds: Mutex::default(),
             counts: SampleCounts::default(),
@@ -95,7 +90,7 @@ impl WallSampler {
 
     fn section_of(&self, cutoff: f64, folded: Option<FrameId>) -> Section {
         Section {
-            interval: self.shared.interval,
+            interval: self.shared.clock.interval(),
             threads: self.shared.sampled.load(Ordering::Relaxed),
             has_virtual_threads: self.shared.virtual_threads.is_some(),
             cutoff,
@@ -110,7 +105,7 @@ impl Engine for WallSampler {
         if shared.system_threads().is_none() {
             return Ok(());
         }
-        let _ = shared.began.set(Instant::now());
+        shared.clock.begin();
         let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
         self.worker.start(
             &self.agent_threads,
@@ -136,7 +131,7 @@ impl Engine for WallSampler {
             && let Some(global) = GlobalRef::new(jni, thread)
         {
             let is_carrier = self.shared.is_carrier(jni, thread);
-            let since = self.shared.round();
+            let since = self.shared.clock.round();
             let thread = LiveThread::new(serial, tid, global, is_carrier, since);
             self.shared.threads.add(thread);
         }
@@ -144,7 +139,9 @@ impl Engine for WallSampler {
 
     fn current_thread_ended(&self, serial: Option<ThreadSerial>) {
         if let Some(serial) = serial {
-            self.shared.threads.remove(serial, self.shared.round());
+            self.shared
+                .threads
+                .remove(serial, self.shared.clock.round());
         }
     }
 
@@ -204,37 +201,14 @@ impl Shared {
 
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
-        while worker.sleep_until(self.next_look()) {
-            self.rounds.lock().look(self, jni, self.round());
+        while worker.sleep_until(self.clock.moment_in(self.clock.round() + 1)) {
+            self.rounds.lock().look(self, jni, self.clock.round());
             let now = Instant::now();
             if now >= next_sweep {
                 self.stacks.sweep(jni);
                 next_sweep = now + SWEEP_INTERVAL;
             }
         }
-    }
-
-    fn nanos(&self) -> u64 {
-        let nanos = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
-        nanos.max(1)
-    }
-
-    /// Returns the number of intervals that have passed since the beginning.
-    fn round(&self) -> u64 {
-        let passed = self.began.get().map_or(Duration::ZERO, Instant::elapsed);
-        let rounds = passed.as_nanos() / u128::from(self.nanos());
-        u64::try_from(rounds).unwrap_or(u64::MAX)
-    }
-
-    /// Returns a moment within the next interval: any, so that a program that does the same at a like interval is not
-    /// always seen at the same place.
-    fn next_look(&self) -> Instant {
-        let now = Instant::now();
-        let began = *self.began.get().unwrap_or(&now);
-        let round = self.round() + 1;
-        let nanos = self.nanos();
-        let moment = FixedState::default().hash_one(round) % nanos;
-        began + Duration::from_nanos(round.saturating_mul(nanos).saturating_add(moment))
     }
 
     fn charge(&self, trace: TraceId, rounds: u64) {
@@ -250,7 +224,7 @@ impl Shared {
     /// Charges the threads that no round has looked at lately. If a round does not end, they are left out.
     fn settle(&self, is_end: bool) {
         if let Some(mut rounds) = self.rounds.try_lock_for(ROUND_TIMEOUT) {
-            rounds.settle(self, self.round(), is_end);
+            rounds.settle(self, self.clock.round(), is_end);
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::Shared;
 use super::state::{CpuShare, SystemState, WallState};
-use super::threads::LiveThread;
+use crate::engines::live_threads::LiveThread;
 use crate::jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
 use crate::memory;
 use crate::names::trace::TraceId;
@@ -88,7 +88,7 @@ struct Budget {
 
 impl Budget {
     fn begin(shared: &Shared, overrun: u64) -> Self {
-        let nanos = shared.nanos();
+        let nanos = shared.clock.nanos();
         let resting = nanos.saturating_mul(RESTING_LOOKS).div_ceil(1_000_000_000);
         Self {
             resting: usize::try_from(resting).unwrap_or(usize::MAX),

@@ -392,6 +392,9 @@ mod tests {
 
     use super::*;
 
+    /// The end of the frame, the frame pointer, and the return address.
+    type State = (FrameEnd<'static>, Register, Register);
+
     const ADDRESS: u64 = 0x1000;
     const FRAME_POINTER: u64 = 6;
 
@@ -421,7 +424,7 @@ mod tests {
     }
 
     /// The rows of the only function, with the distance of their addresses from its beginning.
-    fn rows(code: &[u8]) -> Vec<(u64, Option<(FrameEnd<'static>, Register, Register)>)> {
+    fn rows(code: &[u8]) -> Vec<(u64, Option<State>)> {
         let section = section(code).leak();
         let mut all = Vec::new();
         for_each_function(section, ADDRESS, |function| {

@@ -28,7 +28,9 @@ pub struct Journal {
     released: Condvar,
     /// The number of heap dump segments that have been written.
     segments: Arc<AtomicU64>,
-    threads: Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
+    threads: Arc<Mutex<AnnouncedThreads, rank::AnnouncedThreads>>,
+    /// Those of the output beside which this one is.
+    threads_beside: Option<Arc<Mutex<AnnouncedThreads, rank::AnnouncedThreads>>>,
     written: Mutex<Written, rank::WrittenNames>,
 }
 
@@ -48,7 +50,7 @@ impl Journal {
     }
 
     /// Opens another output of the same run, which says what is known now while this one goes on. It begins with the
-    /// threads that are alive; threads that start later are not written to it. `dump_follows` if it gets a heap dump.
+    /// threads that are alive; of those that start later it has only what its records name. `dump_follows` if it gets a heap dump.
     pub fn beside(&self, writer: Writer, dump_follows: bool) -> Self {
         let settings = ControlSettings {
             heap_dump: dump_follows,
@@ -58,7 +60,8 @@ impl Journal {
         let alive = threads.begin_anew();
         let journal = Self {
             segments: self.segments.clone(),
-            threads: Mutex::new(threads),
+            threads: Arc::new(Mutex::new(threads)),
+            threads_beside: Some(self.threads.clone()),
             ..Self::empty(self.tables.clone(), writer, settings)
         };
         journal.entry(|entry| {
@@ -75,12 +78,15 @@ impl Journal {
             heap_dump: false,
             ..self.settings
         };
-        let threads = match self.settings.kept_threads {
-            KeptThreads::All => self.threads.lock().beside(),
-            KeptThreads::None | KeptThreads::Alive => AnnouncedThreads::new(KeptThreads::None),
+        let (threads, threads_beside) = match self.settings.kept_threads {
+            KeptThreads::All => (self.threads.lock().beside(), Some(self.threads.clone())),
+            KeptThreads::None | KeptThreads::Alive => {
+                (AnnouncedThreads::new(KeptThreads::None), None)
+            }
         };
         let journal = Self {
-            threads: Mutex::new(threads),
+            threads: Arc::new(Mutex::new(threads)),
+            threads_beside,
             ..Self::empty(self.tables.clone(), writer, settings)
         };
         journal.entry(|entry| entry.head());
@@ -95,7 +101,8 @@ impl Journal {
             held: Mutex::new(None),
             released: Condvar::new(),
             segments: Arc::default(),
-            threads: Mutex::new(AnnouncedThreads::new(settings.kept_threads)),
+            threads: Arc::new(Mutex::new(AnnouncedThreads::new(settings.kept_threads))),
+            threads_beside: None,
             written: Mutex::default(),
         }
     }
@@ -201,6 +208,7 @@ impl Journal {
             settings: self.settings,
             tables: &self.tables,
             threads: &self.threads,
+            threads_beside: self.threads_beside.as_deref(),
             written,
             records: &mut records,
         })

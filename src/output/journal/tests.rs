@@ -61,6 +61,37 @@ pub(crate) fn place(lines: &[String], start: &str) -> usize {
 }
 
 #[test]
+fn an_output_beside_has_the_threads_that_its_traces_name() {
+    let mut beside = Vec::new();
+    lines(|journal| {
+        let bytes = Arc::new(std::sync::Mutex::default());
+        let sink = Box::new(Memory(bytes.clone()));
+        let writer =
+            Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
+        let other = journal.beside(writer, false);
+        let [named, _other] = [1, 2].map(|_| {
+            let thread = journal.tables.threads.add();
+            journal.thread_started(thread, ThreadNames::default());
+            thread
+        });
+        for _ in 0..2 {
+            let trace = journal.tables.traces.intern(TraceKey {
+                thread: Some(named),
+                frames: &[],
+            });
+            other.entry(|entry| entry.trace(trace));
+            other.entry(|entry| entry.thread(named));
+        }
+        assert!(other.close());
+        let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("UTF-8");
+        beside = text.lines().map(str::to_owned).collect();
+    });
+    let start = place(&beside, "THREAD START");
+    let trace = place(&beside, "TRACE 300001: (thread=200001)");
+    assert!(start < trace, "{beside:#?}");
+}
+
+#[test]
 fn a_thread_that_starts_within_a_heap_dump_stands_before_its_trace() {
     let lines = lines(|journal| {
         let thread = journal.tables.threads.add();

@@ -69,7 +69,7 @@ fn contention_and_waits_are_what_the_program_measured(jvm: &Jvm) {
     assert_contended(&run, &profile, &jvm.feature.to_string());
     let text = run.read("x.txt");
     assert!(
-        text.contains("java.util.concurrent is not)\nMONITOR TIME BEGIN"),
+        text.contains("locks of java.util.concurrent, too)\nMONITOR TIME BEGIN"),
         "{text}"
     );
     let said = "Dumping contended monitor usage ...";

@@ -3,6 +3,7 @@
 
 mod contention;
 mod dumps;
+mod holders;
 mod layout;
 mod requests;
 mod storm;
@@ -26,6 +27,10 @@ fn read(run: &Finished) -> Profile {
         .collect();
     let times = profile.monitors.times.iter();
     named.extend(times.flat_map(|time| time.rows.iter().map(|row| row.trace)));
+    for row in profile.monitors.locks.iter().flat_map(|locks| &locks.rows) {
+        named.push(row.trace);
+        named.extend(row.holder);
+    }
     for serial in profile.traces.keys().filter(|serial| **serial != 300_000) {
         assert!(named.contains(serial), "nothing names TRACE {serial}");
     }

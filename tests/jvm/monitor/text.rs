@@ -12,6 +12,7 @@ pub struct Monitors {
     pub waits: Vec<Wait>,
     pub dumps: Vec<MonitorDump>,
     pub times: Vec<MonitorTime>,
+    pub locks: Vec<LockWaits>,
 }
 
 /// A WAIT, and the WAITED of the same thread if there was one.
@@ -52,6 +53,21 @@ pub struct MonitorTime {
     pub rows: Vec<Contended>,
 }
 
+#[derive(Debug)]
+pub struct LockWaits {
+    pub total: u64,
+    pub known: u64,
+    pub rows: Vec<LockWait>,
+}
+
+#[derive(Debug)]
+pub struct LockWait {
+    pub count: u64,
+    pub trace: u32,
+    pub holder: Option<u32>,
+    pub lock: String,
+}
+
 #[derive(Debug, Clone)]
 pub struct Contended {
     /// A percentage of the total.
@@ -75,6 +91,8 @@ impl Monitors {
             wait.time_waited = Some(waited.timeout);
         } else if line == "MONITOR DUMP BEGIN" {
             self.dumps.push(MonitorDump::parse(lines));
+        } else if let Some(rest) = line.strip_prefix("LOCK WAITS BEGIN (total = ") {
+            self.locks.push(LockWaits::parse(rest, lines));
         } else if let Some(rest) = line.strip_prefix("MONITOR TIME BEGIN (total = ") {
             self.times.push(MonitorTime::parse(rest, lines));
         } else {
@@ -310,5 +328,35 @@ impl Contended {
         assert_eq!(line, exact, "the layout of a row");
         assert!(count > 0, "{line}");
         (row, accum)
+    }
+}
+
+impl LockWaits {
+    fn parse(head: &str, lines: &mut Peekable<Lines<'_>>) -> Self {
+        let (total, rest) = head
+            .split_once(", interval = 10 ms, ")
+            .expect("an interval");
+        let rest = rest.strip_prefix("holder known = ").expect("the known");
+        let (known, date) = rest.split_once(") ").expect("a date");
+        assert_ctime(date);
+        let columns = "rank   self  accum   count trace holder lock";
+        assert_eq!(lines.next(), Some(columns));
+        let rows = lines.take_while(|line| *line != "LOCK WAITS END");
+        let row = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(words.len(), 7, "{line}");
+            let holder: u32 = words[5].parse().expect("a number");
+            LockWait {
+                count: words[3].parse().expect("a number"),
+                trace: words[4].parse().expect("a number"),
+                holder: (holder != 0).then_some(holder),
+                lock: words[6].to_owned(),
+            }
+        };
+        Self {
+            total: total.parse().expect("a number"),
+            known: known.parse().expect("a number"),
+            rows: rows.map(row).collect(),
+        }
     }
 }

@@ -21,8 +21,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hprof_format::printable;
+use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::output::Output;
 pub use doctor::Doctor;
 pub use pause::Consent;
 use process::Process;
@@ -139,6 +141,11 @@ enum Error {
          name it with --agent as the process sees it", path.display()
     )]
     NotVisible { pid: u32, path: PathBuf },
+    #[error(
+        "{}: process {pid} does not see this folder: it has a file system of its own (a container); name a folder that \
+         both have, or use `hprof attach`", folder.display()
+    )]
+    NotSeen { pid: u32, folder: PathBuf },
     #[error("no profile is running in process {0}: the agent is not loaded")]
     NoAgent(u32),
     #[error(
@@ -198,7 +205,28 @@ pub struct AgentPath {}
 
 /// Show the running JVMs, and which of them have the agent
 #[derive(clap::Args)]
-pub struct List {}
+pub struct List {
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct ListDocument {
+    format: &'static str,
+    version: u32,
+    programs: Vec<Listed>,
+}
+
+/// A running JVM.
+#[derive(Serialize)]
+struct Listed {
+    pid: u32,
+    jdk: Option<String>,
+    has_agent: bool,
+    main: String,
+    command: String,
+}
 
 /// A program with the agent.
 #[derive(clap::Args)]
@@ -230,6 +258,11 @@ pub struct Library {
 }
 
 impl Library {
+    /// Returns the path that was given.
+    pub fn named(&self) -> Option<&Path> {
+        self.agent.as_deref()
+    }
+
     /// Returns the path of the library for a program that is yet to start.
     pub fn for_new_program(&self) -> Result<PathBuf, Failure> {
         let Some(named) = &self.agent else {
@@ -303,23 +336,20 @@ impl AgentPath {
 impl List {
     /// Lists the JVMs.
     pub fn run(&self) -> Result<(), Failure> {
-        let mut lines = Vec::new();
-        for process in process::ids().into_iter().flat_map(Process::find) {
-            let facts = perf_data::find(&process);
-            let version = facts.get(perf_data::VERSION);
-            let command = facts.get(perf_data::COMMAND).cloned();
-            lines.push(format!(
-                "{:>8} {:<10} {:<6} {}",
-                process.pid(),
-                printable(version.map_or("-", String::as_str)),
-                if agent::loaded(&process, None).is_ok() {
-                    "yes"
-                } else {
-                    "-"
-                },
-                printable(&command.unwrap_or_else(|| process.command_line())),
-            ));
+        let running = process::ids().into_iter().flat_map(Process::find);
+        let programs: Vec<Listed> = running.map(|process| Listed::of(&process)).collect();
+        if self.json {
+            let document = ListDocument {
+                format: "hprof-list",
+                version: 1,
+                programs,
+            };
+            return Output::open(None, Path::new("-"))?.write(|out| {
+                serde_json::to_writer(&mut *out, &document)?;
+                writeln!(out)
+            });
         }
+        let lines: Vec<String> = programs.iter().map(Listed::line).collect();
         if lines.is_empty() {
             return say("no JVM runs that this user may attach to");
         }
@@ -332,6 +362,35 @@ impl List {
             lines.join("\n")
         ))
     }
+}
+
+impl Listed {
+    fn of(process: &Process) -> Self {
+        let facts = perf_data::find(process);
+        let command = facts.get(perf_data::COMMAND).cloned();
+        Self {
+            pid: process.pid(),
+            jdk: facts.get(perf_data::VERSION).cloned(),
+            has_agent: agent::loaded(process, None).is_ok(),
+            main: program::main_class(process),
+            command: command.unwrap_or_else(|| process.command_line()),
+        }
+    }
+
+    fn line(&self) -> String {
+        format!(
+            "{:>8} {:<10} {:<6} {}",
+            self.pid,
+            printable(self.jdk.as_deref().unwrap_or("-")),
+            if self.has_agent { "yes" } else { "-" },
+            printable(&self.command),
+        )
+    }
+}
+
+/// Returns an error unless the program sees the same folder at this path.
+pub fn check_sees(pid: u32, folder: &Path) -> Result<(), Failure> {
+    Ok(Process::find(pid)?.check_sees(folder)?)
 }
 
 /// Returns `true` if this is a running JVM that has loaded the agent.

@@ -115,6 +115,18 @@ impl Process {
         &self.view
     }
 
+    /// Returns an error unless the program sees the same folder at this path.
+    pub fn check_sees(&self, folder: &Path) -> Result<(), Error> {
+        let theirs = self.view.find(folder);
+        if theirs.is_ok_and(|theirs| theirs.is_at(folder)) {
+            return Ok(());
+        }
+        Err(Error::NotSeen {
+            pid: self.pid(),
+            folder: folder.to_owned(),
+        })
+    }
+
     /// Returns its working folder, if it can be determined.
     pub fn working_folder(&self) -> Option<&Folder> {
         self.working_folder.as_ref()

@@ -173,19 +173,7 @@ impl Session {
 
     /// Returns an error unless the program sees the same folder at this path.
     pub fn check_sees(&self, folder: &Path) -> Result<(), Failure> {
-        let theirs = self.process.view().find(folder);
-        let is_same = theirs.is_ok_and(|theirs| theirs.is_at(folder));
-        if is_same {
-            return Ok(());
-        }
-        Err(Failure::about(
-            folder,
-            format_args!(
-                "process {} does not see this folder: it has a file system of its own (a container); name a folder that \
-                 both have with --dir, or use `hprof attach`",
-                self.process.pid()
-            ),
-        ))
+        Ok(self.process.check_sees(folder)?)
     }
 }
 

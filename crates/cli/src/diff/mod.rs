@@ -5,7 +5,7 @@ mod gate;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_profile::{By, Change, Costs, Metric, Profile, changes, scaled};
+use hprof_profile::{Basis, By, Change, Costs, Metric, Profile, changes, scaled};
 use serde::Serialize;
 
 use crate::about;
@@ -85,6 +85,7 @@ struct DiffDocument<'a> {
     version: u32,
     value: &'a str,
     unit: &'a str,
+    basis: &'a str,
     by: &'a str,
     normalised: bool,
     base_total: u64,
@@ -111,6 +112,8 @@ struct DiffSums {
 /// Two profiles and the value to compare.
 struct Compared {
     metric: Metric,
+    /// That of the less reliable one.
+    basis: Basis,
     amounts: Amounts,
     base: u64,
     new: u64,
@@ -183,6 +186,7 @@ impl Arguments {
         }
         Ok(Compared {
             metric,
+            basis: base.basis(metric).min(new.basis(metric)),
             amounts: Amounts::of_both(metric, base, new, self.sizes),
             base: scaled(before, scale),
             new: after,
@@ -267,6 +271,7 @@ impl Arguments {
             version: 1,
             value: compared.metric.name(),
             unit: compared.metric.unit().name(),
+            basis: compared.basis.name(),
             by: self.by.name(),
             normalised: self.normalise,
             base_total: compared.base,

@@ -11,7 +11,7 @@ mod launch;
 mod page;
 mod signals;
 mod units;
-mod what;
+pub mod what;
 
 pub use signals::{Event, Signals};
 pub use what::BUDGET;

@@ -32,6 +32,7 @@ pub fn sentence(total: u64, metric: Metric, amounts: Amounts) -> String {
         Metric::PeakObjects => format!("{amount} objects live at the peak"),
         Metric::Contention => format!("{amount} of waiting for monitors"),
         Metric::Contentions => format!("{amount} waits for monitors"),
+        Metric::LockWait => format!("{amount} of waiting for locks"),
         Metric::Calls => format!("{amount} calls"),
     }
 }

@@ -1,8 +1,9 @@
 // The profiles of this page. `data.rs` tells how they are written.
 
 const UNITS = {};
-const ORDER = ['cpu', 'time', 'inclusive-time', 'alloc-bytes', 'alloc-objects', 'live-bytes', 'live-objects',
-  'temporary-bytes', 'temporary-objects', 'survived-bytes', 'survived-objects', 'peak-bytes', 'peak-objects', 'contention', 'contentions', 'calls'];
+const ORDER = ['cpu', 'wall', 'blocked', 'parked', 'time', 'inclusive-time', 'alloc-bytes', 'alloc-objects', 'live-bytes',
+  'live-objects', 'temporary-bytes', 'temporary-objects', 'survived-bytes', 'survived-objects', 'peak-bytes', 'peak-objects',
+  'contention', 'contentions', 'lock-wait', 'calls'];
 const MARKER = 3;
 // By the bytes of a number.
 const COLUMNS = [, Uint8Array, Uint16Array, Uint32Array, Uint32Array];

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use foldhash::HashMap;
-use hprof_profile::{By, Frame, FrameKind, Groups, LabelsId, Metric, Profile, StackId, Table};
+use hprof_profile::{
+    By, Frame, FrameKind, Groups, LabelsId, Metric, Profile, StackId, Table, Wait,
+};
 use serde::Serialize;
 
 use super::history::{self, History};
@@ -81,8 +83,13 @@ struct About {
     fault: Option<String>,
     remarks: BTreeMap<&'static str, Vec<String>>,
     tables: Vec<Vec<Measured>>,
+    waits: Vec<WaitOfRun>,
     history: Option<History>,
 }
+
+/// Who waited, for which lock, who held it, and the time in nanoseconds.
+#[derive(Serialize)]
+struct WaitOfRun(String, String, Vec<String>, u64);
 
 /// A value's name and unit.
 #[derive(Serialize)]
@@ -149,8 +156,13 @@ fn about(run: &Run, history: Option<History>) -> About {
         tables: tables
             .map(|table| table.metrics().iter().map(measured).collect())
             .collect(),
+        waits: run.profile.waits().into_iter().map(wait).collect(),
         history,
     }
+}
+
+fn wait(wait: Wait) -> WaitOfRun {
+    WaitOfRun(wait.waiter, wait.lock, wait.holder, wait.nanos)
 }
 
 /// The rows of each table of a profile, of its ages, and the sites of its course: stack, thread + 1, type + 1.
@@ -321,5 +333,19 @@ impl PageWriter {
             let bytes = numbers().map(|number| number.to_le_bytes()[place]);
             self.bytes.extend(bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_knows_every_value_in_its_order() {
+        let script = include_str!("data.js");
+        let (_, order) = script.split_once("const ORDER = [").expect("the list");
+        let (order, _) = order.split_once(']').expect("its end");
+        let names: Vec<&str> = order.split('\'').skip(1).step_by(2).collect();
+        assert_eq!(names, Metric::ALL.map(Metric::name));
     }
 }

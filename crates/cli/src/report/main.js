@@ -17,7 +17,7 @@ const KEYS = [
 ];
 
 // Views that show all values of theirs at once.
-const ALL_VALUES = ['allocations', 'time', 'monitors', 'heap', 'runs'];
+const ALL_VALUES = ['allocations', 'time', 'monitors', 'waiting', 'heap', 'runs'];
 
 class App {
   constructor(profiles) {
@@ -44,6 +44,7 @@ class App {
       has('alloc-bytes') && ['allocations', 'Allocation sites', SitesView],
       runs.some((run) => run.history?.course) && ['time', 'Time', TimeView],
       has('contention') && ['monitors', 'Monitors', SitesView],
+      has('lock-wait') && ['waiting', 'Waiting', WaitingView],
       threads && ['threads', 'Threads', ThreadsView],
       HEAPS.content.firstChild && ['heap', 'Heap', HeapView],
       runs.length > 1 && ['difference', 'Difference', DifferenceView],

@@ -28,6 +28,7 @@ const SCRIPT: &str = concat!(
     include_str!("views.js"),
     include_str!("time.js"),
     include_str!("sites.js"),
+    include_str!("waiting.js"),
     include_str!("heap.js"),
     include_str!("main.js"),
     "})();\n"

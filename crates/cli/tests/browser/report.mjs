@@ -239,6 +239,19 @@ const cases = {
     assert.ok((await rows(page, 9)).length > 0);
   },
 
+  // A page of waits for locks.
+  async waiting(context, [file]) {
+    const page = await open(context, file);
+    await page.click('nav >> text=Waiting');
+    const texts = async () => (await page.locator('main tbody tr').allTextContents()).join('\n');
+    assert.match(await texts(), /700 ms.*p\.A\.put.*p\.B\.write.*called by p\.B\.flush.*p\.Lock@1b2c/);
+    assert.match(await texts(), /<no holder seen>/);
+    await choose(page, 'By', 'lock');
+    assert.match(await texts(), /900 ms.*p\.Lock@1b2c/);
+    await choose(page, 'By', 'holder');
+    assert.match(await texts(), /200 ms.*p\.B\.scan/);
+  },
+
   // A page whose names, in the file that is the second argument, want to be more than text.
   async hostile(context, [file, list]) {
     const page = await open(context, file);

@@ -4,6 +4,7 @@ mod course;
 mod digits;
 mod heap;
 mod lifetimes;
+mod lock_waits;
 mod sites;
 mod wall;
 
@@ -18,6 +19,7 @@ use crate::course::LiveCourse;
 use crate::ctime::ctime;
 use crate::encode::{Encoder, Micros, Millis};
 use crate::lifetimes::Lifetimes;
+use crate::lock_waits::LockWaits;
 use crate::monitor::MonitorRecord;
 use crate::names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name};
 use crate::printable::{printable, shortened};
@@ -68,6 +70,15 @@ This file is the profile of a Java program, written as a sequence of records:
       method, such as one that reads from a socket), <vm> (waits for the Java
       VM). threads is how many there were. A virtual thread is sampled while
       a carrier runs it, not while it waits unmounted.
+
+  LOCK WAITS
+      Who waited for which lock, and who held it (monitor=y): monitors
+      (synchronized) and, on platform threads, locks of
+      java.util.concurrent. All threads that wait are counted once in each
+      interval; their time is count times interval. trace is the stack of
+      the waiting threads, holder that of the thread that had the lock then:
+      0 where no thread was seen to have it. The number after @ is the
+      lock's identity hash code.
 
   CPU TIME
       How much time each stack's innermost method took itself, without what
@@ -263,6 +274,8 @@ impl TextEncoder {
                     self.print_lifetimes(time, &lifetimes, out)?;
                 } else if let Some(samples) = WallSamples::of_note(&note) {
                     self.print_wall_samples(time, &samples, out)?;
+                } else if let Some(waits) = LockWaits::of_note(&note) {
+                    self.print_lock_waits(time, &waits, out)?;
                 } else if let Some(course) = LiveCourse::of_note(&note) {
                     self.print_course(time, &course, out)?;
                 } else {

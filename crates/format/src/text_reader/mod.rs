@@ -7,6 +7,7 @@ mod head;
 mod heap;
 mod lifetimes;
 mod lines;
+mod lock_waits;
 mod monitor;
 mod names;
 mod old_prof;
@@ -190,6 +191,11 @@ impl<R: Read> TextReader<R> {
             "WALL" => {
                 let (time, samples) = wall::read(lines, head)?;
                 let record = note(&mut self.notes, samples.note());
+                Some((time, TextItem::Record(record)))
+            }
+            "LOCK" => {
+                let (time, waits) = lock_waits::read(lines, names, head)?;
+                let record = note(&mut self.notes, waits.note());
                 Some((time, TextItem::Record(record)))
             }
             "LIVE" => {

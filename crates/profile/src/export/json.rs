@@ -101,6 +101,10 @@ struct LabelRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<u32>,
@@ -193,6 +197,8 @@ fn label_row(labels: &Labels) -> LabelRow {
     LabelRow {
         thread: index(labels.thread),
         class: index(labels.class),
+        lock: index(labels.lock),
+        holder: labels.holder.map(|holder| holder.0),
         host: index(labels.host),
         file: index(labels.file),
     }

@@ -15,7 +15,7 @@ pub(crate) struct OwnEvent {
 }
 
 /// The types, one for each kind of table.
-pub(crate) const OWN: [OwnEvent; 7] = [
+pub(crate) const OWN: [OwnEvent; 8] = [
     OwnEvent {
         name: "hprof.CpuSamples",
         label: "CPU Samples",
@@ -70,6 +70,12 @@ pub(crate) const OWN: [OwnEvent; 7] = [
         description: "The time that threads waited for monitors of a class with this stack, and the number of waits",
         metrics: &[Metric::Contention, Metric::Contentions],
     },
+    OwnEvent {
+        name: "hprof.LockWait",
+        label: "Waits for Locks",
+        description: "Time that threads waited for locks of a class with this stack, from samples",
+        metrics: &[Metric::LockWait],
+    },
 ];
 
 impl OwnEvent {
@@ -106,6 +112,7 @@ pub(crate) fn field_name(metric: Metric) -> (&'static str, &'static str) {
         Metric::PeakObjects => ("peakObjects", "Objects at the Peak"),
         Metric::Contention => ("waitTime", "Wait Time"),
         Metric::Contentions => ("waits", "Waits"),
+        Metric::LockWait => ("lockWaitTime", "Lock Wait Time"),
         Metric::Calls => ("calls", "Calls"),
     }
 }

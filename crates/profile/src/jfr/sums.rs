@@ -175,10 +175,13 @@ impl Sums {
         self.elapsed(about, profile);
         if let Some(rows) = self.one_of(profile, &[Kind::Buffer, Kind::Allocation]) {
             table(profile, &[Metric::AllocBytes], rows, |values| values);
+            profile.estimated.push(Metric::AllocBytes);
         }
         if let Some(rows) = self.rows.remove(&Kind::Enter) {
             let metrics = [Metric::Contention, Metric::Contentions];
             table(profile, &metrics, rows, |values| values);
+            // Only waits above the recording's threshold are events.
+            profile.estimated.extend(metrics);
         }
     }
 

@@ -5,7 +5,7 @@ mod history;
 use hprof_format::{
     AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord,
     CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Lifetimes, Line,
-    LiveCourse, LoadClassRecord, MonitorRecord, NameTable, Record, StandardErrors,
+    LiveCourse, LoadClassRecord, LockWaits, MonitorRecord, NameTable, Record, StandardErrors,
     StartThreadRecord, StringId, StringRecord, ThreadSerial, Timing, TraceRecord, TraceSerial,
     TraceTime, UNKNOWN_NAME, WallSamples, printable, source_name,
 };
@@ -47,6 +47,7 @@ pub(crate) const SITES: [Metric; 4] = [
 ];
 const CPU: [Metric; 1] = [Metric::Cpu];
 const WALL: [Metric; 1] = [Metric::Wall];
+const LOCKS: [Metric; 1] = [Metric::LockWait];
 const TIMES: [Metric; 2] = [Metric::Time, Metric::Calls];
 const OLD_PROF: [Metric; 2] = [Metric::InclusiveTime, Metric::Calls];
 const MONITORS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
@@ -222,6 +223,9 @@ impl Records {
         if let Some(samples) = WallSamples::of_note(text) {
             return self.wall_samples(&samples);
         }
+        if let Some(waits) = LockWaits::of_note(text) {
+            return self.lock_waits(&waits);
+        }
         if let Some(course) = LiveCourse::of_note(text) {
             return self.course(course);
         }
@@ -350,6 +354,33 @@ impl Records {
         }
     }
 
+    fn lock_waits(&mut self, waits: &LockWaits) {
+        if !self.begin(&LOCKS) {
+            return;
+        }
+        self.profile.table(&LOCKS);
+        let nanos =
+            |count: u64| count.saturating_mul(waits.interval.saturating_mul(NANOS_PER_MILLI));
+        let mut listed = 0_u64;
+        for row in &waits.rows {
+            listed = listed.saturating_add(row.count);
+            let (stack, labels) = self.place(row.trace, Some(row.class));
+            let holder = row.holder.map(|holder| self.place(holder, None).0);
+            let class = self.class(row.class);
+            let class = self.profile.names.text(class);
+            let lock = row.identity.map(|identity| format!("{class}@{identity:x}"));
+            let labels = Labels {
+                lock: lock.map(|lock| self.profile.names.intern(&lock)),
+                holder,
+                ..*self.profile.labels(labels)
+            };
+            let labels = self.profile.intern_labels(labels);
+            let table = self.profile.table(&LOCKS);
+            table.push(stack, labels, &[nanos(row.count)]);
+        }
+        self.not_listed(&LOCKS, &[nanos(waits.total.saturating_sub(listed))]);
+    }
+
     fn cpu_times(&mut self, totals: [u64; 2], rows: &[TraceTime]) {
         if self.begin(&TIMES) {
             let rows = rows
@@ -407,11 +438,16 @@ impl Records {
         for (rest, sum) in rest.iter_mut().zip(sums) {
             *rest = rest.saturating_sub(sum);
         }
+        self.not_listed(&metrics, &rest);
+    }
+
+    /// Adds a row for what is in the totals and in no row.
+    fn not_listed(&mut self, metrics: &[Metric], rest: &[u64]) {
         if rest.iter().any(|&rest| rest > 0) {
             let frame = self.profile.marker(NOT_LISTED);
             let stack = self.profile.stacks.push([frame]);
             let labels = self.profile.intern_labels(self.file_labels());
-            self.profile.table(&metrics).push(stack, labels, &rest);
+            self.profile.table(metrics).push(stack, labels, rest);
         }
     }
 
@@ -443,6 +479,7 @@ impl Records {
             class: class.map(|class| self.class(class)),
             host: trace.host,
             file: trace.file,
+            ..Labels::default()
         };
         (trace.stack, self.profile.intern_labels(labels))
     }

@@ -148,6 +148,7 @@ impl<W: Write> Writer<'_, W> {
                 Some(Metric::TemporaryBytes) => self.lifetimes(table)?,
                 Some(Metric::Cpu) => self.cpu_samples(table)?,
                 Some(Metric::Wall) => self.wall_samples(table)?,
+                Some(Metric::LockWait) => self.lock_waits(table)?,
                 Some(Metric::Time) => self.cpu_times(table)?,
                 Some(Metric::Contention) => self.monitors(table)?,
                 Some(Metric::InclusiveTime) => self.old_prof(table)?,
@@ -279,10 +280,12 @@ impl<W: Write> Writer<'_, W> {
     /// Writes the traces of a table, those of one machine and file together, after a note that names these.
     fn traces(&mut self, table: &Table) -> io::Result<()> {
         let profile = self.profile;
-        let mut keys: Vec<(Labels, StackId)> = table
-            .rows()
-            .map(|(stack, labels, _)| (trace_labels(profile.labels(labels)), stack))
-            .collect();
+        let mut keys: Vec<(Labels, StackId)> = Vec::with_capacity(table.len());
+        for (stack, labels, _) in table.rows() {
+            let labels = profile.labels(labels);
+            keys.push((trace_labels(labels), stack));
+            keys.extend(labels.holder.map(|holder| (holder_labels(labels), holder)));
+        }
         let origin = |labels: &Labels| (labels.host, labels.file);
         keys.sort_by_key(|(labels, _)| origin(labels));
         let mut last = (None, None);
@@ -460,7 +463,18 @@ fn split(values: &[u64], mut row: impl FnMut(&[u64])) {
 fn trace_labels(labels: &Labels) -> Labels {
     Labels {
         class: None,
+        lock: None,
+        holder: None,
         ..*labels
+    }
+}
+
+/// Returns the labels of the trace of a lock's holder, whose thread is not known.
+fn holder_labels(labels: &Labels) -> Labels {
+    Labels {
+        host: labels.host,
+        file: labels.file,
+        ..Labels::default()
     }
 }
 

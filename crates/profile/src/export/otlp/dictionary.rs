@@ -134,6 +134,7 @@ impl<'a> Dictionary<'a> {
         let keyed = [
             ("thread.name", labels.thread),
             ("hprof.class", labels.class),
+            ("hprof.lock", labels.lock),
             ("host.name", labels.host),
             ("hprof.file", labels.file),
         ];

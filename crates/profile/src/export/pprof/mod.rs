@@ -119,18 +119,24 @@ impl<W: Write> Encoder<'_, W> {
         let keyed = [
             ("thread", labels.thread),
             ("class", labels.class),
+            ("lock", labels.lock),
             ("host", labels.host),
             ("file", labels.file),
         ];
         let known = keyed
             .into_iter()
             .filter_map(|(key, name)| Some((key, name?)));
-        known
+        let mut known: Vec<Label> = known
             .map(|(key, name)| Label {
                 key: self.strings.index(key),
                 str: self.strings.index(self.profile.names.text(name)),
             })
-            .collect()
+            .collect();
+        known.extend(self.profile.holder(labels).map(|holder| Label {
+            key: self.strings.index("holder"),
+            str: self.strings.index(&holder),
+        }));
+        known
     }
 
     /// Returns the label with the state of a thread, such as `parked`, if the innermost frame stands for one.

@@ -13,7 +13,7 @@ use crate::names::thread::ThreadSerial;
 
 /// The threads that are alive.
 #[derive(Default)]
-pub(super) struct LiveThreads(Mutex<Live, rank::WallThreads>);
+pub(super) struct LiveThreads(Mutex<Live, rank::LiveThreads>);
 
 #[derive(Default)]
 struct Live {
@@ -111,6 +111,11 @@ impl LiveThreads {
     /// Takes the threads that have been added since the last call.
     pub(super) fn take_new(&self) -> Vec<Arc<LiveThread>> {
         std::mem::take(&mut self.0.lock().new)
+    }
+
+    /// Returns a thread that is alive.
+    pub(super) fn get(&self, serial: ThreadSerial) -> Option<Arc<LiveThread>> {
+        self.0.lock().by_serial.get(&serial).cloned()
     }
 
     /// Returns the number of threads that are alive.

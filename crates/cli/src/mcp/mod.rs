@@ -1,0 +1,74 @@
+//! `hprof mcp`: answers for assistants, over the Model Context Protocol on the standard input and output.
+//!
+//! `tools` has the tools, whose requests (`profiles`, `dumps`, `programs`) are command lines; `command` runs those, and
+//! `answer` makes what they print small enough. `folders` says which files may be touched, `server` speaks the protocol.
+
+mod answer;
+mod command;
+mod dumps;
+mod folders;
+mod profiles;
+mod programs;
+mod request;
+mod server;
+mod tools;
+
+use std::io;
+use std::path::PathBuf;
+
+use rmcp::ServiceExt;
+use rmcp::transport::stdio;
+
+use crate::attach::Library;
+use crate::failure::Failure;
+use command::Program;
+use folders::Folders;
+use server::Server;
+
+/// Answer an assistant's questions, over the Model Context Protocol
+///
+/// A client starts this command and speaks with it on its standard input and output;
+/// no port is opened. Its tools are commands of `hprof`: what costs most, who calls it, what has changed,
+/// what keeps the heap alive, who allocated it. Answers are small, say how far their numbers
+/// can be trusted, and hold the names of the program as data.
+///
+/// Only files in the folders are read and written. Nothing attaches to a running
+/// program without --allow-attach.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The folders with the profiles and heap dumps
+    #[arg(required = true, value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+
+    /// Let clients start, write and stop profiles in running programs of this user
+    #[arg(long)]
+    allow_attach: bool,
+
+    #[command(flatten)]
+    library: Library,
+}
+
+/// Answers requests until the client closes the standard input.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let folders = Folders::find(&arguments.folders)?;
+    let failed = |error: io::Error| Failure::Message(format!("no server can be started: {error}"));
+    let program = Program::find().map_err(failed)?;
+    let server = Server::new(
+        folders,
+        program,
+        arguments.allow_attach.then_some(&arguments.library),
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let served = runtime.block_on(async {
+        let running = server.serve(stdio()).await?;
+        running.waiting().await?;
+        Ok::<(), Box<dyn std::error::Error>>(())
+    });
+    // A read of the standard input may still be under way, on a thread that nothing ends.
+    runtime.shutdown_background();
+    served.map_err(|error| Failure::Message(format!("the connection to the client: {error}")))
+}

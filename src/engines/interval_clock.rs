@@ -1,0 +1,54 @@
+//! The rounds of a sampler of elapsed time.
+
+use std::hash::BuildHasher;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use foldhash::fast::FixedState;
+
+/// Divides the time since its beginning into rounds of one interval each.
+pub(super) struct IntervalClock {
+    interval: Duration,
+    began: OnceLock<Instant>,
+}
+
+impl IntervalClock {
+    /// Creates a clock that stands until it begins.
+    pub(super) fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            began: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn begin(&self) {
+        let _ = self.began.set(Instant::now());
+    }
+
+    pub(super) fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Returns the interval in nanoseconds, at least 1.
+    pub(super) fn nanos(&self) -> u64 {
+        let nanos = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
+        nanos.max(1)
+    }
+
+    /// Returns the number of intervals that have passed since the beginning.
+    pub(super) fn round(&self) -> u64 {
+        let passed = self.began.get().map_or(Duration::ZERO, Instant::elapsed);
+        let rounds = passed.as_nanos() / u128::from(self.nanos());
+        u64::try_from(rounds).unwrap_or(u64::MAX)
+    }
+
+    /// Returns a moment within a round: any, so that a program that does the same at a like interval is not always seen
+    /// at the same place.
+    pub(super) fn moment_in(&self, round: u64) -> Instant {
+        let now = Instant::now();
+        let began = *self.began.get().unwrap_or(&now);
+        let nanos = self.nanos();
+        let moment = FixedState::default().hash_one(round) % nanos;
+        began + Duration::from_nanos(round.saturating_mul(nanos).saturating_add(moment))
+    }
+}

@@ -1,0 +1,287 @@
+//! One look at all threads that wait for locks, and at those that hold the locks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+
+use super::table::LockWaitKey;
+use super::{Parks, Shared};
+use crate::engines::live_threads::LiveThread;
+use crate::jvmti::{FrameInfo, Jni, LocalRef, Object};
+use crate::memory;
+use crate::names::class::ClassId;
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+use crate::stacks::StackBuffer;
+
+/// The least limit on the frames of a stack. `depth=` is 4 unless given, and the innermost four frames of a thread that
+/// is parked for a lock are all the JDK's.
+const LEAST_DEPTH: usize = 64;
+/// The most locks whose holders one look asks for; each question about a monitor stops the VM.
+const MOST_QUESTIONS: usize = 64;
+/// The number of times that the VM is asked about a monitor whose holder is not known.
+const QUESTIONS_ABOUT_MONITOR: u32 = 2;
+/// The most locks that are told apart by their identity: the table must not grow with the number of locks.
+const MOST_IDENTITIES: usize = 1_000;
+
+/// What a look remembers for the next ones.
+#[derive(Default)]
+pub(super) struct Looks {
+    threads: Vec<Arc<LiveThread>>,
+    /// The stacks of the threads that were parked for a lock at the last look.
+    parked: HashMap<ThreadSerial, StoodStack, FixedState>,
+    /// The holders of the locks that threads waited for at the last look, as far as they are known.
+    held: HashMap<(u32, ClassId), KnownHolder, FixedState>,
+    identities: HashMap<u32, (), FixedState>,
+    /// The rows of the threads that waited at the last look.
+    waited: Vec<LockWaitKey>,
+    stack: StackBuffer,
+}
+
+/// The stack of a thread that may not have run since.
+#[derive(Clone, Copy)]
+struct StoodStack {
+    /// The CPU time of the thread before its stack was taken. While it has not changed, the thread has that stack.
+    cpu_time: u64,
+    trace: TraceId,
+}
+
+/// The holder of a lock. While it does not run it keeps the lock, and the VM need not be asked.
+struct KnownHolder {
+    thread: Arc<LiveThread>,
+    stack: StoodStack,
+}
+
+/// A lock that threads wait for.
+struct WantedLock<'j> {
+    lock: LocalRef<'j>,
+    identity: u32,
+    class: ClassId,
+    is_monitor: bool,
+    waiting: Vec<(ThreadSerial, TraceId)>,
+}
+
+/// The locks that threads wait for, each once.
+struct WantedLocks<'j> {
+    jni: Jni<'j>,
+    all: Vec<WantedLock<'j>>,
+    /// The positions in `all` of locks with the same identity.
+    by_identity: HashMap<u32, Vec<usize>, FixedState>,
+}
+
+impl Looks {
+    /// Looks, and charges the rounds since the last look: half of each to what was seen then, half to what is seen now. The
+    /// rounds that are skipped follow a question, and thus the beginning of a hold. Returns the number of times that the VM stopped for it.
+    pub(super) fn look(&mut self, shared: &Shared, jni: Jni<'_>, rounds: u64) -> u32 {
+        let mut wanted = WantedLocks {
+            jni,
+            all: Vec::new(),
+            by_identity: HashMap::default(),
+        };
+        wanted.add_monitors(shared);
+        if let Some(Some(parks)) = shared.parks.get() {
+            self.add_parked(shared, parks, &mut wanted);
+        }
+        if rounds == 0 {
+            return 0;
+        }
+        // Others come first each time.
+        let first = match wanted.all.len() {
+            0 => 0,
+            count => usize::try_from(shared.clock.round()).unwrap_or(0) % count,
+        };
+        wanted.all.rotate_left(first);
+        for key in self.waited.drain(..) {
+            shared.table.add(key, rounds);
+        }
+        let (mut questions, mut stops) = (0, 0);
+        let mut held = HashMap::default();
+        for lock in &wanted.all {
+            let before = self.held.remove(&(lock.identity, lock.class));
+            let stood = before.filter(|before| {
+                let now = before.thread.cpu_time();
+                now == Some(before.stack.cpu_time) && before.thread.ended().is_none()
+            });
+            let holder = match stood {
+                Some(known) => {
+                    let holder = (known.thread.serial, known.stack.trace);
+                    held.insert((lock.identity, lock.class), known);
+                    Some(holder)
+                }
+                None if questions < MOST_QUESTIONS => {
+                    questions += 1;
+                    stops += if lock.is_monitor {
+                        QUESTIONS_ABOUT_MONITOR
+                    } else {
+                        0
+                    };
+                    self.ask_for_holder(shared, jni, lock, &mut held)
+                }
+                None => None,
+            };
+            let identity = self.identity(lock.identity);
+            for &(thread, trace) in &lock.waiting {
+                let holder = match holder {
+                    // It has got the lock in the meantime.
+                    Some((owner, _)) if owner == thread => continue,
+                    holder => holder.map(|(_, trace)| trace),
+                };
+                let key = LockWaitKey {
+                    trace,
+                    holder,
+                    class: lock.class,
+                    identity,
+                };
+                shared.table.add(key, rounds);
+                self.waited.push(key);
+            }
+        }
+        self.held = held;
+        stops
+    }
+
+    /// Adds the locks for which platform threads are parked.
+    fn add_parked(&mut self, shared: &Shared, parks: &Parks, wanted: &mut WantedLocks<'_>) {
+        let jni = wanted.jni;
+        memory::need(2 * shared.threads.count() * size_of::<(ThreadSerial, StoodStack)>());
+        self.threads.extend(shared.threads.take_new());
+        self.threads.retain(|thread| thread.ended().is_none());
+        let mut parked = HashMap::default();
+        for thread in &self.threads {
+            let object = thread.thread.object();
+            let Some(lock) = parks.blockers.lock_wanted_by(jni, object) else {
+                continue;
+            };
+            let Some(cpu_time) = thread.cpu_time() else {
+                continue;
+            };
+            let before = self.parked.get(&thread.serial).copied();
+            let stack = match before.filter(|before| before.cpu_time == cpu_time) {
+                Some(before) => before,
+                None => {
+                    let stack = &mut self.stack;
+                    let trace = take(stack, shared, jni, thread.serial, object);
+                    StoodStack { cpu_time, trace }
+                }
+            };
+            parked.insert(thread.serial, stack);
+            let waiting = (thread.serial, stack.trace);
+            wanted.add(shared, lock, false, waiting, |lock| {
+                let class = jni.class_of(lock)?;
+                shared.stacks.class(jni, class.object()).ok()
+            });
+        }
+        self.parked = parked;
+    }
+
+    /// Returns the thread that holds a lock, and its stack; `None` if the lock is free or shared, or changes hands.
+    fn ask_for_holder(
+        &mut self,
+        shared: &Shared,
+        jni: Jni<'_>,
+        lock: &WantedLock<'_>,
+        held: &mut HashMap<(u32, ClassId), KnownHolder, FixedState>,
+    ) -> Option<(ThreadSerial, TraceId)> {
+        let owner = owner(shared, jni, lock)?;
+        let object = owner.object();
+        let serial = shared.registered.serial(jni, object).map(ThreadSerial);
+        let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
+        let thread = shared.threads.get(serial);
+        let cpu_time = thread.as_ref().and_then(|thread| thread.cpu_time());
+        let trace = take(&mut self.stack, shared, jni, serial, object);
+        // If the lock has changed hands, the stack may be that of a thread that has gone on.
+        let now = self::owner(shared, jni, lock)?;
+        if trace == TraceId::EMPTY || !jni.is_same(now.object(), object) {
+            return None;
+        }
+        if let (Some(thread), Some(cpu_time)) = (thread, cpu_time) {
+            let stack = StoodStack { cpu_time, trace };
+            held.insert((lock.identity, lock.class), KnownHolder { thread, stack });
+        }
+        Some((serial, trace))
+    }
+
+    /// Returns the identity by which a lock is told apart from others of its class, if it is.
+    fn identity(&mut self, identity: u32) -> Option<u32> {
+        if self.identities.len() < MOST_IDENTITIES {
+            self.identities.insert(identity, ());
+        }
+        self.identities.contains_key(&identity).then_some(identity)
+    }
+}
+
+impl<'j> WantedLocks<'j> {
+    /// Adds the monitors that threads wait to enter.
+    fn add_monitors(&mut self, shared: &Shared) {
+        for (thread, place, monitor) in shared.pending_waits.wanted() {
+            if let Some(monitor) = monitor.get(self.jni) {
+                let key = shared.contentions.key(place);
+                self.add(shared, monitor, true, (thread, key.trace), |_| {
+                    Some(key.class)
+                });
+            }
+        }
+    }
+
+    /// Adds a thread that waits for a lock. `class` names the lock's class if the lock is new.
+    fn add(
+        &mut self,
+        shared: &Shared,
+        lock: LocalRef<'j>,
+        is_monitor: bool,
+        waiting: (ThreadSerial, TraceId),
+        class: impl FnOnce(Object<'_>) -> Option<ClassId>,
+    ) {
+        let Ok(identity) = shared.env.identity_hash(lock.object()) else {
+            return;
+        };
+        let identity = identity.cast_unsigned();
+        let alike = self.by_identity.entry(identity).or_default();
+        let known = alike.iter().copied().find(|&index| {
+            let known = self.all[index].lock.object();
+            self.jni.is_same(known, lock.object())
+        });
+        if let Some(known) = known {
+            return self.all[known].waiting.push(waiting);
+        }
+        if let Some(class) = class(lock.object()) {
+            alike.push(self.all.len());
+            self.all.push(WantedLock {
+                lock,
+                identity,
+                class,
+                is_monitor,
+                waiting: vec![waiting],
+            });
+            // Each is a reference that the thread holds until the look is over.
+            self.jni.announce_locals(self.all.len());
+        }
+    }
+}
+
+fn owner<'j>(shared: &Shared, jni: Jni<'j>, wanted: &WantedLock<'_>) -> Option<LocalRef<'j>> {
+    let lock = wanted.lock.object();
+    if wanted.is_monitor {
+        return shared.env.monitor_usage(jni, lock).ok()?.owner;
+    }
+    let parks = shared.parks.get()?.as_ref()?;
+    parks.blockers.owner(jni, lock)
+}
+
+/// Takes the stack of a thread; without frames if it has ended.
+fn take(
+    stack: &mut StackBuffer,
+    shared: &Shared,
+    jni: Jni<'_>,
+    serial: ThreadSerial,
+    thread: Object<'_>,
+) -> TraceId {
+    let depth = shared.stacks.depth().max(LEAST_DEPTH);
+    let look = |frames: &mut [FrameInfo]| shared.env.stack_trace(Some(thread), frames);
+    stack.take(depth, |frames| look(frames).unwrap_or(0));
+    match stack.frames() {
+        [] => TraceId::EMPTY,
+        frames => shared.stacks.trace(jni, serial, frames),
+    }
+}

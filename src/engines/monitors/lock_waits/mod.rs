@@ -1,0 +1,196 @@
+//! Who waits for which lock, and who holds it meanwhile: monitors and locks of `java.util.concurrent`.
+//!
+//! A thread of the agent looks at an interval which threads wait, and asks the VM for the owners and for their stacks
+//! (`look`). A program that never waits for a lock is not stopped, and a free lock costs nothing. Looks take a share of
+//! one CPU at most ([`SHARE`]): after a costly one the next rounds are skipped, and charged to what the next look sees.
+
+mod look;
+mod table;
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use super::contentions::Contentions;
+use super::pending::PendingWaits;
+use crate::console;
+use crate::engines::interval_clock::IntervalClock;
+use crate::engines::live_threads::{LiveThread, LiveThreads};
+use crate::engines::{Context, Report, Worker};
+use crate::jvmti::{
+    AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, ParkBlockers, RegisteredThreads,
+    SystemThreads, own_cpu_time,
+};
+use crate::names::thread::ThreadSerial;
+use crate::output::Journal;
+use crate::stacks::Stacks;
+
+use look::Looks;
+use table::LockTable;
+
+/// The time between two looks.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// The share of one CPU that looks may take: one in this many.
+const SHARE: u32 = 50;
+/// The cost of a question for which the VM stops all threads, beyond the CPU time of the thread that asks.
+const STOP: Duration = Duration::from_micros(50);
+/// The longest time without a look: the first ones name many methods.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The interval at which unloaded classes are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The sampler of locks that threads wait for.
+pub(super) struct LockWaits {
+    agent_threads: Arc<AgentThreads>,
+    worker: Worker,
+    shared: Arc<Shared>,
+}
+
+/// The state that the agent's thread and the events share.
+struct Shared {
+    env: Env,
+    stacks: Arc<Stacks>,
+    registered: Arc<RegisteredThreads>,
+    contentions: Arc<Contentions>,
+    pending_waits: Arc<PendingWaits>,
+    clock: IntervalClock,
+    /// `None` in a VM in which only monitors are looked at.
+    parks: OnceLock<Option<Parks>>,
+    /// Those that may be parked: platform threads.
+    threads: LiveThreads,
+    table: LockTable,
+}
+
+/// The ways to threads that are parked.
+struct Parks {
+    blockers: ParkBlockers,
+    system_threads: SystemThreads,
+}
+
+impl LockWaits {
+    pub(super) fn new(
+        context: &Context,
+        contentions: Arc<Contentions>,
+        pending_waits: Arc<PendingWaits>,
+    ) -> Self {
+        let shared = Shared {
+            env: context.env,
+            stacks: context.stacks.clone(),
+            registered: context.registered.clone(),
+            contentions,
+            pending_waits,
+            clock: IntervalClock::new(INTERVAL),
+            parks: OnceLock::new(),
+            threads: LiveThreads::default(),
+            table: LockTable::default(),
+        };
+        Self {
+            agent_threads: context.agent_threads.clone(),
+            worker: Worker::default(),
+            shared: Arc::new(shared),
+        }
+    }
+
+    pub(super) fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let shared = self.shared.clone();
+        shared.parks(jni);
+        shared.clock.begin();
+        let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
+        self.worker.start(
+            &self.agent_threads,
+            self.shared.env,
+            jni,
+            "HPROF lock sampler",
+            run,
+        )
+    }
+
+    pub(super) fn stop(&self) {
+        self.worker.stop();
+        self.shared.threads.close();
+    }
+
+    pub(super) fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        let Some(parks) = self.shared.parks(jni) else {
+            return;
+        };
+        // Otherwise it has ended in the meantime.
+        if let Some(tid) = parks.system_threads.tid(jni, thread)
+            && let Some(global) = GlobalRef::new(jni, thread)
+        {
+            let round = self.shared.clock.round();
+            let thread = LiveThread::new(serial, tid, global, false, round);
+            self.shared.threads.add(thread);
+        }
+    }
+
+    pub(super) fn thread_ended(&self, serial: ThreadSerial) {
+        let round = self.shared.clock.round();
+        self.shared.threads.remove(serial, round);
+    }
+
+    pub(super) fn report(&self, report: &Report<'_>, cutoff: f64) {
+        let samples = self.shared.table.samples(report.totals);
+        table::write(report.journal, samples, INTERVAL, cutoff);
+    }
+
+    pub(super) fn report_known(&self, journal: &Journal, cutoff: f64) {
+        let samples = self.shared.table.samples(crate::engines::Totals::Keep);
+        table::write(journal, samples, INTERVAL, cutoff);
+    }
+
+    pub(super) fn give_back(&self) {
+        self.shared.threads.close();
+    }
+}
+
+impl Shared {
+    /// Returns the ways to threads that are parked; `None` in a VM where there are none, which is said once.
+    fn parks(&self, jni: Jni<'_>) -> Option<&Parks> {
+        let find = || {
+            let system_threads = SystemThreads::find(self.env)?;
+            let blockers = ParkBlockers::find(jni)
+                .ok_or("its class library does not tell for what a thread is parked")?;
+            Ok(Parks {
+                blockers,
+                system_threads,
+            })
+        };
+        let parks = self.parks.get_or_init(|| {
+            let parks: Result<Parks, &str> = find();
+            if let Err(reason) = parks {
+                console::line(format_args!(
+                    "monitor=y: LOCK WAITS will have monitors only, not locks of java.util.concurrent: {reason}"
+                ));
+            }
+            parks.ok()
+        });
+        parks.as_ref()
+    }
+
+    fn run(&self, jni: Jni<'_>, worker: &Worker) {
+        let mut looks = Looks::default();
+        let mut looked = self.clock.round();
+        let mut next = looked + 1;
+        let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+        while worker.sleep_until(self.clock.moment_in(next)) {
+            let round = self.clock.round();
+            let began = own_cpu_time();
+            let stops = looks.look(self, jni, round.saturating_sub(looked));
+            looked = round;
+            let cost = Duration::from_nanos(own_cpu_time().saturating_sub(began)) + STOP * stops;
+            next = self.clock.round() + 1 + self.rounds_to_skip(cost);
+            let now = Instant::now();
+            if now >= next_sweep {
+                self.stacks.sweep(jni);
+                next_sweep = now + SWEEP_INTERVAL;
+            }
+        }
+    }
+
+    /// Returns the number of rounds without a look after one that cost so much.
+    fn rounds_to_skip(&self, cost: Duration) -> u64 {
+        let pause = cost.saturating_mul(SHARE).min(LONGEST_PAUSE).as_nanos()
+            / u128::from(self.clock.nanos());
+        u64::try_from(pause).unwrap_or(u64::MAX)
+    }
+}
