@@ -50,14 +50,17 @@ WITHOUT_STACK = ("<made before the profile>", "<no Java frames>", "<no stacks, d
 
 
 def comparable(found):
-    """An answer without the remarks, which only hprof makes, and with one name for rows without a stack."""
+    """An answer without what only hprof can say, and with one name for rows without a stack.
+
+    That are the remarks, and what the numbers rest on: the tables do not tell whether allocations were estimated.
+    """
     rows = found["rows"] if "rows" in found else found["changes"]
     for row in rows:
         if row["name"] in WITHOUT_STACK:
             row["name"] = "<empty>"
     # Rows of equal cost are in the order of their names.
     rows.sort(key=lambda row: row["name"] == "<empty>")
-    return {key: value for key, value in found.items() if key != "remarks"}
+    return {key: value for key, value in found.items() if key not in ("basis", "remarks")}
 
 
 def hprof(*arguments):
