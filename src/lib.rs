@@ -44,10 +44,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use agent::Started;
-use jni::errors::LogErrorAndDefault;
-use jni::objects::{JClass, JString};
-use jni::{Env, EnvUnowned};
-use jvmti::{JNI_ERR, JNI_OK, JavaVM, Vm};
+use jvmti::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, Vm, jclass, jstring};
 
 /// Called when the VM starts with the agent: reads the options and prepares the session. A result other than `JNI_OK`
 /// ends the VM.
@@ -102,29 +99,30 @@ pub unsafe extern "system" fn Agent_OnAttach(
     let Some(vm) = vm else { return JNI_ERR };
     match catch_unwind(AssertUnwindSafe(|| agent::attach(vm, &options))) {
         Ok(true) => JNI_OK,
-        // Called by a Java program that has a command for the agent that it loaded itself: `io.hprof.Agent` of the jar.
-        // The commands are those of [`Agent_OnAttach`]; returns `true` if the command was carried out.
+        // The user has been told why not; of a panic by its hook.
         Ok(false) | Err(_) => JNI_ERR,
     }
 }
 
-/// A Java program has a command for the agent that it loaded itself: `io.hprof.Agent` of the jar. The same commands as
-/// [`Agent_OnAttach`]'s; `true` when it was carried out.
-#[allow(unsafe_code)] // The name is Java's contract.
+/// Carries out a command of a Java program for the agent that it loaded itself: `io.hprof.Agent` of the jar. The commands
+/// are those of [`Agent_OnAttach`]. Returns `true` if it was carried out.
+///
+/// # Safety
+/// Only the VM may call this, for the native method of that class.
+#[allow(unsafe_code)] // The name is Java's contract, and its arguments are raw.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_hprof_Agent_command<'frame>(
-    mut env: EnvUnowned<'frame>,
-    _class: JClass<'frame>,
-    command: JString<'frame>,
+pub unsafe extern "system" fn Java_io_hprof_Agent_command(
+    env: *mut JNIEnv,
+    _class: jclass,
+    command: jstring,
 ) -> bool {
-    let carry_out = |env: &mut Env<'frame>| -> jni::errors::Result<bool> {
-        let text = command.try_to_string(env)?;
-        // SAFETY: the VM of the environment that it handed to this call.
-        let vm = unsafe { Vm::from_raw(env.get_java_vm()?.get_raw()) };
-        Ok(vm.is_some_and(|vm| agent::attach(vm, &text)))
+    let carry_out = || {
+        // SAFETY: the VM's arguments.
+        let argument = unsafe { jvmti::text_argument(env, command) };
+        argument.is_some_and(|(vm, command)| agent::attach(vm, &command))
     };
     // The user has been told why not; of a panic by its hook.
-    env.with_env(carry_out).resolve::<LogErrorAndDefault>()
+    catch_unwind(AssertUnwindSafe(carry_out)).unwrap_or(false)
 }
 
 /// Reads a string of the VM; bytes that are not UTF-8 are replaced.

@@ -167,6 +167,10 @@ ranks! {
     AgentThreads
     /// `jvmti::BytesUntilSample`: the result of trying it on a thread started for that purpose.
     TrialThread
+    /// `CpuTimers::native`.
+    NativeCode
+    /// `native_code::Library::symbols`.
+    NativeSymbols
     /// `CpuTimers::reading`.
     RingReading
     /// `cpu_timers::interrupted_threads`.

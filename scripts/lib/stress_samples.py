@@ -5,7 +5,7 @@
 
 --kinds has lines `<feature> <home> <collector>`. Prints a row for each JVM and setting: runs, samples as stderr counts them (in
 intervals of 1 ms; the kernel sends one signal for several), the share without the Java frames that they had, and runs that
-crashed, hung or failed. What such a run left stays in --folder. Exits 1 if there was one. With --storm, --folder has what
+crashed, hung or failed. With --storm, a column says how long the handler ran in the last run: the median, and the 99.9th percentile. What such a run left stays in --folder. Exits 1 if there was one. With --storm, --folder has what
 scripts/stress puts there: signal_storm.so, redefine.jar and boot.
 """
 
@@ -37,14 +37,15 @@ def settings(feature, collector, storm):
     return [choose + setting for setting in all_settings]
 
 
-def run(home, arguments, setting):
+def run(home, arguments, setting, native):
     """Samples, those that could not be walked, those lost, and what went wrong."""
     profile = pathlib.Path(arguments.folder) / "stress.txt"
-    options = f"cpu=samples,engine=async,interval=1,depth=200,thread=y,vmthreads=y,verbose=y,file={profile}"
+    options = f"cpu=samples,engine=async,interval=1,depth=200,thread=y,vmthreads=y,native={native},verbose=y,file={profile}"
     folder = pathlib.Path(arguments.folder).resolve()
     storm, environment = [], dict(os.environ)
     if arguments.storm:
         environment |= {"LD_PRELOAD": f"{folder}/signal_storm.so", "HPROF_STORM_NANOS": "20000"}
+        environment["HPROF_STORM_TIMES"] = f"{folder}/times"
         storm = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+WhiteBoxAPI"]
         storm += [f"-Xbootclasspath/a:{folder}/boot", f"-javaagent:{folder}/redefine.jar"]
     agent = f"-agentpath:{arguments.agent}={options}"
@@ -69,6 +70,14 @@ def run(home, arguments, setting):
     return samples, unwalkable, lost, None
 
 
+def handler_times(arguments):
+    """The times of the last run with --storm."""
+    if not arguments.storm:
+        return "-"
+    median, most, _ = map(int, (pathlib.Path(arguments.folder) / "times").read_text().split())
+    return f"{median / 1000:.1f}, {most / 1000:.1f} us"
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ["agent", "classes", "kinds", "folder"]:
@@ -78,14 +87,16 @@ def main():
     parser.add_argument("--storm", action="store_true")
     arguments = parser.parse_args()
     faults = 0
-    print("| JVM | setting | runs | samples | without frames | lost | faults |\n|---|---|---|---|---|---|---|", flush=True)
+    print("| JVM | setting | runs | samples | without frames | lost | handler | faults |\n|---|---|---|---|---|---|---|---|", flush=True)
     for line in pathlib.Path(arguments.kinds).read_text().splitlines():
         feature, home, collector = line.split()
         every = settings(feature, collector, arguments.storm)
         for setting in every:
             runs = taken = missed = dropped = failed = 0
             while taken < arguments.samples and failed == 0:
-                samples, unwalkable, lost, fault = run(home, arguments, setting)
+                # Frames of native code in every other run, beginning with the first.
+                native = "ny"[runs % 2 == 0]
+                samples, unwalkable, lost, fault = run(home, arguments, setting, native)
                 runs, taken, missed, dropped = runs + 1, taken + samples, missed + unwalkable, dropped + lost
                 if fault:
                     failed += 1
@@ -93,7 +104,8 @@ def main():
             share = 100 * missed / max(taken, 1)
             name = " ".join(option for option in setting if not option.startswith(("-XX:+Unlock", "-Xmx")))
             jvm = pathlib.Path(home).name if "/old/" in home else feature
-            print(f"| {jvm} | {name} | {runs} | {taken} | {share:.1f} % | {dropped} | {failed} |", flush=True)
+            handler = "-" if failed else handler_times(arguments)
+            print(f"| {jvm} | {name} | {runs} | {taken} | {share:.1f} % | {dropped} | {handler} | {failed} |", flush=True)
             faults += failed
     sys.exit(min(faults, 1))
 

@@ -188,19 +188,11 @@ fn works(jni: Jni<'_>, class: Object<'_>) -> bool {
     [c"methodEntry", c"methodExit", c"exceptionExit"]
         .iter()
         .all(|name| {
-            // SAFETY: the class reference is valid, name and signature are NUL-terminated; the method takes one int,
-            // which `arguments` holds, and is called when it was found.
+            let Some(method) = jni.static_method(class, name, c"(I)V") else {
+                return false;
+            };
+            // SAFETY: the method is one of the class's, and takes one int, which `arguments` holds.
             unsafe {
-                let method = jni!(
-                    jni,
-                    GetStaticMethodID,
-                    class.raw,
-                    name.as_ptr(),
-                    c"(I)V".as_ptr()
-                );
-                if jni.clear_exception() || method.is_null() {
-                    return false;
-                }
                 jni!(
                     jni,
                     CallStaticVoidMethodA,

@@ -1,116 +1,213 @@
-//! The few calls of Java code that the agent makes, none of them on a hot path. They use the `jni` crate, which looks
-//! up classes, methods and fields, and checks types.
+//! The few calls of Java code that the agent makes, and what it asks of Java's own classes; none on a hot path.
+//!
+//! A call begins only where no exception is pending, and one that it leaves behind is cleared: the program never sees it.
 
-use jni::objects::{JObject, JValue};
-use jni::{jni_sig, jni_str};
+use std::ffi::{CStr, CString};
+use std::ptr;
 
-use super::jni::{Jni, LocalRef, Object};
+use super::jni::{Callback, Jni, LocalRef, Object, Vm, jni};
+use super::sys;
 
 impl<'a> Jni<'a> {
     /// Creates a `java.lang.Thread` that has not started; `None` if the VM refuses (out of memory).
     pub(super) fn new_thread(self, name: &str) -> Option<LocalRef<'a>> {
-        let thread = self.call(|env| {
-            let name = env.new_string(name)?;
-            let thread = env.new_object(
-                jni_str!("java/lang/Thread"),
-                jni_sig!("(Ljava/lang/String;)V"),
-                &[JValue::Object(&name)],
-            )?;
-            env.delete_local_ref(name);
-            Ok(thread.into_raw())
-        })?;
-        LocalRef::new(self, thread)
+        let class = self.class_for_calls(c"java/lang/Thread")?;
+        let constructor = self.method(class.object(), c"<init>", c"(Ljava/lang/String;)V")?;
+        let name = self.new_string(name)?;
+        let arguments = [sys::jvalue { l: name.raw }];
+        // SAFETY: the constructor is one of the class's, and takes a string.
+        let raw = unsafe { jni!(self, NewObjectA, class.raw, constructor, arguments.as_ptr()) };
+        self.returned(raw)
     }
 
     /// Calls `System.exit`: the shutdown hooks run, then VMDeath comes, on this thread. Returns only if the program's
     /// security manager forbids it (`false`).
     pub fn exit(self, status: i32) -> bool {
-        let exited = self.call(|env| {
-            env.call_static_method(
-                jni_str!("java/lang/System"),
-                jni_str!("exit"),
-                jni_sig!("(I)V"),
-                &[JValue::Int(status)],
-            )?;
-            Ok(())
-        });
-        exited.is_some()
+        let arguments = [sys::jvalue { i: status }];
+        self.call_of_system(c"exit", c"(I)V", &arguments)
     }
 
     /// Calls `System.gc`, and waits until the collection is over. With `-XX:+DisableExplicitGC` there is none.
     pub fn collect_garbage(self) {
         // If it fails, there was no collection, which is no error for those who call this.
-        let _ = self.call(|env| {
-            env.call_static_method(
-                jni_str!("java/lang/System"),
-                jni_str!("gc"),
-                jni_sig!("()V"),
-                &[],
-            )?;
-            Ok(())
-        });
+        self.call_of_system(c"gc", c"()V", &[]);
+    }
+
+    /// Calls a static method of `java.lang.System`, whose parameters are those of the signature. Returns `true` if it
+    /// threw nothing.
+    fn call_of_system(self, name: &CStr, signature: &CStr, arguments: &[sys::jvalue]) -> bool {
+        let call = || {
+            let class = self.class_for_calls(c"java/lang/System")?;
+            let method = self.static_method(class.object(), name, signature)?;
+            // SAFETY: the method is one of the class's, and both callers give what it takes.
+            unsafe {
+                jni!(
+                    self,
+                    CallStaticVoidMethodA,
+                    class.raw,
+                    method,
+                    arguments.as_ptr()
+                );
+            }
+            (!self.clear_exception()).then_some(())
+        };
+        call().is_some()
     }
 
     /// Links a class that was only loaded, so that the VM reveals its fields. Asking for its public fields links it
     /// without running any of its code. Returns `true` if the VM did it.
     pub fn link(self, class: Object<'_>) -> bool {
-        let linked = self.call(|env| {
-            // SAFETY: `class` is a valid reference that its owner deletes; `JObject` has no drop.
-            let class = unsafe { JObject::from_raw(env, class.raw) };
-            let fields = env.call_method(
-                &class,
-                jni_str!("getDeclaredFields0"),
-                jni_sig!("(Z)[Ljava/lang/reflect/Field;"),
-                &[JValue::Bool(true)],
+        let link = || {
+            let class_of_classes = self.class_for_calls(c"java/lang/Class")?;
+            let method = self.method(
+                class_of_classes.object(),
+                c"getDeclaredFields0",
+                c"(Z)[Ljava/lang/reflect/Field;",
             )?;
-            env.delete_local_ref(fields.into_object()?);
-            Ok(())
-        });
-        linked.is_some()
+            let arguments = [sys::jvalue { z: true }];
+            // SAFETY: the object is a class, the method one of java.lang.Class, and it takes a boolean.
+            let raw = unsafe {
+                jni!(
+                    self,
+                    CallObjectMethodA,
+                    class.raw,
+                    method,
+                    arguments.as_ptr()
+                )
+            };
+            self.returned(raw)
+        };
+        link().is_some()
     }
 
     /// Initializes a class of the boot loader by `Class.forName`. Returns `true` if the VM did it.
     pub(super) fn initialize_class(self, name: &str) -> bool {
-        let initialized = self.call(|env| {
-            let name = env.new_string(name)?;
-            let class = env.call_static_method(
-                jni_str!("java/lang/Class"),
-                jni_str!("forName"),
-                jni_sig!("(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;"),
-                &[
-                    JValue::Object(&name),
-                    JValue::Bool(true),
-                    JValue::Object(&JObject::null()),
-                ],
+        let initialize = || {
+            let class = self.class_for_calls(c"java/lang/Class")?;
+            let method = self.static_method(
+                class.object(),
+                c"forName",
+                c"(Ljava/lang/String;ZLjava/lang/ClassLoader;)Ljava/lang/Class;",
             )?;
-            env.delete_local_ref(class.into_object()?);
-            env.delete_local_ref(name);
-            Ok(())
-        });
-        initialized.is_some()
+            let name = self.new_string(name)?;
+            let arguments = [
+                sys::jvalue { l: name.raw },
+                sys::jvalue { z: true },
+                sys::jvalue { l: ptr::null_mut() },
+            ];
+            // SAFETY: the method is one of the class's, and takes a string, a boolean and a loader.
+            let raw = unsafe {
+                jni!(
+                    self,
+                    CallStaticObjectMethodA,
+                    class.raw,
+                    method,
+                    arguments.as_ptr()
+                )
+            };
+            self.returned(raw)
+        };
+        initialize().is_some()
     }
 
     /// Returns the VM's own object behind a `java.lang.Thread`; `None` for a thread that does not run, or if the VM
     /// keeps it elsewhere.
     pub(super) fn native_thread(self, thread: Object<'_>) -> Option<*const u8> {
-        let address = self.call(|env| {
-            // SAFETY: as in `link`.
-            let thread = unsafe { JObject::from_raw(env, thread.raw) };
-            env.get_field(&thread, jni_str!("eetop"), jni_sig!("J"))?
-                .j()
-        })?;
-        let address = std::ptr::with_exposed_provenance::<u8>(address as usize);
+        let class = self.class_for_calls(c"java/lang/Thread")?;
+        let field = self.field(class.object(), c"eetop", c"J")?;
+        // SAFETY: the field is one of java.lang.Thread, and a long.
+        let address = unsafe { jni!(self, GetLongField, thread.raw, field) };
+        let address = ptr::with_exposed_provenance::<u8>(usize::try_from(address).ok()?);
         (!address.is_null()).then_some(address)
     }
 
-    /// Runs `body` with the crate's environment of this thread. Returns `None` if a call fails; a pending exception is
-    /// cleared, so that the program never sees it.
-    fn call<T>(self, body: impl FnOnce(&mut jni::Env<'_>) -> jni::errors::Result<T>) -> Option<T> {
-        // SAFETY: `Jni` is the environment of the current thread, which is attached and stays so until this returns;
-        // the guard does not leave this function.
-        let mut guard = unsafe { jni::AttachGuard::from_unowned(self.as_raw()) };
-        let answer = body(guard.borrow_env_mut());
-        let thrown = self.clear_exception();
-        answer.ok().filter(|_| !thrown)
+    /// Returns the text of a `java.lang.String`.
+    pub(super) fn text(self, string: Object<'_>) -> Option<String> {
+        // SAFETY: the object is a string; the characters are given back below.
+        unsafe {
+            let characters = jni!(self, GetStringUTFChars, string.raw, ptr::null_mut());
+            if characters.is_null() {
+                self.clear_exception();
+                return None;
+            }
+            let bytes = CStr::from_ptr(characters).to_bytes();
+            let text = simd_cesu8::mutf8::decode_lossy(bytes).into_owned();
+            jni!(self, ReleaseStringUTFChars, string.raw, characters);
+            Some(text)
+        }
     }
+
+    /// Returns an instance field of a class; `None` if it has none like that.
+    pub(super) fn field(
+        self,
+        class: Object<'_>,
+        name: &CStr,
+        signature: &CStr,
+    ) -> Option<sys::jfieldID> {
+        let (name, signature) = (name.as_ptr(), signature.as_ptr());
+        // SAFETY: the reference is of a class, and both texts are NUL-terminated.
+        let id = unsafe { jni!(self, GetFieldID, class.raw, name, signature) };
+        (!self.clear_exception() && !id.is_null()).then_some(id)
+    }
+
+    fn method(self, class: Object<'_>, name: &CStr, signature: &CStr) -> Option<sys::jmethodID> {
+        let (name, signature) = (name.as_ptr(), signature.as_ptr());
+        // SAFETY: the reference is of a class, and both texts are NUL-terminated.
+        let id = unsafe { jni!(self, GetMethodID, class.raw, name, signature) };
+        (!self.clear_exception() && !id.is_null()).then_some(id)
+    }
+
+    /// Returns a static method of a class; `None` if it has none like that.
+    pub(super) fn static_method(
+        self,
+        class: Object<'_>,
+        name: &CStr,
+        signature: &CStr,
+    ) -> Option<sys::jmethodID> {
+        let (name, signature) = (name.as_ptr(), signature.as_ptr());
+        // SAFETY: the reference is of a class, and both texts are NUL-terminated.
+        let id = unsafe { jni!(self, GetStaticMethodID, class.raw, name, signature) };
+        (!self.clear_exception() && !id.is_null()).then_some(id)
+    }
+
+    /// Returns a class of the boot loader; `None` while an exception is pending, with which nothing may be called.
+    fn class_for_calls(self, name: &CStr) -> Option<LocalRef<'a>> {
+        // SAFETY: may be called with an exception pending.
+        let is_pending = unsafe { jni!(self, ExceptionCheck) };
+        if is_pending {
+            return None;
+        }
+        self.find_class(name)
+    }
+
+    fn new_string(self, text: &str) -> Option<LocalRef<'a>> {
+        // In the VM's form no zero is left.
+        let text = CString::new(simd_cesu8::mutf8::encode(text)).ok()?;
+        // SAFETY: NUL-terminated, and in the VM's form of UTF-8.
+        let raw = unsafe { jni!(self, NewStringUTF, text.as_ptr()) };
+        self.returned(raw)
+    }
+
+    /// Takes what a call returned; `None` if it threw.
+    fn returned(self, raw: sys::jobject) -> Option<LocalRef<'a>> {
+        let thrown = self.clear_exception();
+        LocalRef::new(self, raw).filter(|_| !thrown)
+    }
+}
+
+/// Returns the VM, and the text that a Java program gave to a native method.
+///
+/// # Safety
+/// Only for the arguments of a native method that the VM has called: the environment of the current thread, and a string or
+/// null.
+pub unsafe fn text_argument(env: *mut sys::JNIEnv, text: sys::jstring) -> Option<(Vm, String)> {
+    let callback = Callback;
+    // SAFETY: the caller's promise; both are valid until the native method returns.
+    let (jni, text) = unsafe {
+        (
+            Jni::from_raw(env, &callback)?,
+            Object::from_raw(text, &callback)?,
+        )
+    };
+    Some((Vm::of(jni)?, jni.text(text)?))
 }

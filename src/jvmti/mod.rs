@@ -27,6 +27,7 @@ mod jni;
 mod method_ids;
 mod monitor_callbacks;
 mod monitors;
+mod native_code;
 mod object_list;
 mod own_objects;
 mod own_time;
@@ -62,13 +63,15 @@ pub use hooks::{
 };
 pub use hotspot::{
     BoolFlag, BytesUntilSample, Collection, CollectionCount, CpuTimerSupport, CpuTimers, HeapFill,
-    HeapSize, NoCpuTimers, NoStack, NumberFlag, SampledStack, SequenceHash, SettableFlags,
-    StackSample, StackWalker, SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache,
-    Walked, WeakSlots, characters, current_tid,
+    HeapSize, NoCpuTimers, NoStack, NumberFlag, SampledFrame, SampledStack, SequenceHash,
+    SettableFlags, StackSample, StackWalker, SystemThreads, TimedThread, VmDumper, VmFlags,
+    VmMemory, WalkCache, Walked, WeakSlots, characters, current_tid,
 };
+pub use java_calls::text_argument;
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
+pub use native_code::NativeFunction;
 pub use object_list::ObjectList;
 pub use own_objects::OwnObjects;
 pub use park_blockers::ParkBlockers;
@@ -76,5 +79,5 @@ pub use prefetch::prefetch;
 pub use process_exit::{ExitCaller, at_process_exit};
 pub use registered_threads::RegisteredThreads;
 pub use session_id::SessionId;
-pub use sys::{JNI_ERR, JNI_OK, JavaVM};
+pub use sys::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, jclass, jstring};
 pub use virtual_threads::VirtualThreads;

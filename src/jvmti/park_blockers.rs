@@ -29,9 +29,8 @@ impl ParkBlockers {
         let thread = jni.find_class(THREAD)?;
         let ownable = jni.find_class(OWNABLE)?;
         Some(Self {
-            blocker: field(jni, thread.object(), c"parkBlocker", c"Ljava/lang/Object;")?,
-            owner: field(
-                jni,
+            blocker: jni.field(thread.object(), c"parkBlocker", c"Ljava/lang/Object;")?,
+            owner: jni.field(
                 ownable.object(),
                 c"exclusiveOwnerThread",
                 c"Ljava/lang/Thread;",
@@ -56,20 +55,4 @@ impl ParkBlockers {
         let raw = unsafe { jni!(jni, GetObjectField, lock.raw, self.owner) };
         LocalRef::new(jni, raw)
     }
-}
-
-fn field(jni: Jni<'_>, class: Object<'_>, name: &CStr, signature: &CStr) -> Option<sys::jfieldID> {
-    // SAFETY: the reference is of a class, and both texts are NUL-terminated.
-    let id = unsafe {
-        jni!(
-            jni,
-            GetFieldID,
-            class.raw,
-            name.as_ptr(),
-            signature.as_ptr()
-        )
-    };
-    // A class without the field throws NoSuchFieldError.
-    let is_missing = jni.clear_exception() || id.is_null();
-    (!is_missing).then_some(id)
 }

@@ -4,10 +4,11 @@
 
 mod buffer;
 mod named_frames;
+mod native_frames;
 mod top_frames;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::{OuterPart, TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
+pub use native_frames::MixedFrame;
 pub use top_frames::{FramesMark, StackKey, StackMethod, StackTop, TopFrames, TopFramesTally};
 
 /// The parts of a stack that a trace keeps.
@@ -44,6 +46,8 @@ pub struct Stacks {
     depth: AtomicUsize,
     stand_in_class: ClassId,
     unsampled: FrameId,
+    /// The loader in whose name libraries are classes.
+    native_loader: OnceLock<LoaderId>,
     class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     names: Mutex<Names, rank::StackNames>,
 }
@@ -112,6 +116,7 @@ impl Stacks {
             depth: AtomicUsize::new(shape.depth),
             stand_in_class: class,
             unsampled,
+            native_loader: OnceLock::new(),
             class_unloaded,
             names: Mutex::default(),
         }
@@ -148,38 +153,22 @@ impl Stacks {
         self.intern(thread, &ids)
     }
 
-    /// As [`Stacks::trace`], below a frame of that name for what is not Java's, if any.
+    /// As [`Stacks::trace`], below a frame of that name for what is not Java's.
     pub fn trace_below(
         &self,
         jni: Jni<'_>,
         thread: ThreadSerial,
-        innermost: Option<&str>,
+        innermost: &str,
         frames: &[FrameInfo],
     ) -> TraceId {
-        let mut ids = self.frame_ids(jni, frames);
-        ids.splice(0..0, self.stand_in(innermost));
+        let mut ids = vec![self.stand_in(innermost)];
+        ids.extend(self.frame_ids(jni, frames));
         self.intern(thread, &ids)
     }
 
-    /// As [`Stacks::trace_below`], but without asking the VM; returns `None` unless all frames have been seen before.
-    pub fn known_trace_below(
-        &self,
-        thread: ThreadSerial,
-        innermost: Option<&str>,
-        frames: &[FrameInfo],
-    ) -> Option<TraceId> {
-        let ids: Option<Vec<FrameId>> = {
-            let names = self.names.lock();
-            let ids = frames.iter().map(|frame| names.frames.get(frame).copied());
-            ids.collect()
-        };
-        let mut ids = ids?;
-        ids.splice(0..0, self.stand_in(innermost));
-        Some(self.intern(thread, &ids))
-    }
-
-    fn stand_in(&self, name: Option<&str>) -> Option<FrameId> {
-        Some(stand_in(&self.tables, self.stand_in_class, name?))
+    /// Returns the frame, of that name, for what is not Java's.
+    pub fn stand_in(&self, name: &str) -> FrameId {
+        stand_in(&self.tables, self.stand_in_class, name)
     }
 
     /// Returns the tables' frames for frames of the current thread.

@@ -32,6 +32,7 @@ mod mcp;
 mod memory;
 mod messages;
 mod monitor;
+mod native_frames;
 mod net;
 mod oom;
 mod options;

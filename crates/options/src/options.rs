@@ -33,6 +33,8 @@ pub struct Options {
     pub engine: SamplingChoice,
     /// `vmthreads=`: sample the VM's own threads, too.
     pub vm_threads: bool,
+    /// `native=`: frames of native code in CPU samples.
+    pub native: bool,
     /// `cutoff=`: rows below this share of the whole are left out, 0.0 for none.
     pub cutoff: f64,
     /// `lifetimes=`: report how long the objects of sites lived.
@@ -160,6 +162,7 @@ impl Default for Options {
             interval: Duration::from_millis(10),
             engine: SamplingChoice::Auto,
             vm_threads: false,
+            native: false,
             cutoff: 0.0001,
             lifetimes: false,
             every: Duration::from_millis(100),

@@ -202,6 +202,13 @@ pub(super) const ROWS: &[OptionRow] = &[
         ..OptionRow::SWITCH
     },
     OptionRow {
+        name: "native",
+        description: "frames of native code in CPU samples",
+        scope: Scope::Only(&[Use::AsyncSamples]),
+        setter: Setter::Switch(|settings, on| settings.options.native = on),
+        ..OptionRow::SWITCH
+    },
+    OptionRow {
         name: "cutoff",
         values: "<value>",
         allowed: Some("a number from 0 to 1"),

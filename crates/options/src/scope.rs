@@ -163,12 +163,13 @@ mod tests {
     ];
 
     /// The options that do not change everything, and the numbers of those in `ASKED` that they change.
-    const CHANGED: [(&str, &[usize]); 29] = [
+    const CHANGED: [(&str, &[usize]); 30] = [
         ("net_exit=n", &[8]),
         ("depth=8", &[0, 1, 2, 3, 4, 5, 7, 8, 9]),
         ("interval=5", &[3, 4, 8]),
         ("engine=async", &[3, 4, 8]),
         ("vmthreads=y", &[3, 8]),
+        ("native=y", &[3, 8]),
         ("cutoff=0", &[0, 2, 3, 4, 5, 7, 8, 9]),
         ("fold=y", &[0, 2, 3, 4, 5, 8, 9]),
         ("lifetimes=y", &[0, 2]),

@@ -22,13 +22,13 @@ use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
-    AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameInfo, Jni, JvmtiError, NoCpuTimers,
-    Object, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid, own_cpu_time,
+    AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, Jni, JvmtiError, NoCpuTimers, Object,
+    SampledFrame, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
+    own_cpu_time,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::stacks::Stacks;
+use crate::stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
@@ -51,6 +51,8 @@ struct Shared {
     stacks: Arc<Stacks>,
     counts: Arc<SampleCounts>,
     interval: Duration,
+    /// `native=`.
+    native: bool,
     /// Created when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
     threads: Mutex<SampledThreads, rank::SampledThreads>,
@@ -78,6 +80,9 @@ struct SampledThread {
     on: bool,
 }
 
+/// The name, in place of a function, of code of a library that is gone.
+const UNLOADED: &str = "<unloaded-library>";
+
 /// The name, in place of a method, of the agent's own time on a thread of the program.
 const OWN_TIME: &str = "<HPROF>";
 
@@ -103,6 +108,7 @@ impl AsyncSampler {
             stacks: context.stacks.clone(),
             counts,
             interval: options.interval,
+            native: options.native,
             timers: OnceLock::new(),
             threads: Mutex::new(threads),
             vm_threads: options.vm_threads.then(VmThreads::default),
@@ -128,8 +134,16 @@ impl Sampler for AsyncSampler {
         if let Some(virtual_threads) = shared.virtual_threads {
             virtual_threads.tell_of_mounts()?;
         }
-        if let Err(reason) = shared.timers(jni) {
-            shared.complain(format_args!("there will be no CPU samples: {reason}"));
+        match shared.timers(jni) {
+            Err(reason) => {
+                shared.complain(format_args!("there will be no CPU samples: {reason}"));
+            }
+            Ok(timers) if shared.native && !timers.has_native_frames() => {
+                shared.complain(format_args!(
+                    "native=y does nothing here: the agent does not know this VM's stacks"
+                ));
+            }
+            Ok(_) => {}
         }
         shared.begin();
         let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
@@ -148,6 +162,9 @@ impl Sampler for AsyncSampler {
 
     fn current_thread_ended(&self, serial: ThreadSerial) {
         let ended = self.shared.threads.lock().remove(serial);
+        if let (Some(ended), Some(vm_threads)) = (&ended, &self.shared.vm_threads) {
+            vm_threads.has_left_java(ended.timed.tid(), own_cpu_time(), self.shared.nanos());
+        }
         let Some(mut thread) = ended.filter(|thread| thread.on) else {
             return;
         };
@@ -221,7 +238,8 @@ impl Shared {
     }
 
     fn timers(&self, jni: Jni<'_>) -> Result<&CpuTimers, &NoCpuTimers> {
-        let new = || CpuTimers::new(self.support, self.env, jni, self.stacks.shape().depth);
+        let depth = self.stacks.shape().depth;
+        let new = || CpuTimers::new(self.support, self.env, jni, depth, self.native);
         self.timers.get_or_init(new).as_ref()
     }
 
@@ -278,6 +296,7 @@ impl Shared {
             std::mem::take(&mut threads.sampled)
         };
         drop(sampled);
+        self.end_vm_threads();
         if let Some(virtual_threads) = self.virtual_threads {
             // If the VM refuses, it calls a hook that does nothing.
             let _ = virtual_threads.be_silent_of_mounts();
@@ -320,6 +339,7 @@ impl Shared {
                 .values()
                 .for_each(|thread| thread.timed.disarm());
             drop(threads);
+            self.end_vm_threads();
             let reason = NoCpuTimers::Signal;
             console::line(format_args!("cpu=samples: {reason}: the samples end here"));
         }
@@ -333,6 +353,7 @@ impl Shared {
         };
         let depth = self.stacks.depth();
         timers.set_depth(depth);
+        timers.refresh_native_code();
         // Samples that arrive meanwhile wait for the next time.
         for _ in 0..CpuTimers::MOST_READS {
             let mut samples = Vec::new();
@@ -343,7 +364,7 @@ impl Shared {
             // Without frames there is nothing to charge.
             if depth > 0 {
                 for sample in samples {
-                    self.count(jni, sample, depth);
+                    self.count(timers, jni, sample, depth);
                 }
             }
         }
@@ -355,19 +376,45 @@ impl Shared {
         self.charge_unsampled(ThreadSerial::UNKNOWN, lost, LOST);
     }
 
-    fn count(&self, jni: Option<Jni<'_>>, sample: StackSample, depth: usize) {
+    fn count(&self, timers: &CpuTimers, jni: Option<Jni<'_>>, sample: StackSample, depth: usize) {
         let weight = u64::from(sample.weight);
+        let frames = |frames: &[SampledFrame]| {
+            let frames = frames.iter();
+            frames
+                .map(|frame| self.frame(timers, *frame))
+                .collect::<Vec<_>>()
+        };
+        if sample.is_vm_thread {
+            let mut frames = match &sample.stack {
+                SampledStack::Frames(sampled) => frames(sampled),
+                _ => Vec::new(),
+            };
+            frames.truncate(depth.saturating_sub(1));
+            let kind = VmThreads::name(sample.thread);
+            frames.push(MixedFrame::Named(self.stacks.stand_in(kind)));
+            let trace = self.stacks.mixed_trace(jni, ThreadSerial::UNKNOWN, &frames);
+            if let Some(trace) = trace {
+                self.counts.add(trace, weight);
+            }
+            return;
+        }
         let thread = match sample.virtual_thread {
             0 => ThreadSerial(sample.thread),
             virtual_thread => ThreadSerial(virtual_thread),
         };
         self.tally.samples.fetch_add(weight, Ordering::Relaxed);
         let (unseen, why) = match sample.stack {
-            SampledStack::Frames(frames) => {
+            SampledStack::Frames(sampled) => {
                 if sample.in_agent {
                     self.tally.in_agent.fetch_add(weight, Ordering::Relaxed);
                 }
-                if let Some(trace) = self.trace(jni, thread, frames, sample.in_agent, depth) {
+                let mut frames = frames(&sampled);
+                if sample.in_agent {
+                    let own_time = self.stacks.stand_in(OWN_TIME);
+                    frames.insert(0, MixedFrame::Named(own_time));
+                }
+                frames.truncate(depth);
+                if let Some(trace) = self.stacks.mixed_trace(jni, thread, &frames) {
                     self.counts.add(trace, weight);
                     return;
                 }
@@ -384,20 +431,16 @@ impl Shared {
         self.counts.add(trace, weight);
     }
 
-    /// Returns the trace of a sample; `None` if its frames are new and there is no VM to name them.
-    fn trace(
-        &self,
-        jni: Option<Jni<'_>>,
-        thread: ThreadSerial,
-        mut frames: Vec<FrameInfo>,
-        in_agent: bool,
-        depth: usize,
-    ) -> Option<TraceId> {
-        let own_time = in_agent.then_some(OWN_TIME);
-        frames.truncate(depth - usize::from(in_agent));
-        match jni {
-            Some(jni) => Some(self.stacks.trace_below(jni, thread, own_time, &frames)),
-            None => self.stacks.known_trace_below(thread, own_time, &frames),
+    fn frame(&self, timers: &CpuTimers, frame: SampledFrame) -> MixedFrame {
+        match frame {
+            SampledFrame::Java(frame) => MixedFrame::Java(frame),
+            SampledFrame::Native(instruction) => {
+                MixedFrame::Named(match timers.native_function(instruction) {
+                    Some(function) => self.stacks.native_frame(&function),
+                    // Of a library that has been unloaded since.
+                    None => self.stacks.stand_in(UNLOADED),
+                })
+            }
         }
     }
 
@@ -405,6 +448,13 @@ impl Shared {
         if samples > 0 && self.stacks.depth() > 0 {
             let trace = self.stacks.unsampled_trace(thread, reason);
             self.counts.add(trace, samples);
+        }
+    }
+
+    /// Removes the timers of the VM's own threads.
+    fn end_vm_threads(&self) {
+        if let Some(vm_threads) = &self.vm_threads {
+            vm_threads.end();
         }
     }
 
@@ -417,7 +467,14 @@ impl Shared {
             threads.by_tid.keys().copied().collect()
         };
         if self.stacks.depth() > 0 {
-            vm_threads.look(&java, self.nanos(), &self.stacks, &self.counts);
+            let timers = match self.timers.get() {
+                Some(Ok(timers)) if self.threads.lock().running => Some(timers),
+                _ => None,
+            };
+            vm_threads.look(&java, self.nanos(), timers, |kind, samples| {
+                let trace = self.stacks.stand_in_trace(kind);
+                self.counts.add(trace, samples);
+            });
         }
     }
 }

@@ -1,7 +1,8 @@
 //! `vmthreads=y`: the CPU time of threads that run no Java, kind by kind, so that all samples together are the CPU time
 //! of the process.
 //!
-//! The stacks of these threads mean nothing to a user, so reading their clocks is enough. The system lists them.
+//! The system lists these threads. Reading their clocks is enough, unless frames of native code are wanted: then those
+//! that are certainly the VM's have timers, as the program's threads do.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -10,10 +11,8 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 
 use super::account::Account;
-use super::counts::SampleCounts;
-use crate::jvmti::ThreadCpuClock;
+use crate::jvmti::{CpuTimers, ThreadCpuClock, TimedThread};
 use crate::lock_order::{Mutex, rank};
-use crate::stacks::Stacks;
 
 /// The interval at which their clocks are read: the time that a thread uses after its last reading is lost.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -56,9 +55,15 @@ impl VmThreadKind {
         found.map_or(Self::Other, |&(_, kind)| kind)
     }
 
-    fn of_thread(task: i32) -> Self {
-        let name = fs::read_to_string(format!("/proc/self/task/{task}/comm")).unwrap_or_default();
-        Self::from_name(&name)
+    const ALL: [Self; 4] = [Self::Collector, Self::Compiler, Self::Agent, Self::Other];
+
+    /// Returns `true` if a thread of this kind and name may be interrupted: one of a native library may not expect it.
+    fn is_interruptible(self, name: &str) -> bool {
+        match self {
+            Self::Collector | Self::Compiler => true,
+            Self::Agent => false,
+            Self::Other => name.starts_with("VM "),
+        }
     }
 
     fn name(self) -> &'static str {
@@ -79,37 +84,110 @@ struct VmThread {
     clock: ThreadCpuClock,
     account: Account,
     kind: VmThreadKind,
+    /// How often it has been looked at, up to [`NAMED_AFTER`].
+    looks: u32,
+    charged: Charged,
+}
+
+/// The looks after which a thread has its own name, and no longer its creator's.
+const NAMED_AFTER: u32 = 3;
+
+/// The way in which a thread's time is charged.
+enum Charged {
+    ByClock,
+    /// By the samples of a timer; `None` once sampling has ended.
+    ByTimer(Option<TimedThread>),
 }
 
 impl VmThreads {
-    /// Charges the time used since the last call. `java` are the threads that have samples of their own.
+    /// Returns the name, in place of a method, of threads whose samples have that number.
+    pub(super) fn name(number: u32) -> &'static str {
+        let kind = VmThreadKind::ALL.get(number as usize);
+        kind.map_or(VmThreadKind::Other, |&kind| kind).name()
+    }
+
+    /// Notes that a thread runs no Java any more, and has used so much CPU time, which is charged already. It may go on: the
+    /// one that began the VM waits for its end.
+    pub(super) fn has_left_java(&self, task: i32, used: u64, interval: u64) {
+        let thread = VmThread::new(task, used, interval);
+        self.0.lock().insert(task, thread);
+    }
+
+    /// Removes all timers. What their threads use from now on is not charged.
+    pub(super) fn end(&self) {
+        for thread in self.0.lock().values_mut() {
+            if let Charged::ByTimer(timed) = &mut thread.charged {
+                *timed = None;
+            }
+        }
+    }
+
+    /// Charges the time used since the last call, of threads without a timer; gives new ones a timer, if there are to be
+    /// timers. `java` are the threads that have samples of their own; `charge` takes the name of a kind, and samples.
     pub(super) fn look(
         &self,
         java: &HashSet<i32, FixedState>,
         interval: u64,
-        stacks: &Stacks,
-        counts: &SampleCounts,
+        timers: Option<&CpuTimers>,
+        mut charge: impl FnMut(&'static str, u64),
     ) {
+        let timers = timers.filter(|timers| timers.has_native_frames());
         let mut threads = self.0.lock();
         let there: HashSet<i32, FixedState> = tasks().filter(|task| !java.contains(task)).collect();
         threads.retain(|task, _| there.contains(task));
         for &task in &there {
-            let thread = threads.entry(task).or_insert_with(|| VmThread {
-                clock: ThreadCpuClock::of_thread(task),
-                account: Account::open(0, interval, interval / 2),
-                kind: VmThreadKind::Other,
-            });
+            let thread = threads
+                .entry(task)
+                .or_insert_with(|| VmThread::new(task, 0, interval));
+            if matches!(thread.charged, Charged::ByTimer(_)) {
+                continue;
+            }
             let used = thread.clock.read().unwrap_or(0);
             let samples = thread.account.charge(used, interval);
-            if samples > 0 {
-                // A thread has its creator's name until it sets its own.
-                if thread.kind == VmThreadKind::Other {
-                    thread.kind = VmThreadKind::of_thread(task);
+            let is_new = timers.is_some() && thread.looks < NAMED_AFTER;
+            thread.looks = (thread.looks + 1).min(NAMED_AFTER);
+            // A thread has its creator's name until it sets its own.
+            if is_new || samples > 0 && thread.kind == VmThreadKind::Other {
+                let name = name_of(task);
+                thread.kind = VmThreadKind::from_name(&name);
+                if thread.kind.is_interruptible(&name)
+                    && let Some(timed) =
+                        timers.and_then(|timers| thread.timer(timers, task, interval))
+                {
+                    thread.charged = Charged::ByTimer(Some(timed));
                 }
-                counts.add(stacks.stand_in_trace(thread.kind.name()), samples);
+            }
+            if samples > 0 {
+                charge(thread.kind.name(), samples);
             }
         }
     }
+}
+
+impl VmThread {
+    /// Begins to watch a thread whose time is charged already, so far.
+    fn new(task: i32, used: u64, interval: u64) -> Self {
+        Self {
+            clock: ThreadCpuClock::of_thread(task),
+            account: Account::open(used, interval, interval / 2),
+            kind: VmThreadKind::Other,
+            looks: 0,
+            charged: Charged::ByClock,
+        }
+    }
+
+    /// Creates a timer for what the thread uses from now on.
+    fn timer(&self, timers: &CpuTimers, task: i32, interval: u64) -> Option<TimedThread> {
+        let timed = timers.add_vm_thread(task, self.kind as u32)?;
+        let first = Duration::from_nanos(self.account.until_next(interval));
+        timed.arm(first, Duration::from_nanos(interval));
+        Some(timed)
+    }
+}
+
+/// Returns the name of a thread, as far as the system keeps it.
+fn name_of(task: i32) -> String {
+    fs::read_to_string(format!("/proc/self/task/{task}/comm")).unwrap_or_default()
 }
 
 /// Iterates over the system ids of all threads of this process.

@@ -270,7 +270,7 @@ impl Rounds {
             let serial = watched.thread.serial;
             let trace = shared
                 .stacks
-                .trace_below(jni, serial, Some(state.frame()), frames);
+                .trace_below(jni, serial, state.frame(), frames);
             watched.charge_both(shared, Seen { cpu_time, trace }, now);
             self.active.push_back(watched);
         }

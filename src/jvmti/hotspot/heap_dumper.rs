@@ -2,7 +2,6 @@
 //! `JVM_GetManagement` returns. No Java module is needed for it.
 
 use std::ffi::{CStr, c_void};
-use std::ptr;
 
 use super::heap_size::{HeapFill, HeapSize};
 use super::vm_structs::Library;
@@ -84,20 +83,9 @@ impl VmDumper {
 /// Returns the array with the characters of a `java.lang.String`.
 pub fn characters<'a>(jni: Jni<'a>, string: &LocalRef<'_>) -> Option<LocalRef<'a>> {
     let class = jni.find_class(c"java/lang/String")?;
-    // SAFETY: class and object are live, names are NUL-terminated, and the field is one of the object's class.
-    let raw = unsafe {
-        let field = jni!(
-            jni,
-            GetFieldID,
-            class.raw,
-            c"value".as_ptr(),
-            c"[B".as_ptr()
-        );
-        if jni.clear_exception() || field.is_null() {
-            return None;
-        }
-        jni!(jni, GetObjectField, string.raw, field)
-    };
+    let field = jni.field(class.object(), c"value", c"[B")?;
+    // SAFETY: both references are live, and the field is one of the object's class.
+    let raw = unsafe { jni!(jni, GetObjectField, string.raw, field) };
     LocalRef::new(jni, raw)
 }
 
@@ -125,25 +113,9 @@ fn take_message(jni: Jni<'_>) -> Option<String> {
 
 fn message_of(jni: Jni<'_>, thrown: &LocalRef<'_>) -> Option<String> {
     let class = jni.find_class(c"java/lang/Throwable")?;
-    // SAFETY: class and object are live, names are NUL-terminated; the characters are given back below.
-    unsafe {
-        let field = jni!(
-            jni,
-            GetFieldID,
-            class.raw,
-            c"detailMessage".as_ptr(),
-            c"Ljava/lang/String;".as_ptr()
-        );
-        if field.is_null() {
-            return None;
-        }
-        let text = LocalRef::new(jni, jni!(jni, GetObjectField, thrown.raw, field))?;
-        let characters = jni!(jni, GetStringUTFChars, text.raw, ptr::null_mut());
-        if characters.is_null() {
-            return None;
-        }
-        let message = CStr::from_ptr(characters).to_string_lossy().into_owned();
-        jni!(jni, ReleaseStringUTFChars, text.raw, characters);
-        Some(message)
-    }
+    let field = jni.field(class.object(), c"detailMessage", c"Ljava/lang/String;")?;
+    // SAFETY: both references are live, and the field is one of the object's class.
+    let message = unsafe { jni!(jni, GetObjectField, thrown.raw, field) };
+    let message = LocalRef::new(jni, message)?;
+    jni.text(message.object())
 }

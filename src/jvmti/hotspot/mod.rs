@@ -18,8 +18,8 @@ mod weak_slots;
 pub use bytes_until_sample::BytesUntilSample;
 pub use collection_count::CollectionCount;
 pub use cpu_timers::{
-    CpuTimerSupport, CpuTimers, NoCpuTimers, NoStack, SampledStack, StackSample, TimedThread,
-    current_tid,
+    CpuTimerSupport, CpuTimers, NoCpuTimers, NoStack, SampledFrame, SampledStack, StackSample,
+    TimedThread, current_tid,
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
 pub use heap_dumper::{VmDumper, characters};

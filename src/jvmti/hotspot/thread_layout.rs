@@ -15,8 +15,8 @@ pub(super) const THREAD_TYPES: [&CStr; 2] = [c"JavaThread", c"Thread"];
 pub(super) struct ThreadLayout {
     os_thread: usize,
     thread_id: usize,
-    stack_base: usize,
-    stack_size: usize,
+    pub(super) stack_base: usize,
+    pub(super) stack_size: usize,
 }
 
 /// A thread in the VM's memory.

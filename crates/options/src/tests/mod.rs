@@ -98,6 +98,7 @@ const EFFECTS: &[Effect] = &[
         o.engine == SamplingChoice::Jvmti
     }),
     ("cpu=samples", "vmthreads=y", |o| o.vm_threads),
+    ("cpu=samples", "native=y", |o| o.native),
     ("", "cutoff=0.5", |o| o.cutoff == 0.5),
     ("format=b", "fold=n", |o| !o.folds()),
     ("", "lifetimes=y", |o| o.lifetimes),

@@ -16,7 +16,8 @@
 //!   fails if it refers to a symbol that is not on the test's list;
 //! - it reads memory of its own thread only: its stack, within the bounds that the VM has for it; its `JavaThread`,
 //!   which the thread finds under the VM's own key until just before it is freed; and the VM's data about the methods
-//!   in its frames, which keep that data alive. Freeing the record at the thread's ThreadEnd does not
+//!   in its frames, which keep that data alive; and the table of native code (`native_code`), which stays while
+//!   [`State::inside`] counts the handler. A thread of the VM's own finds the bounds of its stack in itself. Freeing the record at the thread's ThreadEnd does not
 //!   suffice: that event is missed if the thread was past it when the agent was attached, if a panic has stopped the
 //!   events, and while a session ends.
 //!
@@ -29,10 +30,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 use super::super::stack_walk::InterruptedWalker;
-use super::interrupted_threads::{InterruptedThread, InterruptedThreads};
+use super::interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use super::registers::{Registers, StackPosition};
 use super::ring::{Head, Ring};
 use super::trace::{AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA};
+use crate::jvmti::native_code::UnwindTable;
 use crate::jvmti::sys;
 
 /// The state of the handler. All of it is set before [`State::ring`].
@@ -47,12 +49,17 @@ pub(super) struct State {
     pub(super) get_call_trace: AtomicPtr<c_void>,
     /// Null if the VM is not known well enough.
     pub(super) walker: AtomicPtr<InterruptedWalker>,
+    /// Null if frames of native code are not wanted.
+    pub(super) native: AtomicPtr<UnwindTable>,
     /// The code cache.
     pub(super) code_begin: AtomicUsize,
     pub(super) code_end: AtomicUsize,
     /// Offsets in a `JavaThread`.
     pub(super) last_java_sp: AtomicUsize,
     pub(super) last_java_pc: AtomicUsize,
+    /// Offsets in any thread of the VM.
+    pub(super) stack_base: AtomicUsize,
+    pub(super) stack_size: AtomicUsize,
     /// The distance from the start of a `JavaThread` to its JNI environment.
     pub(super) environment: AtomicUsize,
     /// The key of the C library under which a thread keeps the address of its `JavaThread`, as long as that exists.
@@ -75,10 +82,13 @@ pub(super) static STATE: State = State {
     depth: AtomicU32::new(0),
     get_call_trace: AtomicPtr::new(ptr::null_mut()),
     walker: AtomicPtr::new(ptr::null_mut()),
+    native: AtomicPtr::new(ptr::null_mut()),
     code_begin: AtomicUsize::new(0),
     code_end: AtomicUsize::new(0),
     last_java_sp: AtomicUsize::new(0),
     last_java_pc: AtomicUsize::new(0),
+    stack_base: AtomicUsize::new(0),
+    stack_size: AtomicUsize::new(0),
     environment: AtomicUsize::new(0),
     thread_key: AtomicU32::new(0),
     own_time_key: AtomicU32::new(NO_KEY),
@@ -194,7 +204,9 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
     let key = STATE.thread_key.load(Ordering::Relaxed);
     // SAFETY: a key that the VM has made and never deletes.
     let java_thread = unsafe { libc::pthread_getspecific(key) }.addr();
-    if java_thread == 0 || record.java_thread.load(Ordering::Relaxed) != java_thread {
+    let recorded = record.java_thread.load(Ordering::Relaxed);
+    let is_vm_thread = recorded == VM_THREAD;
+    if java_thread == 0 || recorded != java_thread && !is_vm_thread {
         return;
     }
     let weight = (overrun.max(0) as u32).wrapping_add(1);
@@ -211,6 +223,7 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
         weight,
         frames: 0,
         in_agent: is_in_agent(),
+        is_vm_thread,
     };
     // `State::depth` may belong to an earlier ring.
     let wanted = STATE.depth.load(Ordering::Relaxed) as usize;
@@ -219,19 +232,36 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
     if depth > 0 {
         // SAFETY: null, or the value in the static, which is created once and stays.
         let walker = unsafe { STATE.walker.load(Ordering::Relaxed).as_ref() };
+        // SAFETY: null, or a table that stays while `inside` counts this handler.
+        let native = unsafe { STATE.native.load(Ordering::SeqCst).as_ref() };
         let frames = ring.room(&slot);
         // SAFETY: the arguments of the handler, on the thread of the record, which is one of the VM. The slot has room
         // for `depth` frames.
         head.frames = unsafe {
             match walker {
+                Some(walker) if is_vm_thread => {
+                    let interrupted = Registers::from_context(context).interrupted();
+                    match native {
+                        Some(native) => walker.walk_native(
+                            stack_of(java_thread),
+                            interrupted,
+                            (frames, depth),
+                            native,
+                        ),
+                        None => 0,
+                    }
+                }
                 Some(walker) => {
                     let stack = (
                         record.stack_begin.load(Ordering::Relaxed),
                         record.stack_end.load(Ordering::Relaxed),
                     );
                     let interrupted = Registers::from_context(context).interrupted();
-                    walker.walk(java_thread, stack, interrupted, (frames, depth))
+                    // The agent's own time is one frame.
+                    let native = if head.in_agent { None } else { native };
+                    walker.walk(java_thread, stack, interrupted, (frames, depth), native)
                 }
+                None if is_vm_thread => 0,
                 None => AsyncWalk {
                     record,
                     depth: depth as sys::jint,
@@ -372,6 +402,18 @@ impl AsyncWalk<'_> {
     }
 }
 
+/// Returns the bounds of the current thread's stack, as the VM has them.
+///
+/// # Safety
+/// `thread` is the current thread in the VM's memory.
+#[inline(always)]
+unsafe fn stack_of(thread: usize) -> (usize, usize) {
+    let at = |offset: &AtomicUsize| thread.wrapping_add(offset.load(Ordering::Relaxed));
+    // SAFETY: fields of every thread of the VM; this one sets them before it runs anything else.
+    let (base, size) = unsafe { (word(at(&STATE.stack_base)), word(at(&STATE.stack_size))) };
+    (base.wrapping_sub(size), base)
+}
+
 /// Returns `true` if the current thread is in the agent's own code.
 #[inline(always)]
 fn is_in_agent() -> bool {
@@ -381,7 +423,7 @@ fn is_in_agent() -> bool {
 }
 
 /// # Safety
-/// A word of the current thread's stack.
+/// A word of the current thread's stack, or of the thread in the VM's memory.
 #[inline(always)]
 unsafe fn word(address: usize) -> usize {
     // SAFETY: the caller's promise.

@@ -11,6 +11,9 @@ use crate::lock_order::{Mutex, rank};
 /// The most threads that can be sampled at one time. The system supplies memory only for those in use.
 const COUNT: usize = 1 << 16;
 
+/// Stands for the address of a thread of the VM's own, which finds that itself.
+pub(super) const VM_THREAD: usize = 1;
+
 /// One thread. All zeros means no thread.
 #[repr(align(64))]
 pub(super) struct InterruptedThread {
@@ -20,7 +23,7 @@ pub(super) struct InterruptedThread {
     pub(super) serial: AtomicU32,
     /// The serial number of the virtual thread that it carries, 0 for none.
     pub(super) virtual_thread: AtomicU32,
-    /// The address of the thread in the VM's memory.
+    /// The address of the thread in the VM's memory, [`VM_THREAD`] for one of the VM's own.
     pub(super) java_thread: AtomicUsize,
     /// Its stack.
     pub(super) stack_begin: AtomicUsize,

@@ -25,13 +25,15 @@ use std::time::{Duration, Instant};
 use super::super::clock::ThreadCpuClock;
 use super::super::env::{Env, FrameInfo};
 use super::super::jni::{Jni, Object, Vm};
+use super::super::native_code::{NativeCode, NativeFunction};
 use super::super::own_time;
 use super::stack_walk::{InterruptedWalker, refused};
+use super::thread_layout::JavaThread;
 use crate::lock_order::{Mutex, rank};
 
 use crate::memory::OutOfMemory;
 use handler::{NO_KEY, STATE};
-use interrupted_threads::{InterruptedThread, InterruptedThreads};
+use interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use layout::{OwnThread, UNSOUND_CALL_TRACE, VmLayout};
 use ring::Ring;
 use timer::Timer;
@@ -88,6 +90,8 @@ pub struct CpuTimers {
     layout: VmLayout,
     own_thread: OwnThread,
     ring: Option<Box<Ring>>,
+    /// `Some` if frames of native code are wanted.
+    native: Option<Mutex<NativeCode, rank::NativeCode>>,
     reading: Mutex<(), rank::RingReading>,
 }
 
@@ -106,6 +110,8 @@ struct HeldRecord(u32);
 pub struct StackSample {
     /// The serial number of the thread.
     pub thread: u32,
+    /// `true` if it is a thread of the VM's own; `thread` is then what [`CpuTimers::add_vm_thread`] was given.
+    pub is_vm_thread: bool,
     /// The serial number of the virtual thread that it ran, 0 if there was none.
     pub virtual_thread: u32,
     /// The number of intervals it stands for.
@@ -119,11 +125,20 @@ pub struct StackSample {
 /// The stack of a sample.
 pub enum SampledStack {
     /// The frames, innermost first.
-    Frames(Vec<FrameInfo>),
+    Frames(Vec<SampledFrame>),
     /// The thread ran no Java.
     NoJava,
     /// The stack could not be walked.
     Unwalkable(NoStack),
+}
+
+/// A frame of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampledFrame {
+    /// A method of Java.
+    Java(FrameInfo),
+    /// Native code, at the address of an instruction.
+    Native(usize),
 }
 
 /// The reason why a stack could not be walked.
@@ -214,13 +229,14 @@ impl CpuTimers {
     /// The number of calls of [`CpuTimers::read`] that read everything available at the first one.
     pub const MOST_READS: usize = RING_SAMPLES.div_ceil(READ_AT_ONCE);
 
-    /// Begins sampling, when the VM is up. `depth` is the most frames that will be requested. Called on a platform
-    /// thread.
+    /// Begins sampling, when the VM is up. `depth` is the most frames that will be requested. `native` says whether those
+    /// of native code are wanted; they are taken if the agent's own walk knows the VM. Called on a platform thread.
     pub fn new(
         support: CpuTimerSupport,
         env: Env,
         jni: Jni<'_>,
         depth: usize,
+        native: bool,
     ) -> Result<Self, NoCpuTimers> {
         let layout = support
             .layout
@@ -249,6 +265,7 @@ impl CpuTimers {
             layout,
             own_thread,
             ring: Some(ring),
+            native: (native && walker.is_some()).then(|| Mutex::new(NativeCode::read())),
             reading: Mutex::new(()),
         };
         timers.tell_the_handler();
@@ -269,6 +286,13 @@ impl CpuTimers {
         let walker = WALKER.get().and_then(Option::as_ref);
         let walker = walker.map_or(ptr::null(), ptr::from_ref);
         STATE.walker.store(walker.cast_mut(), relaxed);
+        match &self.native {
+            Some(native) => native.lock().publish(&STATE.native),
+            None => STATE.native.store(ptr::null_mut(), relaxed),
+        }
+        let threads = &self.layout.threads;
+        STATE.stack_base.store(threads.stack_base, relaxed);
+        STATE.stack_size.store(threads.stack_size, relaxed);
         STATE.code_begin.store(self.layout.code.0, relaxed);
         STATE.code_end.store(self.layout.code.1, relaxed);
         STATE.last_java_sp.store(self.layout.last_java_sp, relaxed);
@@ -324,6 +348,41 @@ impl CpuTimers {
         Ok(is_alive.then_some((timed, refused)))
     }
 
+    /// Creates a timer for a thread of the VM's own, not yet running; its samples come with `number`. `None` if frames of
+    /// native code are not wanted, which are all that such a thread has, or if the system refuses.
+    pub fn add_vm_thread(&self, tid: i32, number: u32) -> Option<TimedThread> {
+        self.native.as_ref()?;
+        let thread = JavaThread {
+            address: VM_THREAD,
+            tid,
+            stack: (0, 0),
+        };
+        let record = HeldRecord(InterruptedThreads::shared()?.take(number, thread)?);
+        Some(TimedThread {
+            timer: Some(Timer::new(tid, record.0).ok()?),
+            record,
+            clock: ThreadCpuClock::of_thread(tid),
+            tid,
+        })
+    }
+
+    /// Returns `true` if frames of native code are taken.
+    pub fn has_native_frames(&self) -> bool {
+        self.native.is_some()
+    }
+
+    /// Has the handler know the libraries that the program has loaded since.
+    pub fn refresh_native_code(&self) {
+        if let Some(native) = &self.native {
+            native.lock().refresh(&STATE.native, &STATE.inside);
+        }
+    }
+
+    /// Returns the function of native code that an instruction belongs to; `None` if it is in no code that is known.
+    pub fn native_function(&self, instruction: usize) -> Option<NativeFunction> {
+        self.native.as_ref()?.lock().function(instruction)
+    }
+
     /// Moves available samples to `samples`, some of them if there are many; none if there are none left. Concurrent
     /// calls wait for each other.
     pub fn read(&self, samples: &mut Vec<StackSample>) {
@@ -334,11 +393,12 @@ impl CpuTimers {
             ring.read(READ_AT_ONCE, |sample| {
                 samples.push(StackSample {
                     thread: sample.head.thread,
+                    is_vm_thread: sample.head.is_vm_thread,
                     virtual_thread: sample.head.virtual_thread,
                     weight: sample.head.weight,
                     in_agent: sample.head.in_agent,
                     stack: match sample.head.frames {
-                        1.. => SampledStack::Frames(sample.jvmti_frames().collect()),
+                        1.. => SampledStack::Frames(sample.frames.iter().map(sampled).collect()),
                         0 => SampledStack::NoJava,
                         reason => SampledStack::Unwalkable(NoStack::from_number(reason)),
                     },
@@ -362,10 +422,12 @@ impl CpuTimers {
 impl Drop for CpuTimers {
     fn drop(&mut self) {
         STATE.ring.store(ptr::null_mut(), Ordering::SeqCst);
+        STATE.native.store(ptr::null_mut(), Ordering::SeqCst);
         let end = Instant::now() + TIMEOUT;
         while STATE.inside.load(Ordering::SeqCst) > 0 {
             if Instant::now() >= end {
                 std::mem::forget(self.ring.take());
+                std::mem::forget(self.native.take());
                 break;
             }
             std::thread::yield_now();
@@ -435,6 +497,13 @@ impl Drop for HeldRecord {
         if let Some(records) = InterruptedThreads::shared() {
             records.give_back(self.0);
         }
+    }
+}
+
+fn sampled(frame: &CallFrame) -> SampledFrame {
+    match frame.native_address() {
+        Some(instruction) => SampledFrame::Native(instruction),
+        None => SampledFrame::Java(frame.jvmti()),
     }
 }
 

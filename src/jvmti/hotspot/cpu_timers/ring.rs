@@ -6,7 +6,6 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::trace::CallFrame;
-use crate::jvmti::env::FrameInfo;
 
 /// The contents of a slot besides the frames.
 #[derive(Clone, Copy, Default)]
@@ -21,6 +20,8 @@ pub(super) struct Head {
     pub(super) frames: i32,
     /// `true` if the thread was in the agent's own code.
     pub(super) in_agent: bool,
+    /// `true` if it is a thread of the VM's own; `thread` is then what its timer was created with.
+    pub(super) is_vm_thread: bool,
 }
 
 /// A sample as the reader receives it.
@@ -176,13 +177,6 @@ impl Ring {
     }
 }
 
-impl Sample<'_> {
-    /// Iterates over the frames in JVMTI's form.
-    pub(super) fn jvmti_frames(&self) -> impl Iterator<Item = FrameInfo> {
-        self.frames.iter().map(|frame| frame.jvmti())
-    }
-}
-
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: `new` allocated it by this layout.
@@ -240,7 +234,7 @@ mod tests {
         let first = ring.claim().expect("room");
         let second = ring.claim().expect("room");
         ring.publish(second, head(2));
-        assert_eq!(read(&ring), []);
+        assert!(read(&ring).is_empty());
         ring.publish(first, head(1));
         assert_eq!(read(&ring), [1, 2]);
     }

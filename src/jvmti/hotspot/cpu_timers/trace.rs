@@ -31,6 +31,9 @@ pub(super) type AsyncGetCallTrace =
 pub(super) const UNKNOWN_NOT_JAVA: i32 = -3;
 /// As above, but the frame was found and cannot be walked from (`ticks_not_walkable_not_Java`).
 pub(super) const NOT_WALKABLE_NOT_JAVA: i32 = -4;
+/// Stands for the bytecode index in frames of native code: methods of Java have none as low.
+const IN_NATIVE_CODE: sys::jint = sys::jint::MIN;
+
 impl CallFrame {
     /// Creates a frame of the method with this id, 0 for none. For the handler.
     #[inline(always)]
@@ -39,6 +42,17 @@ impl CallFrame {
             location,
             method: std::ptr::with_exposed_provenance_mut(method),
         }
+    }
+
+    /// Creates a frame of native code, at the address of an instruction. For the handler.
+    #[inline(always)]
+    pub(in crate::jvmti::hotspot) fn native(instruction: usize) -> Self {
+        Self::new(IN_NATIVE_CODE, instruction)
+    }
+
+    /// Returns the address of the instruction in native code, if the frame is one of that.
+    pub(super) fn native_address(self) -> Option<usize> {
+        (self.location == IN_NATIVE_CODE).then(|| self.method.expose_provenance())
     }
 
     pub(super) fn jvmti(self) -> FrameInfo {

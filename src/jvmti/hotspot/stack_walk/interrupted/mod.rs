@@ -25,9 +25,11 @@
 mod code;
 mod machine;
 mod method;
+mod native;
 mod top;
 mod walk;
 
+use super::super::super::native_code::UnwindTable;
 use super::super::cpu_timers::CallFrame;
 use super::{
     Env, Jni, Layout, MOST_FRAMES, NoRecord, Object, OwnStack, Place, StackWalker, VmStructs, read,
@@ -114,7 +116,8 @@ impl InterruptedWalker {
     }
 
     /// Writes the innermost `depth` frames of the current thread to `frames`, innermost first; returns their number, 0
-    /// if it runs no Java, or the reason why it is refused.
+    /// if it runs no Java, or the reason why it is refused. With `native`, frames of native code are among them, also of a
+    /// thread that runs no Java.
     ///
     /// # Safety
     /// `thread` is the current thread in the VM's memory, `stack` are the bounds of its stack, the registers are those
@@ -127,6 +130,7 @@ impl InterruptedWalker {
         stack: (usize, usize),
         interrupted: Interrupted,
         (frames, depth): (*mut CallFrame, usize),
+        native: Option<&UnwindTable>,
     ) -> i32 {
         let Some(stack) = OwnStack::interrupted(interrupted.sp, stack) else {
             return refused::OTHER_STACK;
@@ -139,6 +143,8 @@ impl InterruptedWalker {
             depth,
             count: 0,
             is_certain: true,
+            native,
+            called_at: None,
         };
         let anchor = thread.wrapping_add(self.walker.layout.thread.anchor);
         // SAFETY: fields of the current thread.
@@ -148,17 +154,55 @@ impl InterruptedWalker {
                 read::<i32>(thread.wrapping_add(self.thread_state)),
             )
         };
-        if last_sp != 0 {
+        let end = if last_sp != 0 { last_sp } else { stack.base() };
+        let natives = walk.begin_native(interrupted, end);
+        if natives >= depth {
+            return natives as i32;
+        }
+        let count = if last_sp != 0 {
             // SAFETY: the caller's promise.
-            return unsafe {
-                walk.begin_at_last_java_frame((anchor, state == IN_JAVA), interrupted)
-            };
+            unsafe { walk.begin_at_last_java_frame((anchor, state == IN_JAVA), interrupted) }
+        } else if state != IN_JAVA && self.walker.code.blob(interrupted.pc).is_none() {
+            0
+        } else {
+            // SAFETY: as above.
+            unsafe { walk.begin_at_instruction(interrupted) }
+        };
+        if count < 0 {
+            return count;
         }
-        if state != IN_JAVA && self.walker.code.blob(interrupted.pc).is_none() {
-            return 0;
-        }
-        // SAFETY: as above.
-        unsafe { walk.begin_at_instruction(interrupted) }
+        count.wrapping_add(natives as i32)
+    }
+
+    /// As `walk`, for a thread of the VM that runs no Java.
+    ///
+    /// # Safety
+    /// `stack` are the bounds of the current thread's stack, the registers are those that the signal interrupted, and
+    /// `frames` has room for `depth` of them.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    pub unsafe fn walk_native(
+        &self,
+        stack: (usize, usize),
+        interrupted: Interrupted,
+        (frames, depth): (*mut CallFrame, usize),
+        native: &UnwindTable,
+    ) -> i32 {
+        let Some(stack) = OwnStack::interrupted(interrupted.sp, stack) else {
+            return refused::OTHER_STACK;
+        };
+        let mut walk = Walk {
+            walker: self,
+            thread: 0,
+            stack,
+            frames,
+            depth,
+            count: 0,
+            is_certain: true,
+            native: Some(native),
+            called_at: None,
+        };
+        walk.begin_native(interrupted, stack.base()) as i32
     }
 }
 

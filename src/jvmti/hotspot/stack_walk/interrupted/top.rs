@@ -352,6 +352,17 @@ impl Walk<'_> {
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
     fn begin_in_native_code(&mut self, here: Interrupted) -> i32 {
+        if let Some(place) = self.called_at {
+            let fp = if self.walker.walker.is_found_by_fp(place.pc) {
+                place.fp
+            } else {
+                0
+            };
+            let count = self.try_caller(Place { fp, ..place }, false);
+            if count > 0 {
+                return count;
+            }
+        }
         let mut fp = here.fp;
         let mut stack = self.stack;
         let mut called = None;

@@ -5,8 +5,8 @@ use super::super::layout::WORD;
 use super::code::CodeKind;
 use super::method::{IN_NATIVE, Method};
 use super::{
-    CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, NoRecord, OwnStack, Place, read,
-    refused,
+    CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, NoRecord, OwnStack, Place, UnwindTable,
+    read, refused,
 };
 
 /// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
@@ -23,6 +23,10 @@ pub(super) struct Walk<'a> {
     pub(super) count: usize,
     /// `false` if the walk begins at a place that is only likely to be a frame.
     pub(super) is_certain: bool,
+    /// How frames of native code are undone, if they are wanted.
+    pub(super) native: Option<&'a UnwindTable>,
+    /// The place at which code of the VM's making has called the native code that was interrupted, as far as is known.
+    pub(super) called_at: Option<Place>,
 }
 
 impl Walk<'_> {
@@ -95,7 +99,9 @@ impl Walk<'_> {
         }
         if place.pc == walker.call_stub_return {
             let below = walker.below_entry(stack, place, &mut NoRecord);
-            return below.ok_or(refused::FRAME);
+            let below = below.ok_or(refused::FRAME)?;
+            self.note_callers_of_java(place, below.map_or(self.stack.base(), |below| below.sp));
+            return Ok(below);
         }
         let Some(blob) = walker.code.blob(place.pc) else {
             return Err(refused::FRAME);
@@ -293,15 +299,16 @@ impl Walk<'_> {
     /// Notes a method.
     #[inline(always)]
     fn note(&mut self, method: Method, location: i32) {
+        self.note_frame(CallFrame::new(location, method.id));
+    }
+
+    #[inline(always)]
+    pub(super) fn note_frame(&mut self, frame: CallFrame) {
         if self.count >= self.depth {
             return;
         }
         // SAFETY: there is room for `depth` frames.
-        unsafe {
-            self.frames
-                .add(self.count)
-                .write(CallFrame::new(location, method.id));
-        }
+        unsafe { self.frames.add(self.count).write(frame) };
         self.count = self.count.wrapping_add(1);
     }
 }

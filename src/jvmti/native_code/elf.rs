@@ -1,0 +1,58 @@
+//! Files of the format ELF, read piece by piece.
+
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use object::LittleEndian;
+use object::elf::FileHeader64;
+use object::read::ReadCache;
+use object::read::elf::ElfFile;
+
+/// Bytes that are read piece by piece.
+pub(super) trait Bytes: Read + Seek {}
+
+impl<T: Read + Seek> Bytes for T {}
+
+pub(super) type Elf<'data> =
+    ElfFile<'data, FileHeader64<LittleEndian>, &'data ReadCache<Box<dyn Bytes>>>;
+
+/// Where the bytes of a library are.
+#[derive(Clone)]
+pub(super) enum Source {
+    File(PathBuf),
+    /// The memory of this process: the kernel's own code.
+    Memory(usize, usize),
+    /// Nothing, or another file by now.
+    Gone,
+}
+
+impl Source {
+    /// Calls the function with the library, if it can be read.
+    pub(super) fn with_elf<T>(&self, body: impl FnOnce(&Elf<'_>) -> T) -> Option<T> {
+        let bytes: Box<dyn Bytes> = match self {
+            Self::File(path) => {
+                // A pipe or a device would not end.
+                if !fs::metadata(path).ok()?.is_file() {
+                    return None;
+                }
+                Box::new(File::open(path).ok()?)
+            }
+            Self::Memory(begin, end) => Box::new(Cursor::new(own_memory(*begin, *end).ok()?)),
+            Self::Gone => return None,
+        };
+        let cache = ReadCache::new(bytes);
+        Some(body(&Elf::parse(&cache).ok()?))
+    }
+}
+
+/// Reads memory of this process by way of the kernel, which fails where there is none.
+fn own_memory(begin: usize, end: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut memory = File::open("/proc/self/mem")?;
+    memory.seek(SeekFrom::Start(begin as u64))?;
+    memory
+        .take(end.saturating_sub(begin) as u64)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,58 @@
+//! Traces whose frames are not all of Java.
+
+use super::Stacks;
+use crate::jvmti::{FrameInfo, Jni, NativeFunction};
+use crate::names::frame::{self, FrameId, Line};
+use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
+
+/// A frame of Java, or another one that has a name already.
+#[derive(Clone, Copy)]
+pub enum MixedFrame {
+    /// A method of Java.
+    Java(FrameInfo),
+    /// Any other.
+    Named(FrameId),
+}
+
+impl Stacks {
+    /// Returns the trace of a stack that `thread` had a moment ago. Without the VM, it returns `None` unless all frames of
+    /// Java have been seen before.
+    pub fn mixed_trace(
+        &self,
+        jni: Option<Jni<'_>>,
+        thread: ThreadSerial,
+        frames: &[MixedFrame],
+    ) -> Option<TraceId> {
+        let ids: Option<Vec<FrameId>> = {
+            let mut names = self.names.lock();
+            let ids = frames.iter().map(|&frame| match (frame, jni) {
+                (MixedFrame::Named(id), _) => Some(id),
+                (MixedFrame::Java(frame), Some(jni)) => Some(self.frame(jni, &mut names, frame)),
+                (MixedFrame::Java(frame), None) => names.frames.get(&frame).copied(),
+            });
+            ids.collect()
+        };
+        Some(self.intern(thread, &ids?))
+    }
+
+    /// Returns the frame of a function of native code. Its class is the library.
+    pub fn native_frame(&self, function: &NativeFunction) -> FrameId {
+        let tables = &self.tables;
+        let loader = *self.native_loader.get_or_init(|| tables.loaders.add());
+        let library = tables.strings.intern(&function.library);
+        let class = tables
+            .classes
+            .intern(loader, library, || tables.objects.add());
+        let method = frame::Method {
+            class: class.id(),
+            name: tables.strings.intern(&function.name),
+            signature: tables.strings.intern("()V"),
+            source_file: None,
+        };
+        tables.frames.intern(frame::Frame {
+            method,
+            line: Line::Native,
+        })
+    }
+}
