@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Has secrets in every kind of place, and writes a dump of itself. Every text among them contains "Zq7xK2vW", but for the
@@ -64,9 +65,13 @@ public class Secrets extends Above {
         arrays.add("Zq7xK2vW chars".toCharArray());
         Vault.open();
         Secrets kept = new Secrets();
-        Thread thread = new Thread(() -> { }, "Nm4yL7sT thread");
+        Thread thread = new Thread(() -> {
+            while (true) {
+                LockSupport.park();
+            }
+        }, "Nm4yL7sT thread");
+        thread.setDaemon(true);
         thread.start();
-        thread.join();
         Path dump = Path.of("vm.hprof");
         Files.deleteIfExists(dump);
         ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class).dumpHeap(dump.toString(), true);

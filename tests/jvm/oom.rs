@@ -63,11 +63,16 @@ fn names_the_request(profile: &Profile, limit: &str, thread: &str, what: &str) {
     );
 }
 
-/// Asserts that the sites say that nearly all of the heap's 64 MB was made by `Leak.order`.
-fn blames_the_leak(profile: &Profile, what: &str) {
+/// Asserts that the sites say that most of the heap was made by `Leak.order`.
+fn blames_the_leak(profile: &Profile, cell: &Cell, what: &str) {
+    let of_heap: u64 = match (cell.jvm.feature, cell.collector) {
+        // JDK 11's Z keeps 36 of the 64 MB for itself.
+        (11, "Z") => 25 << 20,
+        _ => 40 << 20,
+    };
     let arrays = count(profile, profile.one_sites(), "byte[]", "Leak$Order.<init>");
     let orders = count(profile, profile.one_sites(), "Leak$Order", "Leak.order");
-    assert!(arrays.live * 20_000 > 40 << 20, "{what}: {arrays:?}");
+    assert!(arrays.live * 20_000 > of_heap, "{what}: {arrays:?}");
     assert!(
         arrays.live.abs_diff(orders.live) <= 60,
         "{what}: {arrays:?}, {orders:?}"
@@ -109,7 +114,7 @@ fn a_leak_is_named_when_the_program_dies_of_it(cell: &Cell) {
         &what,
     );
     assert_eq!(profile.head["Collector"], cell.collector);
-    blames_the_leak(&profile, &what);
+    blames_the_leak(&profile, cell, &what);
     let told = "in thread \"main\": the allocation sites are in ";
     assert!(run.stderr.contains(told), "{what}: {}", run.stderr);
 }

@@ -36,6 +36,8 @@ fn the_content_goes_and_the_structure_stays(cell: &Cell) {
             vec!["heap", "histogram"],
             vec!["heap", "retained", "--by", "class"],
             vec!["heap", "retained", "--by", "site"],
+            // With the names of threads.
+            vec!["heap", "threads"],
         ] {
             let of =
                 |file: &str| well(&run, &[&command[..], &[file]].concat()).replace(file, "FILE");
@@ -122,6 +124,9 @@ fn names_go_where_that_is_asked_for() {
         for name in ["java/lang/String", "java/util/HashMap$Node", "value"] {
             assert!(has(&redacted, name.as_bytes()), "{dump} has no {name}");
         }
+        let threads = |file: &str| well(&run, &["heap", "threads", file]);
+        assert!(threads(dump).contains("\"Nm4yL7sT thread\""), "{dump}");
+        assert!(!threads("redacted.hprof").contains("Nm4yL7sT"), "{dump}");
         well(&run, &["check", "redacted.hprof"]);
         well(&run, &["check", "--redacted-from", dump, "redacted.hprof"]);
     }

@@ -34,9 +34,9 @@ use crate::random;
 /// bytes has few possible contents: which of them are equal can still be seen.
 ///
 /// Memory grows with the number of classes and names, not of objects. The input
-/// is read twice; what comes from a pipe is kept in a temporary file without a
-/// name meanwhile, which only its owner can read. An output whose name ends in
-/// .gz is compressed. `hprof check --redacted-from` verifies the copy.
+/// is read three times; what comes from a pipe is kept in a temporary file
+/// without a name meanwhile, which only its owner can read. An output whose name
+/// ends in .gz is compressed. `hprof check --redacted-from` verifies the copy.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::bytes::in_memory;
+use crate::bytes::{in_memory, read_id_be};
 use crate::heap::ClassDump;
 use crate::heap_layout::{ClassIndex, Classes, class_of};
 use crate::id_size::IdSize;
@@ -60,6 +60,14 @@ pub(super) struct Layouts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout(ClassIndex);
 
+/// A reference that a class declares.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    class: ClassIndex,
+    /// Its offset among the fields that the class itself declares.
+    at: usize,
+}
+
 impl Layouts {
     pub(super) fn new(id_size: IdSize) -> Layouts {
         Layouts {
@@ -88,6 +96,40 @@ impl Layouts {
     /// so far, or has other fields.
     pub(super) fn find(&mut self, class: ObjectId, length: u64) -> Option<Layout> {
         class_of(&mut self.classes, class, length).map(Layout)
+    }
+
+    /// Returns the first field that a known class declares and `is_wanted` accepts by its name and type.
+    pub(super) fn member(
+        &mut self,
+        class: &ClassDump<'_>,
+        is_wanted: impl Fn(StringId, BasicType) -> bool,
+    ) -> Option<Member> {
+        let class_index = self.classes.find(class.class)?;
+        let mut at = 0;
+        for &(name, kind) in class.fields.iter() {
+            if is_wanted(name, kind) {
+                return Some(Member {
+                    class: class_index,
+                    at,
+                });
+            }
+            at += kind.size(self.id_size.width());
+        }
+        None
+    }
+
+    /// Returns the object that an instance refers to by a field; `None` for null, and for instances that have no such field.
+    pub(super) fn reference(
+        &mut self,
+        class: ObjectId,
+        fields: &[u8],
+        member: Member,
+    ) -> Option<ObjectId> {
+        let class = class_of(&mut self.classes, class, fields.len() as u64)?;
+        let mut chain = self.classes.chain(class);
+        let declared = chain.find(|declared| declared.class == member.class)?;
+        let id = read_id_be(fields, declared.base + member.at, self.id_size);
+        (id != 0).then_some(ObjectId(id))
     }
 
     /// Sets to 0 what does not stay in `piece`, the bytes from `start` on of an instance's fields.

@@ -10,6 +10,7 @@ mod names;
 mod pseudonym;
 mod segment;
 mod selection;
+mod thread_names;
 
 use std::io::{self, Read, Seek, Write};
 
@@ -21,6 +22,7 @@ use instance::{Layout, Layouts, is_kept};
 use names::{NamesInUse, replace_name};
 use pseudonym::Pseudonym;
 use selection::Chosen;
+use thread_names::ThreadNames;
 
 pub use compare::{RedactedContent, compare_redacted};
 pub use instance::KEPT_FIELDS;
@@ -67,7 +69,8 @@ pub struct RedactTotals {
 
 /// Copies a file, of which only the header has been read, without the content of its heap dumps.
 ///
-/// The file is read twice, at first for its names and classes. Memory grows with their number, not with that of objects.
+/// The file is read three times, at first for its names and classes, then for the names of threads. Memory grows with the
+/// number of names and classes, not with that of objects.
 ///
 /// # Errors
 /// [`RedactError`]. What was written before it has no content of the original.
@@ -97,6 +100,7 @@ struct Redactor {
     key: RedactKey,
     chosen: Chosen,
     names: NamesInUse,
+    thread_names: ThreadNames,
     layouts: Option<Layouts>,
     unfinished: Unfinished,
     totals: RedactTotals,
@@ -106,6 +110,7 @@ struct Redactor {
 enum Unfinished {
     Kept,
     Array(Pseudonym),
+    ThreadName,
     Instance(Layout, u64),
 }
 
@@ -115,6 +120,7 @@ impl Redactor {
             key,
             chosen: Chosen::new(selection),
             names: NamesInUse::default(),
+            thread_names: ThreadNames::default(),
             layouts: None,
             unfinished: Unfinished::Kept,
             totals: RedactTotals::default(),
@@ -124,8 +130,9 @@ impl Redactor {
     /// Learns the names and classes of a file, and goes back to its start. What is damaged is an error when it is read
     /// again; a source that has failed may not fail again.
     fn learn<R: Read + Seek>(&mut self, reader: &mut Reader<R>) -> Result<(), ReadError> {
-        if let Err(error @ ReadError::Io { .. }) = self.learn_all(reader) {
-            return Err(error);
+        unless_damaged(self.learn_all(reader))?;
+        if self.thread_names.has_strings() {
+            unless_damaged(self.find_thread_names(reader))?;
         }
         reader.seek(HEADER_LENGTH as u64)
     }
@@ -139,10 +146,35 @@ impl Redactor {
             }
             while let Some(entry) = reader.read_heap()? {
                 if let HeapItem::Record(record) = entry.item {
-                    if let HeapRecord::Class(class) = &record {
-                        self.class(class, id_size);
-                    }
-                    self.names.heap_record(&record, &self.chosen);
+                    self.learn_from(&record, id_size);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn learn_from(&mut self, record: &HeapRecord<'_>, id_size: IdSize) {
+        if let HeapRecord::Class(class) = record {
+            self.class(class, id_size);
+        }
+        self.names.heap_record(record, &self.chosen);
+        if let Some(layouts) = &mut self.layouts
+            && !self.chosen.removes_names()
+        {
+            self.thread_names.find_string(record, layouts);
+        }
+    }
+
+    /// Finds the arrays that hold the names of threads, and goes back to the start of the file.
+    fn find_thread_names<R: Read + Seek>(
+        &mut self,
+        reader: &mut Reader<R>,
+    ) -> Result<(), ReadError> {
+        reader.seek(HEADER_LENGTH as u64)?;
+        while reader.read()?.is_some() {
+            while let Some(entry) = reader.read_heap()? {
+                if let (HeapItem::Record(record), Some(layouts)) = (entry.item, &mut self.layouts) {
+                    self.thread_names.find_array(&record, layouts);
                 }
             }
         }
@@ -246,6 +278,10 @@ impl Redactor {
                     None => return Err(RedactError::UnknownFields { offset, class }),
                 }
             }
+            HeapRecord::PrimitiveArray { object, .. } if self.thread_names.has_array(object) => {
+                self.count(false);
+                Unfinished::ThreadName
+            }
             HeapRecord::PrimitiveArray { element, trace, .. } => {
                 let removes = self.chosen.removes_array(array_class(element), trace);
                 self.count(removes);
@@ -275,7 +311,7 @@ impl Redactor {
     /// Removes the next part of the content of the object that was begun; `copied` holds the same bytes as `original`.
     fn replace(&mut self, original: &[u8], copied: &mut [u8]) {
         match &mut self.unfinished {
-            Unfinished::Kept => {}
+            Unfinished::Kept | Unfinished::ThreadName => {}
             Unfinished::Array(pseudonym) => pseudonym.replace(copied, &self.key),
             Unfinished::Instance(layout, at) => {
                 if let Some(layouts) = &self.layouts {
@@ -290,6 +326,8 @@ impl Redactor {
         let name = self.chosen.class_name(class.class);
         let layouts = self.layouts.get_or_insert_with(|| Layouts::new(id_size));
         layouts.add(class, |field| is_kept(name, self.chosen.text(field)));
+        let text = |field| self.chosen.text(field);
+        self.thread_names.class(class, name, layouts, text);
     }
 
     /// Sets the numbers of a class to 0; `copied` is its whole record.
@@ -317,6 +355,14 @@ impl Redactor {
             clear(between + id, value, is_kept(name, self.chosen.text(field)));
             between = 0;
         }
+    }
+}
+
+/// Returns the error of a source that has failed; that a file is damaged is none.
+fn unless_damaged(read: Result<(), ReadError>) -> Result<(), ReadError> {
+    match read {
+        Err(error @ ReadError::Io { .. }) => Err(error),
+        _ => Ok(()),
     }
 }
 
