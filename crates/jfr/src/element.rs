@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use indexmap::IndexSet;
 
+use crate::encoding::encode;
+use crate::encoding::{Bytes, RawText};
 use crate::error::{Fault, ReadError};
-use crate::read::bytes::{Bytes, RawText};
-use crate::write::bytes;
 
 /// The most elements that stand in each other. The JDK has five: root, metadata, class, field, annotation.
 const DEEPEST: usize = 16;
@@ -53,20 +53,20 @@ impl Element {
         let mut texts = IndexSet::new();
         let mut tree = Vec::new();
         self.write_tree(&mut texts, &mut tree);
-        bytes::long(out, texts.len() as u64);
-        texts.iter().for_each(|text| bytes::text(out, text));
+        encode::long(out, texts.len() as u64);
+        texts.iter().for_each(|text| encode::text(out, text));
         out.extend(tree);
     }
 
     fn write_tree<'a>(&'a self, texts: &mut IndexSet<&'a str>, out: &mut Vec<u8>) {
         let mut place = |text| texts.insert_full(text).0 as u64;
-        bytes::long(out, place(&self.name));
-        bytes::long(out, self.attributes.len() as u64);
+        encode::long(out, place(&self.name));
+        encode::long(out, self.attributes.len() as u64);
         for (name, value) in &self.attributes {
-            bytes::long(out, place(name));
-            bytes::long(out, place(value));
+            encode::long(out, place(name));
+            encode::long(out, place(value));
         }
-        bytes::long(out, self.children.len() as u64);
+        encode::long(out, self.children.len() as u64);
         for child in &self.children {
             child.write_tree(texts, out);
         }

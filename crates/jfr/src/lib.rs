@@ -76,6 +76,7 @@
 
 mod constants;
 mod element;
+mod encoding;
 mod error;
 mod header;
 mod metadata;

@@ -7,8 +7,8 @@ use foldhash::fast::RandomState;
 
 use crate::constants::{element, types};
 use crate::element::Element;
+use crate::encoding::Bytes;
 use crate::error::{Fault, ReadError};
-use crate::read::bytes::Bytes;
 
 /// The types of a chunk.
 #[derive(Clone, Debug, Default)]

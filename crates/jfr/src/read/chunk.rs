@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::bytes::Bytes;
 use crate::constants::HEADER_SIZE;
+use crate::encoding::Bytes;
 use crate::header::Header;
 use crate::metadata::Metadata;
 

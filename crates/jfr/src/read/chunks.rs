@@ -5,10 +5,10 @@ use std::io::Read;
 
 use foldhash::fast::RandomState;
 
-use super::bytes::Bytes;
 use super::chunk::Chunk;
 use super::value::{Event, Struct, of_type};
 use crate::constants::{CHECKPOINT, HEADER_SIZE, METADATA};
+use crate::encoding::Bytes;
 use crate::error::{Fault, ReadError};
 use crate::header::Header;
 use crate::metadata::Metadata;

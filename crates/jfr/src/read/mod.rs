@@ -1,6 +1,5 @@
 //! Reads recordings: chunk by chunk, each event by the description that its chunk has of it.
 
-pub(crate) mod bytes;
 mod chunk;
 mod chunks;
 mod value;

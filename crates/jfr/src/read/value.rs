@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::bytes::{Bytes, RawText};
 use super::chunk::Chunk;
+use crate::encoding::{Bytes, RawText};
 use crate::error::{Fault, ReadError};
 use crate::metadata::{Field, Kind, Type};
 

@@ -3,9 +3,9 @@
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use super::bytes;
 use super::pool::{Pool, key};
 use super::symbols::{SymbolId, Symbols};
+use crate::encoding::encode;
 
 /// Names a class of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,12 +42,12 @@ impl Pool for Classes {
 
     fn write(&self, out: &mut Vec<u8>) {
         for (place, &(name, package)) in self.rows.iter().enumerate() {
-            bytes::long(out, key(place));
+            encode::long(out, key(place));
             // No class loader is known, and no modifiers are.
-            bytes::long(out, 0);
-            bytes::long(out, name.0);
-            bytes::long(out, package.unwrap_or(0));
-            bytes::int(out, 0);
+            encode::long(out, 0);
+            encode::long(out, name.0);
+            encode::long(out, package.unwrap_or(0));
+            encode::int(out, 0);
         }
     }
 }
@@ -59,10 +59,10 @@ impl Pool for Packages {
 
     fn write(&self, out: &mut Vec<u8>) {
         for (place, name) in self.0.iter().enumerate() {
-            bytes::long(out, key(place));
-            bytes::long(out, name.0);
+            encode::long(out, key(place));
+            encode::long(out, name.0);
             // No module is known, and whether it is exported.
-            bytes::long(out, 0);
+            encode::long(out, 0);
             out.push(1);
         }
     }

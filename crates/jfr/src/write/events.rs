@@ -1,11 +1,11 @@
 //! Events, and the types that describe them.
 
-use super::bytes;
 use super::classes::ClassId;
 use super::labels::LabelId;
 use super::stacks::StackId;
 use super::threads::ThreadId;
 use crate::constants::{annotations, fields, types};
+use crate::encoding::encode;
 use crate::error::WriteError;
 
 /// Names a type of events of one recording.
@@ -159,17 +159,17 @@ impl EventType {
         if !fits || self.fields.len() != values.len() {
             return Err(WriteError::Values(self.name.to_owned()));
         }
-        bytes::long(out, ticks);
+        encode::long(out, ticks);
         for value in values {
             match *value {
-                FieldValue::Thread(thread) => bytes::long(out, thread.map_or(0, |id| id.0)),
-                FieldValue::Stack(stack) => bytes::long(out, stack.map_or(0, |id| id.0)),
-                FieldValue::Class(class) => bytes::long(out, class.map_or(0, |id| id.0)),
-                FieldValue::State(state) => bytes::long(out, state.0),
+                FieldValue::Thread(thread) => encode::long(out, thread.map_or(0, |id| id.0)),
+                FieldValue::Stack(stack) => encode::long(out, stack.map_or(0, |id| id.0)),
+                FieldValue::Class(class) => encode::long(out, class.map_or(0, |id| id.0)),
+                FieldValue::State(state) => encode::long(out, state.0),
                 FieldValue::Number(number) => {
-                    bytes::long(out, number.min(i64::MAX.cast_unsigned()));
+                    encode::long(out, number.min(i64::MAX.cast_unsigned()));
                 }
-                FieldValue::Text(text) => bytes::text(out, text),
+                FieldValue::Text(text) => encode::text(out, text),
             }
         }
         Ok(())

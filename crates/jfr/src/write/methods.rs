@@ -3,10 +3,10 @@
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use super::bytes;
 use super::classes::ClassId;
 use super::pool::{Pool, key};
 use super::symbols::SymbolId;
+use crate::encoding::encode;
 
 /// Names a method of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,12 +41,12 @@ impl Pool for Methods {
 
     fn write(&self, out: &mut Vec<u8>) {
         for (place, method) in self.0.iter().enumerate() {
-            bytes::long(out, key(place));
-            bytes::long(out, method.class.0);
-            bytes::long(out, method.name.0);
-            bytes::long(out, method.signature.0);
+            encode::long(out, key(place));
+            encode::long(out, method.class.0);
+            encode::long(out, method.name.0);
+            encode::long(out, method.signature.0);
             // No modifiers are known; it is not hidden.
-            bytes::int(out, 0);
+            encode::int(out, 0);
             out.push(0);
         }
     }

@@ -1,6 +1,5 @@
 //! Writes recordings: typed tables, which become constants, and events that name their rows.
 
-pub(crate) mod bytes;
 mod classes;
 mod events;
 mod labels;
@@ -22,6 +21,7 @@ pub use symbols::{SymbolId, Symbols};
 pub use threads::{ThreadId, Threads};
 
 use crate::constants::{CHECKPOINT, GENERIC_CHECKPOINT, HEADER_SIZE, METADATA, types as names};
+use crate::encoding::encode;
 use crate::error::WriteError;
 use crate::header::Header;
 use pool::Pool;
@@ -84,7 +84,7 @@ impl Recording {
         let of = &self.event_types[event_type.0];
         of.write(nanos, values, &mut self.content)?;
         let kind = types::event_id(event_type.0);
-        bytes::event(&mut self.events, kind, &self.content);
+        encode::event(&mut self.events, kind, &self.content);
         Ok(())
     }
 
@@ -115,13 +115,13 @@ impl Recording {
 
     fn metadata(&self) -> Vec<u8> {
         let mut content = Vec::new();
-        bytes::long(&mut content, 0);
-        bytes::long(&mut content, self.duration_nanos);
+        encode::long(&mut content, 0);
+        encode::long(&mut content, self.duration_nanos);
         // The number of the metadata: there is one.
-        bytes::long(&mut content, 1);
+        encode::long(&mut content, 1);
         types::metadata(&self.event_types).write(&mut content);
         let mut event = Vec::new();
-        bytes::event(&mut event, METADATA, &content);
+        encode::event(&mut event, METADATA, &content);
         event
     }
 
@@ -137,22 +137,22 @@ impl Recording {
             (names::THREAD, &self.threads),
         ];
         let mut content = Vec::new();
-        bytes::long(&mut content, 0);
-        bytes::long(&mut content, self.duration_nanos);
+        encode::long(&mut content, 0);
+        encode::long(&mut content, self.duration_nanos);
         // No checkpoint is before it.
-        bytes::long(&mut content, 0);
+        encode::long(&mut content, 0);
         content.push(GENERIC_CHECKPOINT);
         // The JDK's reader refuses empty ones.
         let pools = pools.into_iter().filter(|(_, pool)| pool.len() > 0);
         let pools: Vec<_> = pools.collect();
-        bytes::long(&mut content, pools.len() as u64);
+        encode::long(&mut content, pools.len() as u64);
         for (name, pool) in pools {
-            bytes::long(&mut content, types::id(name));
-            bytes::long(&mut content, pool.len() as u64);
+            encode::long(&mut content, types::id(name));
+            encode::long(&mut content, pool.len() as u64);
             pool.write(&mut content);
         }
         let mut event = Vec::new();
-        bytes::event(&mut event, CHECKPOINT, &content);
+        encode::event(&mut event, CHECKPOINT, &content);
         event
     }
 }

@@ -1,9 +1,9 @@
 //! Stack traces.
 
-use super::bytes;
 use super::labels::LabelId;
 use super::methods::MethodId;
 use super::pool::{Pool, key};
+use crate::encoding::encode;
 
 /// Names a stack trace of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,15 +37,15 @@ impl Stacks {
         let id = key(self.count);
         self.count += 1;
         let out = &mut self.rows;
-        bytes::long(out, id);
+        encode::long(out, id);
         out.push(truncated.into());
-        bytes::long(out, frames.len() as u64);
+        encode::long(out, frames.len() as u64);
         for frame in frames {
-            bytes::long(out, frame.method.0);
+            encode::long(out, frame.method.0);
             let line = frame.line.and_then(|line| i32::try_from(line).ok());
-            bytes::int(out, line.unwrap_or(UNKNOWN));
-            bytes::int(out, UNKNOWN);
-            bytes::long(out, frame.frame_type.0);
+            encode::int(out, line.unwrap_or(UNKNOWN));
+            encode::int(out, UNKNOWN);
+            encode::long(out, frame.frame_type.0);
         }
         StackId(id)
     }

@@ -3,8 +3,8 @@
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use super::bytes;
 use super::pool::{Pool, key};
+use crate::encoding::encode;
 
 /// Names a symbol of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,8 +31,8 @@ impl Pool for Symbols {
 
     fn write(&self, out: &mut Vec<u8>) {
         for (place, text) in self.0.iter().enumerate() {
-            bytes::long(out, key(place));
-            bytes::text(out, text);
+            encode::long(out, key(place));
+            encode::text(out, text);
         }
     }
 }

@@ -3,8 +3,8 @@
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use super::bytes;
 use super::pool::{Pool, key};
+use crate::encoding::encode;
 
 /// Names a thread of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,14 +32,14 @@ impl Pool for Threads {
     fn write(&self, out: &mut Vec<u8>) {
         for (place, name) in self.0.iter().enumerate() {
             let id = key(place);
-            bytes::long(out, id);
+            encode::long(out, id);
             // Readers tell threads apart by their numbers.
-            bytes::text(out, name);
-            bytes::long(out, id);
-            bytes::text(out, name);
-            bytes::long(out, id);
+            encode::text(out, name);
+            encode::long(out, id);
+            encode::text(out, name);
+            encode::long(out, id);
             // No group is known.
-            bytes::long(out, 0);
+            encode::long(out, 0);
         }
     }
 }

@@ -3,6 +3,11 @@
 //! Only the name is wanted, not the types of the parameters: the parser stops behind it. A library that knows the whole grammar is
 //! four times as large as what is here. What only expressions in templates have is not known, and such a name stays as it is.
 
+mod codes;
+mod types;
+
+use codes::operator;
+
 /// The longest text that comes of any part: a short name can stand for a very long one.
 const LONGEST: usize = 4_096;
 
@@ -193,7 +198,7 @@ impl Parser<'_> {
             return Some(format!("operator\"\"{}", self.source_name()?));
         }
         let code = self.rest.get(..2)?;
-        let (_, name) = OPERATORS.iter().find(|(known, _)| *known == code)?;
+        let name = operator(code)?;
         self.skip(2)?;
         Some(format!("operator{name}"))
     }
@@ -256,100 +261,6 @@ impl Parser<'_> {
             (_, "") => kind,
             _ => value.replacen('n', "-", 1),
         })
-    }
-
-    fn a_type(&mut self) -> Option<String> {
-        self.nested(Self::type_at_some_depth)
-    }
-
-    fn type_at_some_depth(&mut self) -> Option<String> {
-        if let Some(name) = self.builtin() {
-            return Some(name.to_owned());
-        }
-        let name = match self.peek()? {
-            b'P' => self.suffixed("P", "*")?,
-            b'R' => self.suffixed("R", "&")?,
-            b'O' => self.suffixed("O", "&&")?,
-            b'K' => self.suffixed("K", " const")?,
-            b'V' => self.suffixed("V", " volatile")?,
-            b'r' => self.suffixed("r", " restrict")?,
-            b'D' => self.suffixed("Dp", "...")?,
-            b'F' => self.function_type()?,
-            b'A' => {
-                self.skip(1)?;
-                let length = self
-                    .number()
-                    .map_or(String::new(), |length| length.to_string());
-                self.expect("_")?;
-                within(self.a_type()?, "[", &length)? + "]"
-            }
-            b'M' => {
-                self.skip(1)?;
-                let class = self.a_type()?;
-                within(self.a_type()?, " ", &class)? + "::*"
-            }
-            b'u' => {
-                self.skip(1)?;
-                self.source_name()?.to_owned()
-            }
-            b'T' => {
-                let name = self.template_parameter()?;
-                if self.peek() != Some(b'I') {
-                    name
-                } else {
-                    self.remember(&name)?;
-                    name + &self.template_arguments()?
-                }
-            }
-            b'S' if !self.rest.starts_with("St") => {
-                let name = self.substitution()?;
-                if self.peek() != Some(b'I') {
-                    return Some(name);
-                }
-                name + &self.template_arguments()?
-            }
-            _ => self.name()?,
-        };
-        self.remember(&name)?;
-        Some(name)
-    }
-
-    fn suffixed(&mut self, prefix: &str, suffix: &str) -> Option<String> {
-        self.expect(prefix)?;
-        within(self.a_type()?, suffix, "")
-    }
-
-    /// `F`, what it returns, its parameters, and `E`.
-    fn function_type(&mut self) -> Option<String> {
-        self.expect("F")?;
-        self.takes("Y");
-        let returned = self.a_type()?;
-        let mut parameters = Vec::new();
-        while !["E", "RE", "OE"].iter().any(|end| self.takes(end)) {
-            match self.a_type()?.as_str() {
-                "void" => {}
-                parameter => parameters.push(parameter.to_owned()),
-            }
-        }
-        within(returned, " (", &parameters.join(", ")).map(|text| text + ")")
-    }
-
-    fn builtin(&mut self) -> Option<&'static str> {
-        let length = if self.peek()? == b'D' { 2 } else { 1 };
-        let code = self.rest.get(..length)?;
-        let (_, name) = BUILTINS.iter().find(|(known, _)| *known == code)?;
-        self.skip(length)?;
-        Some(name)
-    }
-
-    /// `T_` or `T<number>_`.
-    fn template_parameter(&mut self) -> Option<String> {
-        self.expect("T")?;
-        let at = self.number().map_or(0, |number| number.saturating_add(1));
-        self.expect("_")?;
-        // One of a lambda's own parameters has no argument.
-        let argument = self.arguments.get(at).cloned();
-        Some(argument.unwrap_or_else(|| "auto".to_owned()))
     }
 
     /// `S_`, `S<number>_`, or a well-known name.
@@ -454,86 +365,6 @@ fn last_part(scope: &str) -> &str {
     }
     &scope[..end]
 }
-
-const BUILTINS: &[(&str, &str)] = &[
-    ("v", "void"),
-    ("w", "wchar_t"),
-    ("b", "bool"),
-    ("c", "char"),
-    ("a", "signed char"),
-    ("h", "unsigned char"),
-    ("s", "short"),
-    ("t", "unsigned short"),
-    ("i", "int"),
-    ("j", "unsigned int"),
-    ("l", "long"),
-    ("m", "unsigned long"),
-    ("x", "long long"),
-    ("y", "unsigned long long"),
-    ("n", "__int128"),
-    ("o", "unsigned __int128"),
-    ("f", "float"),
-    ("d", "double"),
-    ("e", "long double"),
-    ("g", "__float128"),
-    ("z", "..."),
-    ("Da", "auto"),
-    ("Dc", "decltype(auto)"),
-    ("Di", "char32_t"),
-    ("Ds", "char16_t"),
-    ("Du", "char8_t"),
-    ("Dn", "std::nullptr_t"),
-];
-
-const OPERATORS: &[(&str, &str)] = &[
-    ("nw", " new"),
-    ("na", " new[]"),
-    ("dl", " delete"),
-    ("da", " delete[]"),
-    ("ps", "+"),
-    ("ng", "-"),
-    ("ad", "&"),
-    ("de", "*"),
-    ("co", "~"),
-    ("pl", "+"),
-    ("mi", "-"),
-    ("ml", "*"),
-    ("dv", "/"),
-    ("rm", "%"),
-    ("an", "&"),
-    ("or", "|"),
-    ("eo", "^"),
-    ("aS", "="),
-    ("pL", "+="),
-    ("mI", "-="),
-    ("mL", "*="),
-    ("dV", "/="),
-    ("rM", "%="),
-    ("aN", "&="),
-    ("oR", "|="),
-    ("eO", "^="),
-    ("ls", "<<"),
-    ("rs", ">>"),
-    ("lS", "<<="),
-    ("rS", ">>="),
-    ("eq", "=="),
-    ("ne", "!="),
-    ("lt", "<"),
-    ("gt", ">"),
-    ("le", "<="),
-    ("ge", ">="),
-    ("ss", "<=>"),
-    ("nt", "!"),
-    ("aa", "&&"),
-    ("oo", "||"),
-    ("pp", "++"),
-    ("mm", "--"),
-    ("cm", ","),
-    ("pm", "->*"),
-    ("pt", "->"),
-    ("cl", "()"),
-    ("ix", "[]"),
-];
 
 #[cfg(test)]
 mod tests {

@@ -55,7 +55,7 @@ pub(crate) fn event(out: &mut Vec<u8>, kind: u64, content: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::bytes::{Bytes, RawText};
+    use crate::encoding::{Bytes, RawText};
 
     #[test]
     fn numbers_and_texts_are_read_as_they_were_written() {
