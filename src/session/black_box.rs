@@ -43,7 +43,7 @@ struct Recorder {
 }
 
 /// The latest data about a session.
-struct Known {
+struct SessionData {
     profile: Option<Vec<u8>>,
     live: Option<u64>,
     swept: Option<Millis>,
@@ -107,7 +107,7 @@ impl Session {
     }
 
     /// Encodes what is known, without the VM.
-    fn known(&self, encoder: Box<dyn Encoder>, least: f64) -> Known {
+    fn known(&self, encoder: Box<dyn Encoder>, least: f64) -> SessionData {
         let buffer = SnapshotBuffer::default();
         let since = self.status.since;
         let length = since.elapsed();
@@ -125,7 +125,7 @@ impl Session {
         journal.close();
         let known = self.engines.allocations.as_ref();
         let known = known.map(|tracker| tracker.known_live());
-        Known {
+        SessionData {
             profile: buffer.take(),
             live: known.map(|(live, _)| live),
             swept: known.and_then(|(_, swept)| swept),
@@ -153,7 +153,7 @@ impl Recorder {
     }
 
     /// Returns what the session knows, in a form that fits; `None` if the session has ended.
-    fn ask(&mut self, jni: Jni<'_>) -> Option<Known> {
+    fn ask(&mut self, jni: Jni<'_>) -> Option<SessionData> {
         loop {
             let known = GATE.run(|session| {
                 let is_same = session.status.since == self.since;
@@ -171,7 +171,7 @@ impl Recorder {
         }
     }
 
-    fn write(&mut self, known: Known) -> Result<(), ()> {
+    fn write(&mut self, known: SessionData) -> Result<(), ()> {
         if let Some(live) = known.live {
             self.growth.know_live(live);
         }

@@ -22,7 +22,7 @@ pub(crate) struct HandlerFrame {
 }
 
 /// A frame of the table, with its types not parsed.
-struct Frame<'a> {
+struct MapFrame<'a> {
     kind: u8,
     /// The instruction that it describes.
     pc: usize,
@@ -92,7 +92,7 @@ impl<'a> Types<'a> {
 }
 
 /// The frames of a StackMapTable, in order.
-struct Frames<'a> {
+struct MapFrames<'a> {
     table: &'a [u8],
     reader: Reader<'a>,
     left: u16,
@@ -100,7 +100,7 @@ struct Frames<'a> {
     before: Option<usize>,
 }
 
-impl<'a> Frames<'a> {
+impl<'a> MapFrames<'a> {
     fn new(table: &'a [u8]) -> Result<Self, Fault> {
         let mut reader = Reader::new(table);
         let left = reader.u16()?;
@@ -113,7 +113,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Returns the next frame. After the last there must be nothing.
-    fn next(&mut self) -> Result<Option<Frame<'a>>, Fault> {
+    fn next(&mut self) -> Result<Option<MapFrame<'a>>, Fault> {
         if self.left == 0 {
             return match self.reader.is_at_end() {
                 true => Ok(None),
@@ -143,7 +143,7 @@ impl<'a> Frames<'a> {
         }
         let pc = usize::from(delta) + self.before.map_or(0, |before| before + 1);
         self.before = Some(pc);
-        Ok(Some(Frame {
+        Ok(Some(MapFrame {
             kind,
             pc,
             locals,
@@ -161,7 +161,7 @@ pub(crate) fn write(
     throwable: u16,
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
-    let mut frames = Frames::new(table.unwrap_or(&[0, 0]))?;
+    let mut frames = MapFrames::new(table.unwrap_or(&[0, 0]))?;
     push_u2(usize::from(frames.left) + handlers.len(), out)?;
     let mut before = None;
     while let Some(frame) = frames.next()? {
@@ -191,7 +191,7 @@ fn distance(before: Option<u32>, position: u32) -> Result<u16, Fault> {
 }
 
 fn write_frame(
-    frame: &Frame,
+    frame: &MapFrame,
     distance: u16,
     layout: &Layout,
     out: &mut Vec<u8>,
@@ -263,7 +263,7 @@ pub(crate) fn before_super(
         }
         (slot, places)
     };
-    let mut frames = Frames::new(table)?;
+    let mut frames = MapFrames::new(table)?;
     while let Some(frame) = frames.next()? {
         match frame.kind {
             248..SAME_EXTENDED => {

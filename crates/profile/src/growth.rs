@@ -77,7 +77,7 @@ struct Judged<'a> {
 }
 
 /// A straight line through points.
-struct Line {
+struct StraightLine {
     /// Objects a millisecond.
     slope: f64,
     straightness: f64,
@@ -168,7 +168,7 @@ impl<'a> Judged<'a> {
         if grown < FEWEST_OBJECTS || !is_steady {
             return None;
         }
-        let line = Line::through(&self.kept)?;
+        let line = StraightLine::through(&self.kept)?;
         let (surviving_seconds, surviving) = self.surviving(history)?;
         if line.straightness < STRAIGHT || surviving < SURVIVING {
             return None;
@@ -229,9 +229,9 @@ impl<'a> Judged<'a> {
     }
 }
 
-impl Line {
+impl StraightLine {
     /// Returns the line of least squares; `None` if all points are at one time or have one value.
-    fn through(points: &[(f64, f64)]) -> Option<Line> {
+    fn through(points: &[(f64, f64)]) -> Option<StraightLine> {
         let count = points.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
         let (x_mean, y_mean) = (mean(|point| point.0), mean(|point| point.1));
@@ -242,7 +242,7 @@ impl Line {
             xy += x * y;
             yy += y * y;
         }
-        (xx > 0.0 && yy > 0.0).then(|| Line {
+        (xx > 0.0 && yy > 0.0).then(|| StraightLine {
             slope: xy / xx,
             straightness: xy * xy / (xx * yy),
         })

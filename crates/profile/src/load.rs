@@ -78,7 +78,7 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
     let text = is_text(&start);
     let is_recording = start.starts_with(&hprof_jfr::MAGIC);
     let bytes = Cell::new(0);
-    let source = Counted {
+    let source = CountedSource {
         source: start.as_slice().chain(source),
         bytes: &bytes,
     };
@@ -109,12 +109,12 @@ pub fn load(mut source: impl Read, wanted: Wanted) -> Result<Loaded, LoadError> 
 }
 
 /// A source of which so many bytes have been read.
-struct Counted<'a, R> {
+struct CountedSource<'a, R> {
     source: R,
     bytes: &'a Cell<u64>,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountedSource<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
         self.bytes.set(self.bytes.get() + count as u64);

@@ -39,11 +39,11 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct AsyncSampler {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
-    shared: Arc<Shared>,
+    shared: Arc<SamplerState>,
 }
 
 /// The state that the agent's thread and the events share.
-struct Shared {
+struct SamplerState {
     env: Env,
     support: CpuTimerSupport,
     /// `Some` if mounts must be tracked because the traces of virtual threads are kept apart.
@@ -101,7 +101,7 @@ impl AsyncSampler {
             running: false,
             on: true,
         };
-        let shared = Shared {
+        let shared = SamplerState {
             env: context.env,
             support,
             virtual_threads: context.virtual_threads.filter(|_| options.threads),
@@ -225,7 +225,7 @@ impl Sampler for AsyncSampler {
     }
 }
 
-impl Shared {
+impl SamplerState {
     fn nanos(&self) -> u64 {
         u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX)
     }

@@ -50,13 +50,13 @@ struct SamplerState {
 
 /// The threads that are currently alive.
 struct WatchedThreads {
-    watched: HashMap<ThreadSerial, Watched, FixedState>,
+    watched: HashMap<ThreadSerial, ChargedThread, FixedState>,
     /// `true` if new threads are sampled.
     on: bool,
 }
 
 /// A thread that may be charged.
-struct Watched {
+struct ChargedThread {
     thread: Arc<GlobalRef>,
     account: Account,
     /// `true` if it is sampled.
@@ -119,7 +119,7 @@ impl Sampler for JvmtiSampler {
             FixedState::default().hash_one(serial),
         );
         let mut threads = self.shared.threads.lock();
-        let watched = Watched {
+        let watched = ChargedThread {
             thread: Arc::new(thread),
             account,
             on: threads.on,
@@ -165,7 +165,7 @@ impl Sampler for JvmtiSampler {
     }
 }
 
-impl Watched {
+impl ChargedThread {
     fn switch(&mut self, env: Env, on: bool) {
         if on && !self.on {
             // A thread that is ending has nothing more to charge.

@@ -54,9 +54,9 @@ pub(super) struct MethodNames {
 struct Books {
     threads: Vec<Arc<ThreadRecord>>,
     /// The costs of threads that have ended.
-    ended: Costs,
+    ended: CallCosts,
     /// The costs at the last reset.
-    reported: Costs,
+    reported: CallCosts,
     /// The estimated cost of measuring one piece of time, in ticks.
     overhead: u64,
     /// The shortest leaf call of threads that have ended.
@@ -67,9 +67,9 @@ struct Books {
 
 /// Sums by trace.
 #[derive(Clone, Default)]
-struct Costs(Vec<CallSums>);
+struct CallCosts(Vec<CallSums>);
 
-impl Costs {
+impl CallCosts {
     fn add(&mut self, trace: TraceId, sums: CallSums) {
         let index = trace.index() as usize;
         if index >= self.0.len() {
@@ -106,8 +106,8 @@ impl Ledger {
             timing,
             books: Mutex::new(Books {
                 threads: Vec::new(),
-                ended: Costs::default(),
-                reported: Costs::default(),
+                ended: CallCosts::default(),
+                reported: CallCosts::default(),
                 overhead,
                 shortest_leaf: u64::MAX,
                 events: 0,
@@ -274,7 +274,7 @@ impl Books {
 }
 
 /// Adds the time of calls that have not returned yet.
-fn add_open(costs: &mut Costs, record: &ThreadRecord) {
+fn add_open(costs: &mut CallCosts, record: &ThreadRecord) {
     let context = record.top.load(Ordering::Relaxed);
     let open = record.clock.since_last();
     let own = CallSums {

@@ -29,7 +29,7 @@ pub struct RowLimit {
 pub fn cpu_times(journal: &Journal, costs: Vec<TraceCost>, limit: RowLimit, notes: &[String]) {
     let cutoff = limit.cutoff;
     journal.entry(|entry| {
-        let Selection {
+        let MethodSelection {
             total,
             rows,
             left_out,
@@ -85,7 +85,7 @@ pub fn without_small(mut costs: Vec<TraceCost>, cutoff: f64) -> Vec<TraceCost> {
 }
 
 /// The rows of CPU TIME, and the sum of those omitted.
-struct Selection {
+struct MethodSelection {
     total: Cost,
     rows: Vec<TraceCost>,
     /// The sum of the rows below the cutoff; `None` if there are none.
@@ -93,7 +93,7 @@ struct Selection {
 }
 
 /// Returns the rows that are not small: the costliest first, equal ones in the order in which they were first seen.
-fn rows_by_time(costs: Vec<TraceCost>, limit: RowLimit, traces: &Traces) -> Selection {
+fn rows_by_time(costs: Vec<TraceCost>, limit: RowLimit, traces: &Traces) -> MethodSelection {
     let total = sum(&costs);
     let totals = [total.own, total.calls];
     let is_cut = |row: &TraceCost| is_small(&[row.cost.own, row.cost.calls], &totals, limit.cutoff);
@@ -116,7 +116,7 @@ fn rows_by_time(costs: Vec<TraceCost>, limit: RowLimit, traces: &Traces) -> Sele
         }));
     }
     costs.sort_by_key(|row| (std::cmp::Reverse(row.cost.own), row.trace));
-    Selection {
+    MethodSelection {
         total,
         rows: costs,
         left_out: (!cut.is_empty()).then(|| {

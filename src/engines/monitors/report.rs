@@ -54,7 +54,7 @@ pub fn monitor_time(
     note: &str,
 ) {
     journal.entry(|entry| {
-        let Selection {
+        let MonitorSelection {
             total,
             rows,
             left_out,
@@ -82,7 +82,7 @@ pub fn monitor_time(
 }
 
 /// The rows of MONITOR TIME, and the sum of those omitted.
-struct Selection {
+struct MonitorSelection {
     total: Contended,
     rows: Vec<(ContentionKey, Contended)>,
     /// The sum of the rows below the cutoff; `None` if there are none.
@@ -90,13 +90,13 @@ struct Selection {
 }
 
 /// Returns the rows above the cutoff: the costliest first, equal ones in the order in which they were first seen.
-fn select(mut rows: Vec<(ContentionKey, Contended)>, cutoff: f64) -> Selection {
+fn select(mut rows: Vec<(ContentionKey, Contended)>, cutoff: f64) -> MonitorSelection {
     let total = sum(&rows);
     // A stable sort: equal rows stay in the order in which they were first seen.
     rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.nanos));
     let end = rows.partition_point(|(_, row)| row.nanos as f64 >= cutoff * total.nanos as f64);
     let cut = rows.split_off(end);
-    Selection {
+    MonitorSelection {
         total,
         rows,
         left_out: (!cut.is_empty()).then(|| {
@@ -150,7 +150,7 @@ mod tests {
                 key
             })
             .collect();
-        let Selection {
+        let MonitorSelection {
             total,
             rows,
             left_out,

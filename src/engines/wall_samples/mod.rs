@@ -41,14 +41,14 @@ const ROUND_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct WallSampler {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
-    shared: Arc<Shared>,
+    shared: Arc<WallSamplerState>,
     cutoff: f64,
     /// See [`Context::folded`].
     folded: Option<FrameId>,
 }
 
 /// The state that the agent's thread and the events share.
-struct Shared {
+struct WallSamplerState {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
     stacks: Arc<Stacks>,
@@ -67,7 +67,7 @@ impl WallSampler {
     /// Creates the engine; `None` if the options do not request it.
     pub(super) fn new(context: &Context) -> Option<Self> {
         let options = &context.options;
-        let shared = Shared {
+        let shared = WallSamplerState {
             env: context.env,
             virtual_threads: context.virtual_threads,
             stacks: context.stacks.clone(),
@@ -180,7 +180,7 @@ impl Engine for WallSampler {
     }
 }
 
-impl Shared {
+impl WallSamplerState {
     /// Returns the way to the system's ids of threads; `None` in a VM where there is none, which is said once.
     fn system_threads(&self) -> Option<SystemThreads> {
         *self.system_threads.get_or_init(|| {

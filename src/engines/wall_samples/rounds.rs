@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Shared;
+use super::WallSamplerState;
 use super::state::{CpuShare, SystemState, WallState};
 use crate::engines::live_threads::LiveThread;
 use crate::jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
@@ -37,14 +37,14 @@ const IN_THREAD_NOT_SEEN: &str = "in a thread that had not been looked at";
 #[derive(Default)]
 pub(super) struct Rounds {
     /// Those that ran lately: all are looked at in every round.
-    active: VecDeque<Watched>,
-    resting: VecDeque<Watched>,
+    active: VecDeque<SampledThread>,
+    resting: VecDeque<SampledThread>,
     /// The CPU time by which the last round exceeded its share, in nanoseconds.
     overrun: u64,
 }
 
 /// A thread that is sampled.
-struct Watched {
+struct SampledThread {
     thread: Arc<LiveThread>,
     /// The last round that has been charged.
     charged: u64,
@@ -65,7 +65,7 @@ struct Seen {
 
 /// A thread that has run since the last look.
 struct Due {
-    watched: Watched,
+    watched: SampledThread,
     cpu_time: u64,
 }
 
@@ -87,7 +87,7 @@ struct Budget {
 }
 
 impl Budget {
-    fn begin(shared: &Shared, overrun: u64) -> Self {
+    fn begin(shared: &WallSamplerState, overrun: u64) -> Self {
         let nanos = shared.clock.nanos();
         let resting = nanos.saturating_mul(RESTING_LOOKS).div_ceil(1_000_000_000);
         Self {
@@ -106,7 +106,7 @@ impl Budget {
     }
 }
 
-impl Watched {
+impl SampledThread {
     fn new(thread: Arc<LiveThread>) -> Self {
         Self {
             charged: thread.since,
@@ -136,7 +136,7 @@ impl Watched {
     }
 
     /// Charges everything up to this round to the stack that the thread has, or had when it was last looked at.
-    fn charge_last(&mut self, shared: &Shared, now: u64) {
+    fn charge_last(&mut self, shared: &WallSamplerState, now: u64) {
         let rounds = self.take_rounds(now);
         if rounds > 0 && shared.stacks.depth() > 0 {
             let unseen = || {
@@ -152,7 +152,7 @@ impl Watched {
     }
 
     /// Charges the rounds since the last look to the stack it had then and to the one it has now.
-    fn charge_both(&mut self, shared: &Shared, seen: Seen, now: u64) {
+    fn charge_both(&mut self, shared: &WallSamplerState, seen: Seen, now: u64) {
         let rounds = self.take_rounds(now);
         let before = match self.seen {
             Some(before) => {
@@ -170,7 +170,7 @@ impl Watched {
     }
 
     /// Charges the last rounds of a thread that has ended.
-    fn end(mut self, shared: &Shared, now: u64) {
+    fn end(mut self, shared: &WallSamplerState, now: u64) {
         let ended = self.thread.ended().unwrap_or(now);
         shared.threads.remove(self.thread.serial, ended);
         self.charge_last(shared, ended.min(now));
@@ -179,11 +179,11 @@ impl Watched {
 
 impl Rounds {
     /// Looks at threads, in the round `now`.
-    pub(super) fn look(&mut self, shared: &Shared, jni: Jni<'_>, now: u64) {
+    pub(super) fn look(&mut self, shared: &WallSamplerState, jni: Jni<'_>, now: u64) {
         let threads = self.active.len() + self.resting.len() + shared.threads.count();
-        memory::need(threads * 2 * size_of::<Watched>());
+        memory::need(threads * 2 * size_of::<SampledThread>());
         let new = shared.threads.take_new();
-        self.active.extend(new.into_iter().map(Watched::new));
+        self.active.extend(new.into_iter().map(SampledThread::new));
         let batch = if shared.stops_all { BATCH } else { 1 };
         let mut budget = Budget::begin(shared, self.overrun);
         let mut due = Vec::new();
@@ -218,7 +218,13 @@ impl Rounds {
         self.overrun = budget.overrun();
     }
 
-    fn look_at(&mut self, mut watched: Watched, shared: &Shared, now: u64, due: &mut Vec<Due>) {
+    fn look_at(
+        &mut self,
+        mut watched: SampledThread,
+        shared: &WallSamplerState,
+        now: u64,
+        due: &mut Vec<Due>,
+    ) {
         // It began in this round.
         if watched.charged >= now {
             return self.active.push_back(watched);
@@ -237,7 +243,7 @@ impl Rounds {
         }
     }
 
-    fn take_stacks(&mut self, due: Vec<Due>, shared: &Shared, jni: Jni<'_>, now: u64) {
+    fn take_stacks(&mut self, due: Vec<Due>, shared: &WallSamplerState, jni: Jni<'_>, now: u64) {
         let depth = shared.stacks.depth();
         // Without frames there is nothing to charge.
         if depth == 0 {
@@ -277,7 +283,7 @@ impl Rounds {
     }
 
     /// Charges the rounds up to `now` of all threads that are known to be where they were; at the end, of all threads.
-    pub(super) fn settle(&mut self, shared: &Shared, now: u64, is_end: bool) {
+    pub(super) fn settle(&mut self, shared: &WallSamplerState, now: u64, is_end: bool) {
         for watched in self.active.iter_mut().chain(&mut self.resting) {
             if is_end || matches!(watched.look(), Look::Stood) {
                 watched.charge_last(shared, now);
@@ -292,14 +298,18 @@ impl Rounds {
 }
 
 /// Returns `true` for a thread that has ended, as the VM says: its id may be another thread's by now.
-fn has_ended(shared: &Shared, thread: &LiveThread) -> bool {
+fn has_ended(shared: &WallSamplerState, thread: &LiveThread) -> bool {
     let state = shared.env.thread_state(thread.thread.object());
     state.is_ok_and(|state| !state.is_alive())
 }
 
 /// Asks the system about a thread that the VM says is runnable, or that carries a virtual thread; the others do what the
 /// VM says.
-fn system_state(shared: &Shared, jni: Jni<'_>, thread: &LiveThread) -> Option<SystemState> {
+fn system_state(
+    shared: &WallSamplerState,
+    jni: Jni<'_>,
+    thread: &LiveThread,
+) -> Option<SystemState> {
     let object = thread.thread.object();
     let is_runnable = || {
         shared
@@ -311,7 +321,11 @@ fn system_state(shared: &Shared, jni: Jni<'_>, thread: &LiveThread) -> Option<Sy
     may_run.then(|| SystemState::of(thread.tid)).flatten()
 }
 
-fn mounted_on<'a>(shared: &Shared, jni: Jni<'a>, thread: &LiveThread) -> Option<LocalRef<'a>> {
+fn mounted_on<'a>(
+    shared: &WallSamplerState,
+    jni: Jni<'a>,
+    thread: &LiveThread,
+) -> Option<LocalRef<'a>> {
     // Each question to the VM takes time in proportion to the number of threads.
     let virtual_threads = shared.virtual_threads.filter(|_| thread.is_carrier)?;
     virtual_threads
@@ -320,7 +334,7 @@ fn mounted_on<'a>(shared: &Shared, jni: Jni<'a>, thread: &LiveThread) -> Option<
 }
 
 /// Returns the states and stacks of threads, in their order; none if the VM does not tell.
-fn stacks(shared: &Shared, jni: Jni<'_>, due: &[Due], depth: usize) -> Vec<ThreadStack> {
+fn stacks(shared: &WallSamplerState, jni: Jni<'_>, due: &[Due], depth: usize) -> Vec<ThreadStack> {
     let depth = depth.min(WholeStack::MOST);
     let threads = due.iter().map(|due| &*due.watched.thread);
     if shared.stops_all {
@@ -341,7 +355,7 @@ fn stacks(shared: &Shared, jni: Jni<'_>, due: &[Due], depth: usize) -> Vec<Threa
 /// Returns the state of the virtual thread that a thread carries, and its stack, followed by the carrier's own; `None`
 /// if it carries none.
 fn mounted(
-    shared: &Shared,
+    shared: &WallSamplerState,
     jni: Jni<'_>,
     carrier: &LiveThread,
     depth: usize,
@@ -360,7 +374,7 @@ fn mounted(
 /// Appends the frames of a thread, up to `depth` in all; `None` if it has ended. Asked in this way, the VM neither stops
 /// other threads, nor goes through the list of all of them.
 fn append_stack(
-    shared: &Shared,
+    shared: &WallSamplerState,
     thread: Object<'_>,
     frames: &mut Vec<FrameInfo>,
     depth: usize,

@@ -33,7 +33,7 @@ struct Common<'section> {
 
 /// The state of a frame at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row<'section> {
+pub(super) struct FrameState<'section> {
     /// Where the frame ends.
     pub(super) end: FrameEnd<'section>,
     pub(super) frame_pointer: Register,
@@ -188,12 +188,12 @@ impl<'section> Function<'section> {
     pub(super) fn rows(
         &self,
         frame_pointer: u64,
-        mut visit: impl FnMut(u64, Option<&Row<'section>>),
+        mut visit: impl FnMut(u64, Option<&FrameState<'section>>),
     ) {
         let mut machine = Machine {
             common: &self.common,
             frame_pointer,
-            row: Row {
+            row: FrameState {
                 end: FrameEnd::Expression(&[]),
                 frame_pointer: Register::Same,
                 return_address: Register::Same,
@@ -217,10 +217,10 @@ impl<'section> Function<'section> {
 struct Machine<'section, 'function> {
     common: &'function Common<'section>,
     frame_pointer: u64,
-    row: Row<'section>,
+    row: FrameState<'section>,
     /// The state at the beginning of a function.
-    initial: Option<Row<'section>>,
-    remembered: Vec<Row<'section>>,
+    initial: Option<FrameState<'section>>,
+    remembered: Vec<FrameState<'section>>,
     /// The first address of the row.
     at: u64,
 }
@@ -230,7 +230,7 @@ impl<'section> Machine<'section, '_> {
     fn run(
         &mut self,
         code: &mut Bytes<'section>,
-        visit: &mut impl FnMut(u64, &Row<'section>),
+        visit: &mut impl FnMut(u64, &FrameState<'section>),
     ) -> Option<()> {
         while let Some(instruction) = code.u8() {
             let operand = u64::from(instruction & 0x3f);
@@ -252,7 +252,7 @@ impl<'section> Machine<'section, '_> {
         &mut self,
         instruction: u8,
         code: &mut Bytes<'section>,
-        visit: &mut impl FnMut(u64, &Row<'section>),
+        visit: &mut impl FnMut(u64, &FrameState<'section>),
     ) -> Option<()> {
         match instruction {
             // nop, and the change of a signature that aarch64 has in return addresses
@@ -335,7 +335,11 @@ impl<'section> Machine<'section, '_> {
         Some(())
     }
 
-    fn advance(&mut self, by: u64, visit: &mut impl FnMut(u64, &Row<'section>)) -> Option<()> {
+    fn advance(
+        &mut self,
+        by: u64,
+        visit: &mut impl FnMut(u64, &FrameState<'section>),
+    ) -> Option<()> {
         let next = self
             .at
             .checked_add(by.checked_mul(self.common.code_alignment)?)?;

@@ -1,7 +1,7 @@
 //! How the frame of native code is undone at an instruction: what compilers leave for exceptions in `.eh_frame`, as far
 //! as a stack walk needs it.
 
-use super::call_frames::{self, FrameEnd, Function, Register, Row};
+use super::call_frames::{self, FrameEnd, FrameState, Function, Register};
 use crate::memory;
 
 const WORD: i64 = size_of::<usize>() as i64;
@@ -126,14 +126,14 @@ impl Frames {
 }
 
 impl FrameRule {
-    fn of(row: &Row<'_>) -> Self {
+    fn of(row: &FrameState<'_>) -> Self {
         if row.return_address == Register::Undefined {
             return Self::Outermost;
         }
         Self::of_inner_frame(row).unwrap_or(Self::Unknown)
     }
 
-    fn of_inner_frame(row: &Row<'_>) -> Option<Self> {
+    fn of_inner_frame(row: &FrameState<'_>) -> Option<Self> {
         let (register, offset) = match row.end {
             FrameEnd::Behind { register, offset } => (register, offset),
             FrameEnd::Expression(expression) => return linkage_table(expression),

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::client::Measured;
 use super::model::Model;
-use super::page::{Row, View, safe};
+use super::page::{PageRow, View, safe};
 
 /// The most letters of a filter.
 const LONGEST_FILTER: usize = 100;
@@ -59,7 +59,7 @@ pub struct App {
     /// The window over the page.
     pub over: Over,
     /// The rows of the page.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PageRow>,
     /// The sums of the interval.
     pub summary: String,
     /// The number of the selected row.

@@ -34,7 +34,7 @@ pub enum View {
 
 /// A row of a page.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct PageRow {
     /// The values, in the order of the columns.
     pub values: Vec<f64>,
     /// The text before the name, which is not cut: the class of objects or monitors.
@@ -114,7 +114,7 @@ impl View {
     }
 
     /// Returns the rows, ordered by a column, whose names contain the filter.
-    pub fn rows(self, model: &Model, sort: usize, filter: &str) -> Vec<Row> {
+    pub fn rows(self, model: &Model, sort: usize, filter: &str) -> Vec<PageRow> {
         let mut rows = match self {
             View::Cpu => cpu(model),
             View::Allocation => allocation(model),
@@ -162,7 +162,7 @@ impl View {
     }
 
     /// Returns the stacks of a row as a tree of callers, since the beginning: lines with a share, a level and a name.
-    pub fn tree(self, model: &Model, row: &Row) -> Vec<(f64, usize, String)> {
+    pub fn tree(self, model: &Model, row: &PageRow) -> Vec<(f64, usize, String)> {
         let profile = model.profile();
         let is_it = |sample: &Sample| {
             let (class, name) = site(profile, (sample.stack, sample.labels));
@@ -209,14 +209,14 @@ fn lines(tree: &Tree) -> Vec<(f64, usize, String)> {
     lines
 }
 
-fn cpu(model: &Model) -> Vec<Row> {
+fn cpu(model: &Model) -> Vec<PageRow> {
     let profile = model.profile();
     let costs = |rows| costs_of_samples(profile, samples(rows, 0), By::Method);
     let so_far = costs(&model.whole.cpu).into_iter();
     let so_far: HashMap<String, u64> = so_far.map(|cost| (cost.name, cost.own)).collect();
     let time = |count: u64| count as f64 * SAMPLE.as_secs_f64();
     let last = costs(&model.last.costs.cpu);
-    let rows = last.into_iter().map(|cost| Row {
+    let rows = last.into_iter().map(|cost| PageRow {
         values: vec![
             100.0 * per(time(cost.own), model.last.length),
             100.0 * per(time(cost.total), model.last.length),
@@ -229,7 +229,7 @@ fn cpu(model: &Model) -> Vec<Row> {
     rows.collect()
 }
 
-fn allocation(model: &Model) -> Vec<Row> {
+fn allocation(model: &Model) -> Vec<PageRow> {
     let profile = model.profile();
     let Interval {
         length,
@@ -242,7 +242,7 @@ fn allocation(model: &Model) -> Vec<Row> {
     let rows = rows.map(|(site, values)| {
         let before = before.get(&site).copied().unwrap_or_default();
         let growth = values[LIVE_BYTES] as f64 - before[LIVE_BYTES] as f64;
-        Row {
+        PageRow {
             values: vec![
                 per(values[ALLOC_BYTES] as f64, *length),
                 per(values[ALLOC_OBJECTS] as f64, *length),
@@ -257,14 +257,14 @@ fn allocation(model: &Model) -> Vec<Row> {
     rows.collect()
 }
 
-fn locks(model: &Model) -> Vec<Row> {
+fn locks(model: &Model) -> Vec<PageRow> {
     let profile = model.profile();
     let Interval { length, costs, .. } = &model.last;
     let last = by_site(profile, &costs.locks);
     let rows = by_site(profile, &model.whole.locks).into_iter();
     let rows = rows.map(|(site, whole)| {
         let [nanos, count] = last.get(&site).copied().unwrap_or_default();
-        Row {
+        PageRow {
             values: vec![
                 100.0 * per(nanos as f64 / 1e9, *length),
                 per(count as f64, *length),
@@ -278,8 +278,8 @@ fn locks(model: &Model) -> Vec<Row> {
     rows.collect()
 }
 
-fn threads(last: &Interval) -> Vec<Row> {
-    let rows = last.threads.iter().map(|(thread, used)| Row {
+fn threads(last: &Interval) -> Vec<PageRow> {
+    let rows = last.threads.iter().map(|(thread, used)| PageRow {
         values: vec![
             100.0 * per(used.as_secs_f64(), last.length),
             thread.used.as_secs_f64(),
@@ -323,8 +323,8 @@ pub fn safe(name: &str) -> String {
     printable(&*shortened(name)).into_owned()
 }
 
-fn by_value(a: &Row, b: &Row, sort: usize) -> Ordering {
-    let value = |row: &Row| row.values.get(sort).copied().unwrap_or_default();
+fn by_value(a: &PageRow, b: &PageRow, sort: usize) -> Ordering {
+    let value = |row: &PageRow| row.values.get(sort).copied().unwrap_or_default();
     let names = || (&a.class, &a.name).cmp(&(&b.class, &b.name));
     value(b).total_cmp(&value(a)).then_with(names)
 }
@@ -370,7 +370,7 @@ mod tests {
 
     fn names(view: View, sort: usize, filter: &str) -> Vec<(Vec<f64>, String)> {
         let rows = view.rows(&two_snapshots(false), sort, filter);
-        let text = |row: Row| (row.values, format!("{} {}", row.class, row.name));
+        let text = |row: PageRow| (row.values, format!("{} {}", row.class, row.name));
         rows.into_iter().map(text).collect()
     }
 

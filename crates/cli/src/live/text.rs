@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::client::Measured;
 use super::model::Model;
-use super::page::{Row, View};
+use super::page::{PageRow, View};
 
 /// The most rows of a page in a pipe.
 const ROWS: usize = 20;
@@ -24,7 +24,7 @@ pub fn heads(view: View, sort: usize) -> String {
 }
 
 /// Returns a row in so many columns. A name that is too long loses its beginning, the package.
-pub fn line(view: View, row: &Row, width: usize) -> String {
+pub fn line(view: View, row: &PageRow, width: usize) -> String {
     let columns = view.columns().iter().zip(&row.values);
     let numbers = columns.map(|(column, &value)| {
         format!("{:>width$} ", (column.format)(value), width = column.width)

@@ -35,7 +35,7 @@ pub struct Arguments {
     otlp: Endpoint,
 
     #[command(flatten)]
-    options: Options,
+    options: PushOptions,
 }
 
 /// OpenTelemetry's name for a Java program without a name.
@@ -50,7 +50,7 @@ pub fn unknown_origin() -> Origin {
 
 /// The options of sending profiles.
 #[derive(Clone, clap::Args)]
-pub struct Options {
+pub struct PushOptions {
     /// The name of the program at the collector (`service.name`)
     #[arg(
         long,
@@ -159,11 +159,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// The collector that profiles are sent to, and the options.
 pub struct Target {
     collector: Collector,
-    options: Options,
+    options: PushOptions,
 }
 
 impl Target {
-    pub fn new(endpoint: Endpoint, options: Options) -> Target {
+    pub fn new(endpoint: Endpoint, options: PushOptions) -> Target {
         let timeout = Duration::from_secs(options.retry.into());
         Target {
             collector: Collector::new(endpoint, timeout),
@@ -207,7 +207,7 @@ impl Target {
     }
 }
 
-impl Options {
+impl PushOptions {
     fn origin(&self, known: &[(&str, String)]) -> Origin {
         let mut origin = Origin::default();
         origin.set(SERVICE, &self.service);

@@ -50,7 +50,7 @@ pub struct Command {
 }
 
 /// A table of the answer.
-struct Table {
+struct AnswerTable {
     head: String,
     rows: Vec<Cost>,
 }
@@ -159,7 +159,7 @@ impl<'a> Answer<'a> {
         let values = tables.iter().flat_map(|table| &table.rows);
         let widest = values.map(|row| of(row.own).chars().count()).max();
         let width = widest.unwrap_or(0).max("self".len());
-        for Table { head, rows } in tables {
+        for AnswerTable { head, rows } in tables {
             writeln!(out, "  {:>width$}      %  total %  {head}", "self")?;
             for row in rows {
                 writeln!(
@@ -184,7 +184,7 @@ impl<'a> Answer<'a> {
     }
 
     /// Returns what costs most: by the user's own code, and by all.
-    fn tables(&self, profile: &Profile, metric: Metric) -> Vec<Table> {
+    fn tables(&self, profile: &Profile, metric: Metric) -> Vec<AnswerTable> {
         // Nearly every wait is in the same few methods of the JDK; the monitor's class tells more.
         let by = match metric {
             Metric::Contention => By::Type,
@@ -194,7 +194,7 @@ impl<'a> Answer<'a> {
             let rows = costs(profile, metric, by).into_iter();
             let is_method = |row: &Cost| row.own > 0 && !stands_for_something(&row.name);
             let rows: Vec<Cost> = rows.filter(is_method).take(most).collect();
-            (!rows.is_empty()).then_some(Table { head, rows })
+            (!rows.is_empty()).then_some(AnswerTable { head, rows })
         };
         let with_callees = format!("{by}{OF_OWN_CODE}");
         if let Some(own) = self.own {

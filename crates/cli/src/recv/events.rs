@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The kinds of events.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum ReceiverEvent {
     /// The receiver waits for agents.
     Listening { address: String, dir: String },
     /// An agent has begun to send its profile.
@@ -108,7 +108,7 @@ struct EventLine {
     #[serde(skip_serializing_if = "is_zero")]
     lost: u64,
     #[serde(flatten)]
-    event: Event,
+    event: ReceiverEvent,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -138,12 +138,12 @@ impl Events {
     }
 
     /// Queues an event, unless too many are waiting to be read.
-    pub fn say(&self, event: Event) {
+    pub fn say(&self, event: ReceiverEvent) {
         let _ = self.try_to_say(event);
     }
 
     /// Writes the last event. Waits for the reader for a limited time.
-    pub fn end(mut self, mut last: Event) {
+    pub fn end(mut self, mut last: ReceiverEvent) {
         let timeout = Instant::now() + TIMEOUT;
         while let Err(event) = self.try_to_say(last) {
             self.lost.fetch_sub(1, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl Events {
         let _ = self.ended.recv_timeout(TIMEOUT);
     }
 
-    fn try_to_say(&self, event: Event) -> Result<(), Event> {
+    fn try_to_say(&self, event: ReceiverEvent) -> Result<(), ReceiverEvent> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let millis = now.unwrap_or_default().as_millis();
         let line = EventLine {

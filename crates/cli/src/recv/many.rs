@@ -18,7 +18,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::agent::{Agent, TURN};
 use super::callers::{self, Caller};
 use super::command;
-use super::events::{AgentRefusal, Event, Events, Reason};
+use super::events::{AgentRefusal, Events, Reason, ReceiverEvent};
 use super::forward::{Finished, Forwarder, Sent};
 use super::names::{AgentFacts, PartFile, Pattern};
 use super::requests::{Request, requests};
@@ -89,7 +89,7 @@ pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure
     let forwarder =
         target.map(|target| Forwarder::start(target, move |sent| asker.tell(Request::Sent(sent))));
     let events = Events::new();
-    events.say(Event::Listening {
+    events.say(ReceiverEvent::Listening {
         address: address.to_string(),
         dir: wanted.folder.display().to_string(),
     });
@@ -253,7 +253,7 @@ impl Server {
                 Err(error) => {
                     self.pause = Some(Instant::now() + PAUSE);
                     let error = error.to_string();
-                    return self.events.say(Event::Failed {
+                    return self.events.say(ReceiverEvent::Failed {
                         agent: None,
                         peer: None,
                         error,
@@ -298,7 +298,7 @@ impl Server {
 
     fn refuse(&self, peer: SocketAddr, reason: AgentRefusal) {
         let peer = peer.to_string();
-        self.events.say(Event::Refused { peer, reason });
+        self.events.say(ReceiverEvent::Refused { peer, reason });
     }
 
     /// Begins to receive from a caller identified as an agent.
@@ -326,7 +326,7 @@ impl Server {
         };
         self.count = number;
         let (mut agent, said) = Agent::new(number, caller, file);
-        self.events.say(Event::Begun {
+        self.events.say(ReceiverEvent::Begun {
             agent: number,
             peer: peer.to_string(),
             file: agent.file.name.clone(),
@@ -356,7 +356,7 @@ impl Server {
             self.failed(Some(agent.number), agent.peer, &error);
             part
         });
-        self.events.say(Event::Ended {
+        self.events.say(ReceiverEvent::Ended {
             agent: agent.number,
             peer: agent.peer.to_string(),
             file: file.clone(),
@@ -380,7 +380,8 @@ impl Server {
         };
         if !forwarder.take(finished, file.clone()) {
             let error = "too many files wait".to_owned();
-            self.events.say(Event::NotForwarded { agent, file, error });
+            self.events
+                .say(ReceiverEvent::NotForwarded { agent, file, error });
         }
     }
 
@@ -393,13 +394,13 @@ impl Server {
         self.events.say(match result {
             Ok(Pushed {
                 requests, samples, ..
-            }) => Event::Forwarded {
+            }) => ReceiverEvent::Forwarded {
                 agent,
                 file,
                 requests,
                 samples,
             },
-            Err(error) => Event::NotForwarded { agent, file, error },
+            Err(error) => ReceiverEvent::NotForwarded { agent, file, error },
         });
     }
 
@@ -418,12 +419,13 @@ impl Server {
         let waiting = self.forwarder.take().map(Forwarder::into_waiting);
         for (agent, file) in waiting.unwrap_or_default() {
             let error = "the receiver was stopped".to_owned();
-            self.events.say(Event::NotForwarded { agent, file, error });
+            self.events
+                .say(ReceiverEvent::NotForwarded { agent, file, error });
         }
     }
 
     fn failed(&self, agent: Option<u64>, peer: SocketAddr, error: &io::Error) {
-        self.events.say(Event::Failed {
+        self.events.say(ReceiverEvent::Failed {
             agent,
             peer: Some(peer.to_string()),
             error: error.to_string(),
@@ -455,7 +457,7 @@ impl Server {
             agent.send();
         }
         let command = command.to_string();
-        self.events.say(Event::Sent { command, agents });
+        self.events.say(ReceiverEvent::Sent { command, agents });
     }
 
     /// Finishes all files.
@@ -464,7 +466,7 @@ impl Server {
             self.finish(agent, Reason::Stopped);
         }
         self.wait_for_files(requests);
-        self.events.end(Event::Stopped {
+        self.events.end(ReceiverEvent::Stopped {
             agents: self.count,
             bytes: self.bytes,
         });

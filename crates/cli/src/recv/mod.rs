@@ -125,7 +125,7 @@ pub struct Arguments {
     otlp: Option<Endpoint>,
 
     #[command(flatten)]
-    push: push::Options,
+    push: push::PushOptions,
 }
 
 impl Arguments {

@@ -10,11 +10,11 @@ use hprof_format::bytes::read_u32_be;
 #[derive(Default)]
 pub struct Watch {
     bytes: u64,
-    format: Format,
+    format: WatchFormat,
 }
 
 #[derive(Default)]
-enum Format {
+enum WatchFormat {
     /// No data yet.
     #[default]
     Unknown,
@@ -56,20 +56,20 @@ impl Watch {
     /// Takes the next bytes of the stream.
     pub fn see(&mut self, piece: &[u8]) {
         self.bytes += piece.len() as u64;
-        if let (Format::Unknown, Some(&first)) = (&self.format, piece.first()) {
+        if let (WatchFormat::Unknown, Some(&first)) = (&self.format, piece.first()) {
             self.format = match first {
-                GZIP => Format::Compressed(Box::new(MultiGzDecoder::new(Content::default()))),
-                _ => Format::Plain(Content::default()),
+                GZIP => WatchFormat::Compressed(Box::new(MultiGzDecoder::new(Content::default()))),
+                _ => WatchFormat::Plain(Content::default()),
             };
         }
         match &mut self.format {
-            Format::Plain(content) => content.see(piece),
-            Format::Compressed(decoder) => {
+            WatchFormat::Plain(content) => content.see(piece),
+            WatchFormat::Compressed(decoder) => {
                 if decoder.write_all(piece).is_err() {
-                    self.format = Format::Broken;
+                    self.format = WatchFormat::Broken;
                 }
             }
-            Format::Unknown | Format::Broken => {}
+            WatchFormat::Unknown | WatchFormat::Broken => {}
         }
     }
 
@@ -98,18 +98,18 @@ impl Watch {
 
     fn content(&self) -> &Content {
         match &self.format {
-            Format::Plain(content) => content,
-            Format::Compressed(decoder) => decoder.get_ref(),
-            Format::Unknown | Format::Broken => &Content::Version,
+            WatchFormat::Plain(content) => content,
+            WatchFormat::Compressed(decoder) => decoder.get_ref(),
+            WatchFormat::Unknown | WatchFormat::Broken => &Content::Version,
         }
     }
 
     /// Returns `true` if a stream that ends here is truncated.
     pub fn is_torn(&mut self) -> bool {
         match &mut self.format {
-            Format::Unknown | Format::Broken => true,
-            Format::Plain(content) => content.is_torn(),
-            Format::Compressed(decoder) => {
+            WatchFormat::Unknown | WatchFormat::Broken => true,
+            WatchFormat::Plain(content) => content.is_torn(),
+            WatchFormat::Compressed(decoder) => {
                 decoder.try_finish().is_err() || decoder.get_ref().is_torn()
             }
         }

@@ -16,7 +16,7 @@ use hprof_profile::{
 use serde::Serialize;
 
 use super::history::{self, History};
-use super::stacks::{Stacks, number};
+use super::stacks::{StacksByRoot, number};
 use crate::about;
 
 /// A profile and its name.
@@ -179,7 +179,7 @@ struct PageWriter {
     string_of: HashMap<String, u32>,
     frames: Vec<[u32; 5]>,
     frame_of: HashMap<[u32; 5], u32>,
-    stacks: Stacks,
+    stacks: StacksByRoot,
     columns: Vec<Column>,
     bytes: Vec<u8>,
 }

@@ -2,7 +2,7 @@
 
 /// Stacks, outermost frame first.
 #[derive(Default)]
-pub struct Stacks {
+pub struct StacksByRoot {
     frames: Vec<u32>,
     ends: Vec<usize>,
 }
@@ -14,7 +14,7 @@ pub struct Preorder {
     pub fewer: Vec<u32>,
     /// The added frame; 0 for the first stack.
     pub frames: Vec<u32>,
-    /// The position of each stack, by the number that [`Stacks::push`] returned.
+    /// The position of each stack, by the number that [`StacksByRoot::push`] returned.
     pub numbers: Vec<u32>,
 }
 
@@ -26,7 +26,7 @@ pub fn number(position: usize) -> u32 {
     u32::try_from(position).expect("fewer than 2^32 items of a kind in a page")
 }
 
-impl Stacks {
+impl StacksByRoot {
     /// Adds a stack and returns its number.
     pub fn push(&mut self, path: impl IntoIterator<Item = u32>) -> u32 {
         let number = number(self.ends.len());
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_begins_alike_stands_together() {
-        let mut stacks = Stacks::default();
+        let mut stacks = StacksByRoot::default();
         let added = [&[7, 8][..], &[9], &[7, 5], &[7], &[7, 8, 1], &[], &[9]];
         let numbers = added.map(|path| stacks.push(path.iter().copied()));
         let order = stacks.preorder();

@@ -25,7 +25,7 @@ use crate::record::{ObjectId, ThreadSerial, TraceSerial};
 #[derive(Debug, Default)]
 pub(super) struct HeapDumps {
     /// The dump whose segments are being read.
-    open: Option<Dump>,
+    open: Option<CheckedDump>,
     /// The offset at which a missing dump was announced.
     announced: Option<u64>,
     /// The number of complete dumps.
@@ -50,7 +50,7 @@ impl HeapDumps {
         let strict = tolerance.strict;
         let dump = self
             .open
-            .get_or_insert_with(|| Dump::new(reader, offset, strict));
+            .get_or_insert_with(|| CheckedDump::new(reader, offset, strict));
         let mut counts = [0; 256];
         dump.read(reader, defined, |kind| counts[usize::from(kind.tag())] += 1)?;
         for kind in HeapKind::ALL {
@@ -109,7 +109,7 @@ impl HeapDumps {
     /// Verifies that no dump is incomplete.
     fn ended(&self) -> Result<(), Fault> {
         match self.open {
-            Some(Dump { start, .. }) => Err(Fault::DumpNotEnded { offset: start }),
+            Some(CheckedDump { start, .. }) => Err(Fault::DumpNotEnded { offset: start }),
             None => Ok(()),
         }
     }
@@ -135,7 +135,7 @@ enum CheckPass {
 
 /// One heap dump.
 #[derive(Debug)]
-struct Dump {
+struct CheckedDump {
     /// The offset of its first record.
     start: u64,
     id_size: IdSize,
@@ -175,9 +175,9 @@ enum Content {
     Fields(ClassIndex, Vec<u8>),
 }
 
-impl Dump {
-    fn new<R: Read>(reader: &Reader<R>, start: u64, strict: bool) -> Dump {
-        Dump {
+impl CheckedDump {
+    fn new<R: Read>(reader: &Reader<R>, start: u64, strict: bool) -> CheckedDump {
+        CheckedDump {
             start,
             id_size: reader.header().id_size,
             pass: CheckPass::First,

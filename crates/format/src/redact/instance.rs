@@ -58,7 +58,7 @@ pub(super) struct Layouts {
 
 /// The parts of an instance that stay.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout(ClassIndex);
+pub(super) struct InstanceLayout(ClassIndex);
 
 /// A reference that a class declares.
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +94,8 @@ impl Layouts {
 
     /// Returns the layout of an instance with so many bytes of fields; `None` if its class, or one above, is not known
     /// so far, or has other fields.
-    pub(super) fn find(&mut self, class: ObjectId, length: u64) -> Option<Layout> {
-        class_of(&mut self.classes, class, length).map(Layout)
+    pub(super) fn find(&mut self, class: ObjectId, length: u64) -> Option<InstanceLayout> {
+        class_of(&mut self.classes, class, length).map(InstanceLayout)
     }
 
     /// Returns the first field that a known class declares and `is_wanted` accepts by its name and type.
@@ -135,7 +135,7 @@ impl Layouts {
     /// Sets to 0 what does not stay in `piece`, the bytes from `start` on of an instance's fields.
     pub(super) fn clear(
         &self,
-        Layout(class): Layout,
+        InstanceLayout(class): InstanceLayout,
         start: u64,
         piece: &mut [u8],
         original: &[u8],

@@ -18,7 +18,7 @@ use crate::heap::{ClassDump, HeapRecord, Value};
 use crate::id_size::IdSize;
 use crate::reader::{Entry, HEADER_LENGTH, HeapEntry, HeapItem, Item, ReadError, Reader};
 use crate::record::{BasicType, ObjectId, Record, StringId, StringRecord, TraceSerial};
-use instance::{Layout, Layouts, is_kept};
+use instance::{InstanceLayout, Layouts, is_kept};
 use names::{NamesInUse, replace_name};
 use pseudonym::Pseudonym;
 use selection::Chosen;
@@ -111,7 +111,7 @@ enum Unfinished {
     Kept,
     Array(Pseudonym),
     ThreadName,
-    Instance(Layout, u64),
+    Instance(InstanceLayout, u64),
 }
 
 impl Redactor {

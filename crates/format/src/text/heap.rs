@@ -32,12 +32,12 @@ pub(super) struct HeapText {
     /// The totals of a HEAP SUMMARY directly before the dump's first record.
     totals: Option<HeapTotals>,
     /// The dump whose records are being written.
-    open: Option<Dump>,
+    open: Option<DumpText>,
 }
 
 /// One heap dump.
 #[derive(Debug, Default)]
-struct Dump {
+struct DumpText {
     classes: Classes,
     /// For each class, the name of each reference that it declares.
     labels: Vec<Box<[ResolvedName<Arc<str>>]>>,
@@ -115,7 +115,7 @@ impl TextEncoder {
         if self.heap.open.is_some() {
             return Ok(());
         }
-        self.heap.open = Some(Dump::default());
+        self.heap.open = Some(DumpText::default());
         let HeapTotals { objects, bytes } = self.heap.totals.take().unwrap_or_default();
         let date = ctime(self.start, time);
         writeln!(
@@ -212,7 +212,7 @@ impl<W: Write> Printer<'_, W> {
     /// Prints a record. For a long one, which has `length` bytes of content, returns the state for its pieces.
     fn record(
         &mut self,
-        dump: &mut Dump,
+        dump: &mut DumpText,
         record: &HeapRecord<'_>,
         length: Option<u64>,
     ) -> io::Result<Option<Long>> {
@@ -272,7 +272,7 @@ impl<W: Write> Printer<'_, W> {
         Ok(None)
     }
 
-    fn piece(&mut self, dump: &mut Dump, bytes: &[u8], last: bool) -> io::Result<()> {
+    fn piece(&mut self, dump: &mut DumpText, bytes: &[u8], last: bool) -> io::Result<()> {
         let long = match dump.long.take() {
             Some(Long::Elements(next)) => {
                 self.elements(bytes, next)?;
@@ -345,7 +345,7 @@ impl<W: Write> Printer<'_, W> {
         self.put(b")\n")
     }
 
-    fn class(&mut self, dump: &mut Dump, class: &ClassDump<'_>) -> io::Result<()> {
+    fn class(&mut self, dump: &mut DumpText, class: &ClassDump<'_>) -> io::Result<()> {
         self.put(b"CLS ")?;
         self.hex(class.class.0)?;
         self.put(b" (name=")?;
@@ -381,7 +381,7 @@ impl<W: Write> Printer<'_, W> {
         Ok(())
     }
 
-    fn fields(&mut self, dump: &Dump, class: ClassIndex, fields: &[u8]) -> io::Result<()> {
+    fn fields(&mut self, dump: &DumpText, class: ClassIndex, fields: &[u8]) -> io::Result<()> {
         for declared in dump.classes.chain(class) {
             let fields = &fields[declared.base..];
             let labels = &dump.labels[declared.class.number()];
@@ -445,7 +445,7 @@ impl<W: Write> Printer<'_, W> {
     }
 
     /// Prints the class of an object, and ends its line.
-    fn end_with(&mut self, dump: &mut Dump, class: ObjectId) -> io::Result<()> {
+    fn end_with(&mut self, dump: &mut DumpText, class: ObjectId) -> io::Result<()> {
         let name = match dump.classes.find(class) {
             Some(index) => dump.names[index.number()].as_str(),
             None => self.names.name_of(class).as_str(),

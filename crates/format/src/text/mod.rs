@@ -170,9 +170,9 @@ struct FrameText {
 }
 
 /// `Class.method`.
-struct Method<'a>(&'a FrameText);
+struct QualifiedMethod<'a>(&'a FrameText);
 
-impl fmt::Display for Method<'_> {
+impl fmt::Display for QualifiedMethod<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FrameText { class, method, .. } = self.0;
         write!(out, "{}.{}", class.as_str(), method.as_str())
@@ -186,7 +186,7 @@ impl fmt::Display for FrameText {
             "" => "<Unknown Source>",
             name => name,
         };
-        write!(out, "{}({file}:", Method(self))?;
+        write!(out, "{}({file}:", QualifiedMethod(self))?;
         match self.line {
             Line::Number(number) => write!(out, "{number})"),
             // Parsers accept a number or this. The binary format distinguishes native methods.
@@ -460,7 +460,7 @@ impl TextEncoder {
         match self.tops.get(&trace) {
             Some(None) => writeln!(out, "<empty>"),
             Some(Some(frame)) => match self.frames.get(frame) {
-                Some(frame) => writeln!(out, "{}", Method(frame)),
+                Some(frame) => writeln!(out, "{}", QualifiedMethod(frame)),
                 None => writeln!(out, "{UNKNOWN_NAME}"),
             },
             None => writeln!(out, "{UNKNOWN_NAME}"),

@@ -80,7 +80,7 @@ impl Dominators {
     }
 
     /// Returns the tree of what each place directly dominates.
-    pub(crate) fn tree(&self, memory: &Memory) -> io::Result<Tree> {
+    pub(crate) fn tree(&self, memory: &Memory) -> io::Result<DominatorTree> {
         let mut first: Table<Place> = memory.table(self.order.len())?;
         let mut next: Table<Place> = memory.table(self.order.len())?;
         for place in self.places().rev() {
@@ -88,7 +88,7 @@ impl Dominators {
             next[place as usize] = first[above];
             first[above] = place;
         }
-        Ok(Tree { first, next })
+        Ok(DominatorTree { first, next })
     }
 }
 
@@ -127,7 +127,7 @@ impl RetainedSizes {
 
 /// The dominator tree from above. [`TOP`] stands for none, because it has no parent.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct DominatorTree {
     first: Table<Place>,
     next: Table<Place>,
 }
@@ -139,7 +139,7 @@ pub(crate) enum Step {
     Leave(Place),
 }
 
-impl Tree {
+impl DominatorTree {
     /// Iterates over the places that a place directly dominates.
     pub(crate) fn children(&self, place: Place) -> impl Iterator<Item = Place> {
         let one = |place: Place| Some(place).filter(|&place| place != TOP);
@@ -322,19 +322,19 @@ impl Backward {
 /// object has a class that is far away, but another instance close to it.
 struct Instances {
     is_class: FixedBitSet,
-    classes: HashMap<Place, Class>,
+    classes: HashMap<Place, ClassInstances>,
     bytes: Table<u8>,
 }
 
 #[derive(Default)]
-struct Class {
+struct ClassInstances {
     /// The last instance that was counted or added.
     last: Place,
     start: usize,
     end: usize,
 }
 
-impl Class {
+impl ClassInstances {
     /// Returns the distance of an instance from the last one, with the sign in the lowest bit.
     fn distance_to(&mut self, instance: Place) -> u64 {
         let distance = i64::from(instance) - i64::from(self.last);

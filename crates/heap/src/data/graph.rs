@@ -129,7 +129,7 @@ impl Graph {
         let objects = Objects::new(index.ids, memory)?;
         let roots = Roots::of(&index.roots, &objects);
         let count = objects.count() as usize;
-        let mut pass = Pass {
+        let mut pass = ReferencePass {
             contents: Contents {
                 dump,
                 layout: *layout,
@@ -268,14 +268,14 @@ impl Targets<'_> {
     }
 }
 
-struct Pass<'a> {
+struct ReferencePass<'a> {
     contents: Contents<'a>,
     objects: Objects,
     more: HashMap<u32, Vec<u32>>,
     roots: Roots,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> ReferencePass<'a> {
     /// Builds the rows in one pass: objects come in the order of their numbers.
     fn append(&mut self, memory: &Memory, progress: &dyn Progress) -> Result<Rows, Error> {
         let objects = self.objects.count();

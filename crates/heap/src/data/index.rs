@@ -30,8 +30,10 @@ impl Index {
         excluded: Excluded,
         progress: &dyn Progress,
     ) -> Result<Index, Error> {
-        let parts = dump.in_parts(progress, |part, progress| Pass::of(dump, part, progress))?;
-        let pass = parts.into_iter().reduce(Pass::followed_by);
+        let parts = dump.in_parts(progress, |part, progress| {
+            IndexPass::of(dump, part, progress)
+        })?;
+        let pass = parts.into_iter().reduce(IndexPass::followed_by);
         let pass = pass.unwrap_or_default();
         pass.check(dump.length())?;
         let mut classes = Classes::new(dump.id_size(), excluded);
@@ -49,7 +51,7 @@ impl Index {
 }
 
 #[derive(Default)]
-struct Pass {
+struct IndexPass {
     ids: IdSet,
     /// The offsets of the CLASS DUMPs.
     classes: Vec<u64>,
@@ -61,9 +63,9 @@ struct Pass {
     ends: Option<(u64, u64)>,
 }
 
-impl Pass {
-    fn of(dump: &Dump, part: &[Range<usize>], progress: &dyn Progress) -> Result<Pass, Error> {
-        let mut pass = Pass::default();
+impl IndexPass {
+    fn of(dump: &Dump, part: &[Range<usize>], progress: &dyn Progress) -> Result<IndexPass, Error> {
+        let mut pass = IndexPass::default();
         pass.places.ascending = true;
         let all = part.iter().map(|segment| segment.len() as u64).sum();
         let mut bytes = 0;
@@ -80,7 +82,7 @@ impl Pass {
     }
 
     /// Adds the results of the next part.
-    fn followed_by(mut self, next: Pass) -> Pass {
+    fn followed_by(mut self, next: IndexPass) -> IndexPass {
         self.ids.add_all(next.ids);
         self.classes.extend(next.classes);
         self.roots.extend(next.roots);

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::data::classes::ClassIndex;
-use crate::data::dominators::{Place, TOP, Tree};
+use crate::data::dominators::{DominatorTree, Place, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 
@@ -38,7 +38,7 @@ pub struct Area {
 }
 
 /// An area before its child areas are put into it.
-struct Found {
+struct FoundArea {
     /// The area it is in: 0 for the top, then the others from 1 in their order.
     above: usize,
     label: String,
@@ -93,7 +93,7 @@ impl Heap<'_> {
         place.ok_or(Error::NoObject(id))
     }
 
-    fn single(&self, place: Place, above: usize) -> Result<Found, Error> {
+    fn single(&self, place: Place, above: usize) -> Result<FoundArea, Error> {
         let (label, id) = match place {
             TOP => ("all that is alive".to_owned(), None),
             place => {
@@ -104,7 +104,7 @@ impl Heap<'_> {
                 )
             }
         };
-        Ok(Found {
+        Ok(FoundArea {
             above,
             label,
             id,
@@ -115,10 +115,10 @@ impl Heap<'_> {
 
     fn look_into(
         &self,
-        tree: &Tree,
+        tree: &DominatorTree,
         at: &Waiting,
         least: u64,
-        all: &mut Vec<Found>,
+        all: &mut Vec<FoundArea>,
         waiting: &mut BinaryHeap<Waiting>,
     ) -> Result<(), Error> {
         let retained = |place| self.dominators.retained(place);
@@ -155,7 +155,7 @@ impl Heap<'_> {
         all.extend(
             classes
                 .into_iter()
-                .map(|(class, (objects, retained))| Found {
+                .map(|(class, (objects, retained))| FoundArea {
                     above: at.index,
                     label: self.classes.get(class).name.to_string(),
                     id: None,
@@ -168,7 +168,7 @@ impl Heap<'_> {
 }
 
 /// Puts areas into their parents, which come before them.
-fn assemble(top: Found, rest: Vec<Found>) -> Area {
+fn assemble(top: FoundArea, rest: Vec<FoundArea>) -> Area {
     let mut below: Vec<Vec<Area>> = (0..=rest.len()).map(|_| Vec::new()).collect();
     for found in rest.into_iter().rev() {
         let inner = below.pop().unwrap_or_default();
@@ -177,7 +177,7 @@ fn assemble(top: Found, rest: Vec<Found>) -> Area {
     top.with(below.pop().unwrap_or_default())
 }
 
-impl Found {
+impl FoundArea {
     fn with(self, mut below: Vec<Area>) -> Area {
         below.sort_by_key(|area| std::cmp::Reverse(area.retained));
         Area {

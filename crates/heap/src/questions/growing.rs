@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::data::births::Births;
-use crate::data::dominators::{Place, Step, TOP, Tree};
+use crate::data::dominators::{DominatorTree, Place, Step, TOP};
 use crate::data::heap::Heap;
 use crate::data::objects::SiteIndex;
 
@@ -152,7 +152,7 @@ impl Heap<'_> {
 
     /// Returns the sites that grow elsewhere than below suspects that were found by their size, those that retain most
     /// first, and the number of those that are left out. Objects that others which pile up retain count with these.
-    pub(crate) fn piles(&self, tree: &Tree, growing: GrowingSites) -> (Vec<Pile>, u64) {
+    pub(crate) fn piles(&self, tree: &DominatorTree, growing: GrowingSites) -> (Vec<Pile>, u64) {
         let is_open = |site: &GrowingSite| site.covered * 2 < site.piling.objects;
         let mut piles: HashMap<SiteIndex, (Pile, u64)> = growing
             .0

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::data::births::{Births, MadeWhen};
 use crate::data::classes::{ClassIndex, Known};
-use crate::data::dominators::{Place, Step, TOP, Tree};
+use crate::data::dominators::{DominatorTree, Place, Step, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Reference};
@@ -110,7 +110,7 @@ struct Below {
 }
 
 /// A suspect before it is described.
-struct Found {
+struct FoundSuspect {
     kind: SuspectKind,
     /// One, or several with the largest first.
     places: Vec<Place>,
@@ -171,7 +171,7 @@ impl Heap<'_> {
         let mut growing =
             births.map_or_else(GrowingSites::default, |births| self.growing_sites(births));
         let found = self.suspects(&tree, least, &mut OwnSites::new(own))?;
-        let mut found: Vec<(Found, Below)> = found
+        let mut found: Vec<(FoundSuspect, Below)> = found
             .into_iter()
             .map(|suspect| {
                 let below = self.below(&tree, &suspect, own, births, &mut growing);
@@ -180,7 +180,7 @@ impl Heap<'_> {
             .collect();
         let (piles, piling_else) = self.piles(&tree, growing);
         for pile in piles {
-            let suspect = Found {
+            let suspect = FoundSuspect {
                 kind: SuspectKind::Piling,
                 places: pile.places,
                 own: pile.own,
@@ -193,7 +193,7 @@ impl Heap<'_> {
         found.sort_by_key(|(suspect, below)| {
             (below.piling.is_none(), std::cmp::Reverse(suspect.own))
         });
-        let (found, below): (Vec<Found>, Vec<Below>) = found.into_iter().unzip();
+        let (found, below): (Vec<FoundSuspect>, Vec<Below>) = found.into_iter().unzip();
         let objects: Vec<u32> = found
             .iter()
             .map(|suspect| self.dominators.object(suspect.places[0]))
@@ -263,10 +263,10 @@ impl Heap<'_> {
     /// small parts is a suspect.
     fn suspects(
         &self,
-        tree: &Tree,
+        tree: &DominatorTree,
         least: u64,
         sites: &mut OwnSites<'_>,
-    ) -> Result<Vec<Found>, Error> {
+    ) -> Result<Vec<FoundSuspect>, Error> {
         let mut found = Vec::new();
         let mut waiting = vec![TOP];
         while let Some(place) = waiting.pop() {
@@ -280,7 +280,7 @@ impl Heap<'_> {
                 if self.holds_whatever_there_is(at)? {
                     found.extend(self.groups_below(tree, at, least, sites));
                 } else {
-                    found.push(Found {
+                    found.push(FoundSuspect {
                         kind: SuspectKind::Object,
                         places: vec![at],
                         own,
@@ -293,7 +293,7 @@ impl Heap<'_> {
     }
 
     /// Follows the only large object below, down to the last one; returns that and the large ones below it.
-    fn descend(&self, tree: &Tree, start: Place, least: u64) -> (Place, Vec<Place>) {
+    fn descend(&self, tree: &DominatorTree, start: Place, least: u64) -> (Place, Vec<Place>) {
         let mut at = start;
         let mut classes: HashMap<u32, (Place, u32)> = HashMap::default();
         loop {
@@ -342,19 +342,19 @@ impl Heap<'_> {
     /// enough alive. Each object is in one group, the largest of those it fits.
     fn groups_below(
         &self,
-        tree: &Tree,
+        tree: &DominatorTree,
         place: Place,
         least: u64,
         sites: &mut OwnSites<'_>,
-    ) -> Vec<Found> {
-        let mut groups: HashMap<Common, Found> = HashMap::default();
+    ) -> Vec<FoundSuspect> {
+        let mut groups: HashMap<Common, FoundSuspect> = HashMap::default();
         for child in tree.children(place) {
             let retained = self.dominators.retained(child);
             if retained >= least {
                 continue;
             }
             for common in self.common(child, sites) {
-                let group = groups.entry(common).or_insert_with(|| Found {
+                let group = groups.entry(common).or_insert_with(|| FoundSuspect {
                     kind: common.kind(),
                     places: Vec::new(),
                     own: 0,
@@ -363,7 +363,7 @@ impl Heap<'_> {
                 group.own += retained;
             }
         }
-        let mut large: Vec<(Common, Found)> = groups
+        let mut large: Vec<(Common, FoundSuspect)> = groups
             .into_iter()
             .filter(|(_, group)| group.own >= least)
             .collect();
@@ -407,8 +407,8 @@ impl Heap<'_> {
     /// Returns the objects below a suspect: by class, and by the stack that allocated them.
     fn below(
         &self,
-        tree: &Tree,
-        suspect: &Found,
+        tree: &DominatorTree,
+        suspect: &FoundSuspect,
         own: Option<IsOwn<'_>>,
         births: Option<&Births>,
         growing: &mut GrowingSites,

@@ -45,7 +45,7 @@ pub fn firefox(profile: &Profile, name: &str, mut out: impl Write) -> io::Result
         ReferenceTimestamp::from_duration_since_unix_epoch(Duration::from_millis(profile.created));
     let mut document = Document::new(name, created, SamplingInterval::from_millis(1));
     document.set_symbolicated(true);
-    let frames = Frames::new(profile, &mut document);
+    let frames = FrameHandles::new(profile, &mut document);
     for (pid, metric) in (1..).zip(profile.metrics()) {
         add_metric(profile, metric, pid, &frames, &mut document);
     }
@@ -54,12 +54,12 @@ pub fn firefox(profile: &Profile, name: &str, mut out: impl Write) -> io::Result
 }
 
 /// The document's handles for each frame.
-struct Frames {
+struct FrameHandles {
     names: Vec<(StringHandle, CategoryHandle)>,
 }
 
-impl Frames {
-    fn new(profile: &Profile, document: &mut Document) -> Frames {
+impl FrameHandles {
+    fn new(profile: &Profile, document: &mut Document) -> FrameHandles {
         let java = document.add_category("Java", CategoryColor::Yellow);
         let native = document.add_category("Native", CategoryColor::Blue);
         let names = method_names(profile);
@@ -67,7 +67,7 @@ impl Frames {
             let category = if is_native(frame) { native } else { java };
             (document.intern_string(name), category)
         };
-        Frames {
+        FrameHandles {
             names: profile.frames().zip(&names).map(name).collect(),
         }
     }
@@ -77,7 +77,7 @@ fn add_metric(
     profile: &Profile,
     metric: Metric,
     pid: u32,
-    frames: &Frames,
+    frames: &FrameHandles,
     document: &mut Document,
 ) {
     let start = Timestamp::from_nanos_since_reference(0);

@@ -24,10 +24,10 @@ struct JsonDocument<'a> {
     section: u32,
     sections: u32,
     notes: &'a [String],
-    names: Rows<NameRows<'a>>,
-    frames: Rows<FrameRows<'a>>,
-    stacks: Rows<StackRows<'a>>,
-    labels: Rows<LabelRows<'a>>,
+    names: StreamedRows<NameRows<'a>>,
+    frames: StreamedRows<FrameRows<'a>>,
+    stacks: StreamedRows<StackRows<'a>>,
+    labels: StreamedRows<LabelRows<'a>>,
     tables: Vec<TableDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<HistoryDocument>,
@@ -74,7 +74,7 @@ struct PointRow(u64, u32, u64, u64, u64, u64);
 #[derive(serde::Serialize)]
 struct TableDocument<'a> {
     values: Vec<ValueDocument>,
-    samples: Rows<SampleRows<'a>>,
+    samples: StreamedRows<SampleRows<'a>>,
 }
 
 #[derive(serde::Serialize)]
@@ -111,13 +111,13 @@ struct LabelRow {
 }
 
 /// Rows that are written while they are created.
-struct Rows<F>(F);
+struct StreamedRows<F>(F);
 
-trait Source {
+trait RowSource {
     fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error>;
 }
 
-impl<F: Source> Serialize for Rows<F> {
+impl<F: RowSource> Serialize for StreamedRows<F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut rows = serializer.serialize_seq(None)?;
         self.0.write(&mut rows)?;
@@ -127,7 +127,7 @@ impl<F: Source> Serialize for Rows<F> {
 
 struct NameRows<'a>(&'a Profile);
 
-impl Source for NameRows<'_> {
+impl RowSource for NameRows<'_> {
     fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
         self.0
             .names
@@ -138,7 +138,7 @@ impl Source for NameRows<'_> {
 
 struct FrameRows<'a>(&'a Profile);
 
-impl Source for FrameRows<'_> {
+impl RowSource for FrameRows<'_> {
     fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
         self.0
             .frames()
@@ -148,7 +148,7 @@ impl Source for FrameRows<'_> {
 
 struct StackRows<'a>(&'a Profile);
 
-impl Source for StackRows<'_> {
+impl RowSource for StackRows<'_> {
     fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
         let stacks = &self.0.stacks;
         stacks.ids().try_for_each(|stack| {
@@ -160,7 +160,7 @@ impl Source for StackRows<'_> {
 
 struct LabelRows<'a>(&'a Profile);
 
-impl Source for LabelRows<'_> {
+impl RowSource for LabelRows<'_> {
     fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
         self.0
             .label_sets()
@@ -170,7 +170,7 @@ impl Source for LabelRows<'_> {
 
 struct SampleRows<'a>(&'a Table);
 
-impl Source for SampleRows<'_> {
+impl RowSource for SampleRows<'_> {
     fn write<S: SerializeSeq>(&self, rows: &mut S) -> Result<(), S::Error> {
         self.0
             .rows()
@@ -211,7 +211,7 @@ fn table_document(table: &Table) -> TableDocument<'_> {
     });
     TableDocument {
         values: values.collect(),
-        samples: Rows(SampleRows(table)),
+        samples: StreamedRows(SampleRows(table)),
     }
 }
 
@@ -274,10 +274,10 @@ impl Serialize for Profile {
             section: self.section,
             sections: self.sections,
             notes: &self.notes,
-            names: Rows(NameRows(self)),
-            frames: Rows(FrameRows(self)),
-            stacks: Rows(StackRows(self)),
-            labels: Rows(LabelRows(self)),
+            names: StreamedRows(NameRows(self)),
+            frames: StreamedRows(FrameRows(self)),
+            stacks: StreamedRows(StackRows(self)),
+            labels: StreamedRows(LabelRows(self)),
             tables: self.tables().iter().map(table_document).collect(),
             history: history_document(&self.history),
         };

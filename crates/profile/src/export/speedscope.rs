@@ -17,12 +17,12 @@ struct SpeedscopeDocument<'a> {
     schema: &'static str,
     exporter: &'static str,
     name: &'a str,
-    shared: Shared<'a>,
+    shared: SharedFrames<'a>,
     profiles: Vec<Sampled<'a>>,
 }
 
 #[derive(Serialize)]
-struct Shared<'a> {
+struct SharedFrames<'a> {
     frames: Vec<SharedFrame<'a>>,
 }
 
@@ -81,7 +81,7 @@ pub fn speedscope(profile: &Profile, name: &str, mut out: impl Write) -> io::Res
         schema: SCHEMA,
         exporter: concat!("hprof ", env!("CARGO_PKG_VERSION")),
         name,
-        shared: Shared { frames },
+        shared: SharedFrames { frames },
         profiles: profile.metrics().into_iter().map(sampled).collect(),
     };
     serde_json::to_writer(&mut out, &document)?;

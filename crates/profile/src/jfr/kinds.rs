@@ -4,7 +4,7 @@ use super::own::OwnEvent;
 
 /// A kind of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     /// A sample of a thread that ran Java code.
     Execution,
     /// A sample of a thread's CPU time.
@@ -33,36 +33,38 @@ const SLEEPING: &str = "<sleeping>";
 const WAITING: &str = "<waiting>";
 const RUNNING: &str = "<running>";
 
-impl Kind {
+impl EventKind {
     /// Returns the kind of events of this type.
-    pub(super) fn of(name: &str) -> Option<Kind> {
+    pub(super) fn of(name: &str) -> Option<EventKind> {
         Some(match name {
-            "jdk.ExecutionSample" => Kind::Execution,
-            "jdk.CPUTimeSample" => Kind::CpuTime,
-            "jdk.NativeMethodSample" => Kind::Native,
-            "profiler.WallClockSample" => Kind::WallClock,
-            "jdk.ObjectAllocationSample" => Kind::Allocation,
-            "jdk.ObjectAllocationInNewTLAB" | "jdk.ObjectAllocationOutsideTLAB" => Kind::Buffer,
-            "jdk.JavaMonitorEnter" => Kind::Enter,
-            "jdk.JavaMonitorWait" => Kind::Wait(WAITING),
-            "jdk.ThreadPark" => Kind::Wait(PARKED),
-            "jdk.ThreadSleep" => Kind::Wait(SLEEPING),
-            name => Kind::Own(OwnEvent::place(name)?),
+            "jdk.ExecutionSample" => EventKind::Execution,
+            "jdk.CPUTimeSample" => EventKind::CpuTime,
+            "jdk.NativeMethodSample" => EventKind::Native,
+            "profiler.WallClockSample" => EventKind::WallClock,
+            "jdk.ObjectAllocationSample" => EventKind::Allocation,
+            "jdk.ObjectAllocationInNewTLAB" | "jdk.ObjectAllocationOutsideTLAB" => {
+                EventKind::Buffer
+            }
+            "jdk.JavaMonitorEnter" => EventKind::Enter,
+            "jdk.JavaMonitorWait" => EventKind::Wait(WAITING),
+            "jdk.ThreadPark" => EventKind::Wait(PARKED),
+            "jdk.ThreadSleep" => EventKind::Wait(SLEEPING),
+            name => EventKind::Own(OwnEvent::place(name)?),
         })
     }
 
     /// Returns the name of its events, where another kind may count in its place.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Kind::Execution => "jdk.ExecutionSample",
-            Kind::CpuTime => "jdk.CPUTimeSample",
-            Kind::Native => "jdk.NativeMethodSample",
-            Kind::WallClock => "profiler.WallClockSample",
-            Kind::Allocation => "jdk.ObjectAllocationSample",
-            Kind::Buffer => "jdk.ObjectAllocationInNewTLAB and OutsideTLAB",
-            Kind::Enter => "jdk.JavaMonitorEnter",
-            Kind::Wait(_) => "jdk.ThreadPark, ThreadSleep and JavaMonitorWait",
-            Kind::Own(_) => "hprof",
+            EventKind::Execution => "jdk.ExecutionSample",
+            EventKind::CpuTime => "jdk.CPUTimeSample",
+            EventKind::Native => "jdk.NativeMethodSample",
+            EventKind::WallClock => "profiler.WallClockSample",
+            EventKind::Allocation => "jdk.ObjectAllocationSample",
+            EventKind::Buffer => "jdk.ObjectAllocationInNewTLAB and OutsideTLAB",
+            EventKind::Enter => "jdk.JavaMonitorEnter",
+            EventKind::Wait(_) => "jdk.ThreadPark, ThreadSleep and JavaMonitorWait",
+            EventKind::Own(_) => "hprof",
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Places<'a> {
     chunk: &'a Chunk,
     pub(super) known: &'a mut Known,
     stacks: Map<Constant, StackId>,
-    methods: Map<Constant, Method>,
+    methods: Map<Constant, RecordedMethod>,
     classes: Map<Constant, Option<Name>>,
     threads: Map<Constant, Option<Name>>,
     kinds: Map<Constant, FrameKind>,
@@ -37,7 +37,7 @@ pub(super) struct Places<'a> {
 }
 
 #[derive(Clone, Copy)]
-struct Method {
+struct RecordedMethod {
     class: Name,
     name: Name,
     signature: Option<Name>,
@@ -182,13 +182,13 @@ impl<'a> Places<'a> {
         Ok(kind)
     }
 
-    fn method(&mut self, method: Struct<'a>) -> Result<Method, ReadError> {
+    fn method(&mut self, method: Struct<'a>) -> Result<RecordedMethod, ReadError> {
         let empty = self.known.profile.names.intern("");
         let class = self.class(method, "type")?.unwrap_or(empty);
         let name = self.name(method, "name")?.unwrap_or(empty);
         let signature = self.name(method, "descriptor")?;
         let signature = signature.filter(|&signature| signature != empty);
-        Ok(Method {
+        Ok(RecordedMethod {
             class,
             name,
             signature,

@@ -8,7 +8,7 @@ use hprof_jfr::{Chunk, Event, Field, ReadError, Struct, Value};
 use indexmap::IndexMap;
 
 use super::about::About;
-use super::kinds::{BLOCKED, Kind, NATIVE, frame_of_state};
+use super::kinds::{BLOCKED, EventKind, NATIVE, frame_of_state};
 use super::own::{OWN, field_name};
 use super::places::Places;
 use crate::metric::{Metric, Unit};
@@ -22,13 +22,13 @@ type Rows = IndexMap<(StackId, LabelsId), Vec<u64>, RandomState>;
 /// The sums of each kind of events.
 #[derive(Default)]
 pub(super) struct Sums {
-    rows: HashMap<Kind, Rows, RandomState>,
+    rows: HashMap<EventKind, Rows, RandomState>,
     /// The time that each CPU time sample stands for; `None` if they differ.
     period: Option<Option<u64>>,
     /// The metrics for which rows of a profile have fields.
     own: HashSet<Metric, RandomState>,
     /// The kinds of types, by their names in the chunk.
-    kinds: HashMap<Box<str>, Option<Kind>, RandomState>,
+    kinds: HashMap<Box<str>, Option<EventKind>, RandomState>,
 }
 
 impl Sums {
@@ -47,12 +47,12 @@ impl Sums {
         let thread = places.thread(values)?;
         let mut class = None;
         let row = match kind {
-            Kind::Execution => vec![1],
-            Kind::Native => {
+            EventKind::Execution => vec![1],
+            EventKind::Native => {
                 stack = places.known.under(stack, NATIVE);
                 vec![1]
             }
-            Kind::CpuTime => {
+            EventKind::CpuTime => {
                 let period = nanos(values, "samplingPeriod", chunk)?;
                 let same = self.period.is_none_or(|known| known == Some(period));
                 self.period = Some(same.then_some(period));
@@ -61,18 +61,18 @@ impl Sums {
                 }
                 vec![1]
             }
-            Kind::WallClock => {
+            EventKind::WallClock => {
                 let state = places.name(values, "state")?;
                 let state = state.map_or("", |name| places.known.profile.names.text(name));
                 let state = frame_of_state(state);
                 stack = places.known.under(stack, state);
                 vec![number(values, "samples")?]
             }
-            Kind::Allocation => {
+            EventKind::Allocation => {
                 class = places.class(values, "objectClass")?;
                 vec![number(values, "weight")?]
             }
-            Kind::Buffer => {
+            EventKind::Buffer => {
                 class = places.class(values, "objectClass")?;
                 // One that took a new buffer stands for those that follow in it.
                 let buffer = match event.of().field("tlabSize") {
@@ -81,15 +81,15 @@ impl Sums {
                 };
                 vec![number(values, buffer)?]
             }
-            Kind::Enter => {
+            EventKind::Enter => {
                 class = places.class(values, "monitorClass")?;
                 vec![nanos(values, "duration", chunk)?, 1]
             }
-            Kind::Wait(state) => {
+            EventKind::Wait(state) => {
                 stack = places.known.under(stack, state);
                 vec![nanos(values, "duration", chunk)?]
             }
-            Kind::Own(place) => {
+            EventKind::Own(place) => {
                 class = places.class(values, "objectClass")?;
                 self.own(values, OWN[place].metrics, chunk)?
             }
@@ -99,17 +99,17 @@ impl Sums {
             class,
             ..Labels::default()
         };
-        if let Kind::Own(_) = kind {
+        if let EventKind::Own(_) = kind {
             labels.host = places.name(values, "host")?;
             labels.file = places.name(values, "file")?;
         }
         let labels = places.known.profile.intern_labels(labels);
         let rows = self.rows.entry(kind).or_default();
         add(rows, (stack, labels), &row);
-        if kind == Kind::Enter {
+        if kind == EventKind::Enter {
             // The same time is elapsed time, too.
             let blocked = places.known.under(stack, BLOCKED);
-            let rows = self.rows.entry(Kind::Wait(BLOCKED)).or_default();
+            let rows = self.rows.entry(EventKind::Wait(BLOCKED)).or_default();
             add(rows, (blocked, labels), &row[..1]);
         }
         Ok(())
@@ -135,20 +135,24 @@ impl Sums {
         metrics.iter().map(value).collect()
     }
 
-    fn kind(&mut self, name: &str) -> Option<Kind> {
+    fn kind(&mut self, name: &str) -> Option<EventKind> {
         if let Some(&kind) = self.kinds.get(name) {
             return kind;
         }
-        let kind = Kind::of(name);
+        let kind = EventKind::of(name);
         self.kinds.insert(name.into(), kind);
         kind
     }
 
     /// Makes tables of the sums. What several kinds of events measure counts once, by the most exact of them.
     pub(super) fn tell(mut self, about: &About, profile: &mut Profile) {
-        if self.rows.keys().any(|kind| matches!(kind, Kind::Own(_))) {
+        if self
+            .rows
+            .keys()
+            .any(|kind| matches!(kind, EventKind::Own(_)))
+        {
             for (place, own) in OWN.iter().enumerate() {
-                if let Some(rows) = self.rows.remove(&Kind::Own(place)) {
+                if let Some(rows) = self.rows.remove(&EventKind::Own(place)) {
                     // A recording of another profiler, exported, has bytes and no number of objects.
                     let has = own.metrics.iter().map(|metric| self.own.contains(metric));
                     let has: Vec<bool> = has.collect();
@@ -165,7 +169,7 @@ impl Sums {
             }
             return;
         }
-        if let Some(rows) = self.one_of(profile, &[Kind::CpuTime, Kind::Execution]) {
+        if let Some(rows) = self.one_of(profile, &[EventKind::CpuTime, EventKind::Execution]) {
             table(profile, &[Metric::Cpu], rows, |values| values);
         }
         profile.interval = match self.period {
@@ -173,11 +177,11 @@ impl Sums {
             None => about.cpu_interval(),
         };
         self.elapsed(about, profile);
-        if let Some(rows) = self.one_of(profile, &[Kind::Buffer, Kind::Allocation]) {
+        if let Some(rows) = self.one_of(profile, &[EventKind::Buffer, EventKind::Allocation]) {
             table(profile, &[Metric::AllocBytes], rows, |values| values);
             profile.estimated.push(Metric::AllocBytes);
         }
-        if let Some(rows) = self.rows.remove(&Kind::Enter) {
+        if let Some(rows) = self.rows.remove(&EventKind::Enter) {
             let metrics = [Metric::Contention, Metric::Contentions];
             table(profile, &metrics, rows, |values| values);
             // Only waits above the recording's threshold are events.
@@ -191,19 +195,21 @@ impl Sums {
             let values = values.into_iter();
             values.map(|value| value.saturating_mul(nanos)).collect()
         };
-        if let Some(rows) = self.rows.remove(&Kind::WallClock) {
+        if let Some(rows) = self.rows.remove(&EventKind::WallClock) {
             let nanos = about.wall_interval();
             table(profile, &[Metric::Wall], rows, |v| times(v, nanos));
             return;
         }
-        if let Some(rows) = self.rows.remove(&Kind::Native) {
+        if let Some(rows) = self.rows.remove(&EventKind::Native) {
             let nanos = about.native_interval();
             table(profile, &[Metric::Wall], rows, |v| times(v, nanos));
         }
         let waits = self.rows.keys().copied();
-        let mut waits: Vec<Kind> = waits.filter(|kind| matches!(kind, Kind::Wait(_))).collect();
+        let mut waits: Vec<EventKind> = waits
+            .filter(|kind| matches!(kind, EventKind::Wait(_)))
+            .collect();
         waits.sort_by_key(|kind| match kind {
-            Kind::Wait(state) => *state,
+            EventKind::Wait(state) => *state,
             _ => "",
         });
         for kind in waits {
@@ -214,7 +220,7 @@ impl Sums {
     }
 
     /// Returns the rows of the first of these kinds that there is, and notes what is left out.
-    fn one_of(&mut self, profile: &mut Profile, kinds: &[Kind; 2]) -> Option<Rows> {
+    fn one_of(&mut self, profile: &mut Profile, kinds: &[EventKind; 2]) -> Option<Rows> {
         let [first, second] = kinds.map(|kind| Some((kind, self.rows.remove(&kind)?)));
         if let (Some((kept, _)), Some((left, _))) = (&first, &second) {
             profile.notes.push(format!(

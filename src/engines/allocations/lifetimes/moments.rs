@@ -16,11 +16,11 @@ const MOST_KEPT: usize = 4_096;
 /// The moments, in their order. An entry stands for all moments up to the next entry.
 pub(in super::super) struct Moments {
     began: Instant,
-    entries: Vec<Entry>,
+    entries: Vec<MomentEntry>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct MomentEntry {
     tick: u32,
     /// The time of its beginning, since the first one.
     since: Duration,
@@ -40,7 +40,7 @@ pub(in super::super) struct Before {
 
 impl Default for Moments {
     fn default() -> Self {
-        let first = Entry {
+        let first = MomentEntry {
             tick: 0,
             since: Duration::ZERO,
             before: Before::default(),
@@ -73,7 +73,7 @@ impl Moments {
 
     fn push(&mut self, before: Before, is_kept: bool) -> u32 {
         let tick = self.entries.last().map_or(0, |last| last.tick + 1);
-        self.entries.push(Entry {
+        self.entries.push(MomentEntry {
             tick,
             since: self.time(),
             before,
@@ -84,7 +84,7 @@ impl Moments {
 
     /// Returns the moments for a births file, whose dump was listed when `next` began.
     pub(in super::super) fn births(&self, next: u32) -> BirthsHead {
-        let millis = |entry: &Entry| entry.since.as_millis().try_into().unwrap_or(u64::MAX);
+        let millis = |entry: &MomentEntry| entry.since.as_millis().try_into().unwrap_or(u64::MAX);
         let moments = self.entries.iter().map(|entry| BirthMoment {
             number: entry.tick,
             millis: millis(entry),
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn moments(seconds: &[u64]) -> Moments {
-        let entries = (0..).zip(seconds).map(|(tick, &seconds)| Entry {
+        let entries = (0..).zip(seconds).map(|(tick, &seconds)| MomentEntry {
             tick,
             since: Duration::from_secs(seconds),
             before: Before::default(),

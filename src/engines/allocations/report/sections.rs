@@ -91,7 +91,7 @@ impl SiteRow {
 }
 
 /// The rows of a report, and the sum of those omitted.
-struct Selection {
+struct SiteSelection {
     total: SiteRow,
     rows: Vec<(SiteKey, SiteRow)>,
     /// The sum of the rows below the cutoff; `None` if there are none.
@@ -107,7 +107,7 @@ pub fn sites(journal: &Journal, sites: &Sites, request: SitesRequest, state: Hea
     journal.entry(|entry| {
         let rows = rows(sites, request, state.unseen);
         let is_last = |key: SiteKey| state.unseen_last && key.trace == TraceId::EMPTY;
-        let Selection {
+        let SiteSelection {
             total,
             rows,
             left_out,
@@ -215,7 +215,7 @@ fn select(
     request: SitesRequest,
     traces: &Traces,
     is_last: impl Fn(SiteKey) -> bool,
-) -> Selection {
+) -> SiteSelection {
     let sizes = |row: &SiteRow| match request.by_allocation {
         true => (row.allocated.bytes, row.live.bytes),
         false => (row.live.bytes, row.allocated.bytes),
@@ -232,7 +232,7 @@ fn select(
         (place, largest_first, key.trace, key.class)
     });
     let cut = rows.split_off(rows.partition_point(|(_, row)| !is_cut(row)));
-    Selection {
+    SiteSelection {
         total,
         rows,
         left_out: (!cut.is_empty()).then(|| LeftOut {
@@ -331,7 +331,8 @@ mod tests {
 
     fn chosen(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> (SiteRow, Vec<SiteKey>) {
         let rows = rows(sites, request, unseen);
-        let Selection { total, rows, .. } = select(rows, request, &Traces::default(), |_| false);
+        let SiteSelection { total, rows, .. } =
+            select(rows, request, &Traces::default(), |_| false);
         (total, rows.into_iter().map(|(key, _)| key).collect())
     }
 

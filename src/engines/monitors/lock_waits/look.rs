@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 use super::table::LockWaitKey;
-use super::{Parks, Shared};
+use super::{LockWaitState, Parks};
 use crate::engines::live_threads::LiveThread;
 use crate::jvmti::{FrameInfo, Jni, LocalRef, Object};
 use crate::memory;
@@ -73,7 +73,7 @@ struct WantedLocks<'j> {
 impl Looks {
     /// Looks, and charges the rounds since the last look: half of each to what was seen then, half to what is seen now. The
     /// rounds that are skipped follow a question, and thus the beginning of a hold. Returns the number of times that the VM stopped for it.
-    pub(super) fn look(&mut self, shared: &Shared, jni: Jni<'_>, rounds: u64) -> u32 {
+    pub(super) fn look(&mut self, shared: &LockWaitState, jni: Jni<'_>, rounds: u64) -> u32 {
         let mut wanted = WantedLocks {
             jni,
             all: Vec::new(),
@@ -142,7 +142,7 @@ impl Looks {
     }
 
     /// Adds the locks for which platform threads are parked.
-    fn add_parked(&mut self, shared: &Shared, parks: &Parks, wanted: &mut WantedLocks<'_>) {
+    fn add_parked(&mut self, shared: &LockWaitState, parks: &Parks, wanted: &mut WantedLocks<'_>) {
         let jni = wanted.jni;
         memory::need(2 * shared.threads.count() * size_of::<(ThreadSerial, StoodStack)>());
         self.threads.extend(shared.threads.take_new());
@@ -178,7 +178,7 @@ impl Looks {
     /// Returns the thread that holds a lock, and its stack; `None` if the lock is free or shared, or changes hands.
     fn ask_for_holder(
         &mut self,
-        shared: &Shared,
+        shared: &LockWaitState,
         jni: Jni<'_>,
         lock: &WantedLock<'_>,
         held: &mut HashMap<(u32, ClassId), KnownHolder, FixedState>,
@@ -213,7 +213,7 @@ impl Looks {
 
 impl<'j> WantedLocks<'j> {
     /// Adds the monitors that threads wait to enter.
-    fn add_monitors(&mut self, shared: &Shared) {
+    fn add_monitors(&mut self, shared: &LockWaitState) {
         for (thread, place, monitor) in shared.pending_waits.wanted() {
             if let Some(monitor) = monitor.get(self.jni) {
                 let key = shared.contentions.key(place);
@@ -227,7 +227,7 @@ impl<'j> WantedLocks<'j> {
     /// Adds a thread that waits for a lock. `class` names the lock's class if the lock is new.
     fn add(
         &mut self,
-        shared: &Shared,
+        shared: &LockWaitState,
         lock: LocalRef<'j>,
         is_monitor: bool,
         waiting: (ThreadSerial, TraceId),
@@ -260,7 +260,11 @@ impl<'j> WantedLocks<'j> {
     }
 }
 
-fn owner<'j>(shared: &Shared, jni: Jni<'j>, wanted: &WantedLock<'_>) -> Option<LocalRef<'j>> {
+fn owner<'j>(
+    shared: &LockWaitState,
+    jni: Jni<'j>,
+    wanted: &WantedLock<'_>,
+) -> Option<LocalRef<'j>> {
     let lock = wanted.lock.object();
     if wanted.is_monitor {
         return shared.env.monitor_usage(jni, lock).ok()?.owner;
@@ -272,7 +276,7 @@ fn owner<'j>(shared: &Shared, jni: Jni<'j>, wanted: &WantedLock<'_>) -> Option<L
 /// Takes the stack of a thread; without frames if it has ended.
 fn take(
     stack: &mut StackBuffer,
-    shared: &Shared,
+    shared: &LockWaitState,
     jni: Jni<'_>,
     serial: ThreadSerial,
     thread: Object<'_>,

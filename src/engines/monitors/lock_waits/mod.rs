@@ -42,11 +42,11 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct LockWaits {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
-    shared: Arc<Shared>,
+    shared: Arc<LockWaitState>,
 }
 
 /// The state that the agent's thread and the events share.
-struct Shared {
+struct LockWaitState {
     env: Env,
     stacks: Arc<Stacks>,
     registered: Arc<RegisteredThreads>,
@@ -72,7 +72,7 @@ impl LockWaits {
         contentions: Arc<Contentions>,
         pending_waits: Arc<PendingWaits>,
     ) -> Self {
-        let shared = Shared {
+        let shared = LockWaitState {
             env: context.env,
             stacks: context.stacks.clone(),
             registered: context.registered.clone(),
@@ -143,7 +143,7 @@ impl LockWaits {
     }
 }
 
-impl Shared {
+impl LockWaitState {
     /// Returns the ways to threads that are parked; `None` in a VM where there are none, which is said once.
     fn parks(&self, jni: Jni<'_>) -> Option<&Parks> {
         let find = || {

@@ -58,7 +58,7 @@ impl LockTable {
 }
 
 /// The rows of the section, and the sums of all, including those omitted.
-struct Selection {
+struct LockWaitSelection {
     total: u64,
     /// The samples with a holder.
     known: u64,
@@ -66,7 +66,7 @@ struct Selection {
 }
 
 /// Returns the rows above the cutoff, a share of all samples: those with most samples first.
-fn select(halves: Samples, cutoff: f64) -> Selection {
+fn select(halves: Samples, cutoff: f64) -> LockWaitSelection {
     let samples = halves
         .into_iter()
         .map(|(key, halves)| (key, halves.div_ceil(2)));
@@ -79,12 +79,12 @@ fn select(halves: Samples, cutoff: f64) -> Selection {
     }
     let end = rows.partition_point(|&(_, count)| count as f64 >= cutoff * total as f64);
     rows.truncate(end);
-    Selection { total, known, rows }
+    LockWaitSelection { total, known, rows }
 }
 
 /// Writes the section. Rows below `cutoff`, a share of all samples, are omitted.
 pub(super) fn write(journal: &Journal, halves: Samples, interval: Duration, cutoff: f64) {
-    let Selection { total, known, rows } = select(halves, cutoff);
+    let LockWaitSelection { total, known, rows } = select(halves, cutoff);
     journal.entry(|entry| {
         for (key, _) in &rows {
             entry.trace(key.trace);
@@ -136,7 +136,7 @@ mod tests {
         let samples = table.samples(Totals::Keep);
         assert_eq!(samples, table.samples(Totals::Reset));
         assert!(table.samples(Totals::Reset).is_empty());
-        let Selection { total, known, rows } = select(samples, 0.1);
+        let LockWaitSelection { total, known, rows } = select(samples, 0.1);
         assert_eq!((total, known), (61, 50), "what is cut off counts");
         let holder = Some(TraceId::EMPTY);
         let expected = [

@@ -13,7 +13,7 @@ use hprof_jfr::{
 use crate::jfr::{OwnEvent, field_name};
 use crate::metric::{Metric, Unit};
 use crate::model::{LabelsId, Profile, StackId, Table};
-use stacks::Stacks;
+use stacks::WrittenStacks;
 use types::{Standard, state_of};
 
 /// The most samples that are written as an event each. Beyond that, their number is divided.
@@ -43,7 +43,7 @@ pub fn jfr(profile: &Profile, out: impl Write) -> io::Result<()> {
     let samples = profile.total(Metric::Cpu) / jfr_divisor(profile);
     let mut export = Export {
         profile,
-        stacks: Stacks::new(profile),
+        stacks: WrittenStacks::new(profile),
         recording: Recording::new(start, nanos.max(1)),
         step: nanos / samples.max(1),
         time: 0,
@@ -57,7 +57,7 @@ pub fn jfr(profile: &Profile, out: impl Write) -> io::Result<()> {
 
 struct Export<'a> {
     profile: &'a Profile,
-    stacks: Stacks,
+    stacks: WrittenStacks,
     recording: Recording,
     /// The time between two samples.
     step: u64,

@@ -10,14 +10,14 @@ use crate::write::class_file_name;
 const NO_SIGNATURE: &str = "()V";
 
 /// The stacks and frames that have been written.
-pub(super) struct Stacks {
+pub(super) struct WrittenStacks {
     written: Vec<Option<Written>>,
     frames: Vec<Option<Frame>>,
 }
 
-impl Stacks {
-    pub(super) fn new(profile: &Profile) -> Stacks {
-        Stacks {
+impl WrittenStacks {
+    pub(super) fn new(profile: &Profile) -> WrittenStacks {
+        WrittenStacks {
             written: vec![None; profile.stacks.len()],
             frames: vec![None; profile.frames().len()],
         }

@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::{Message, length_delimiter_len};
 use sha2::{Digest, Sha256};
 
-use super::{Dictionary, Request};
+use super::{Dictionary, ExportRequest};
 use crate::metric::Metric;
 use crate::model::{Profile, Sample};
 
@@ -39,11 +39,11 @@ pub struct Draft<'a> {
     stacks: Taken,
     attributes: Taken,
     dictionary: proto::ProfilesDictionary,
-    parts: Vec<Part<'a>>,
+    parts: Vec<MetricPart<'a>>,
 }
 
 /// The samples of one metric.
-struct Part<'a> {
+struct MetricPart<'a> {
     metric: Metric,
     profile: proto::Profile,
     samples: IndexMap<Identity<'a>, proto::Sample, RandomState>,
@@ -141,7 +141,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the encoded request.
-    pub fn finish(mut self) -> Request {
+    pub fn finish(mut self) -> ExportRequest {
         let samples = self.parts.iter().map(|part| part.samples.len() as u64);
         let samples = samples.sum();
         let mut message = self.skeleton();
@@ -154,7 +154,7 @@ impl<'a> Draft<'a> {
         name_profiles(&mut message);
         let bytes = message.encode_to_vec();
         debug_assert!(bytes.len() <= self.size);
-        Request { bytes, samples }
+        ExportRequest { bytes, samples }
     }
 
     /// Returns the request without profiles and dictionary.
@@ -202,7 +202,7 @@ impl<'a> Draft<'a> {
         };
         // The samples make the header longer, because it contains the length.
         self.size += field(&profile) + length_delimiter_len(usize::MAX);
-        self.parts.push(Part {
+        self.parts.push(MetricPart {
             metric,
             profile,
             samples: IndexMap::default(),

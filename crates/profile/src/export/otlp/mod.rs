@@ -49,7 +49,7 @@ impl Origin {
 
 /// An `ExportProfilesServiceRequest`, encoded.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ExportRequest {
     /// The message.
     pub bytes: Vec<u8>,
     /// The number of samples, over all its profiles.
@@ -118,7 +118,7 @@ pub fn otlp(profile: &Profile, origin: Origin, mut out: impl Write) -> io::Resul
 const PROCESS: &str = "process.pid";
 
 impl Iterator for Requests<'_> {
-    type Item = Result<Request, LimitTooSmall>;
+    type Item = Result<ExportRequest, LimitTooSmall>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut next = self.next.take()?;
@@ -177,7 +177,7 @@ mod tests {
 
     /// Returns the sum of each method's values, over all requests.
     #[expect(clippy::cast_sign_loss, reason = "indexes are not negative")]
-    fn sums(requests: &[Request]) -> BTreeMap<String, i64> {
+    fn sums(requests: &[ExportRequest]) -> BTreeMap<String, i64> {
         let mut sums = BTreeMap::new();
         for request in requests {
             let message = ExportProfilesServiceRequest::decode(&*request.bytes).expect("a request");
@@ -203,7 +203,7 @@ mod tests {
             .collect();
         for limit in [usize::MAX, 4096, 600] {
             let requests = Requests::new(&profile, Origin::default(), limit);
-            let requests: Vec<Request> = requests.map(|r| r.expect("it fits")).collect();
+            let requests: Vec<ExportRequest> = requests.map(|r| r.expect("it fits")).collect();
             assert_eq!(requests.len() > 1, limit < usize::MAX);
             assert!(requests.iter().all(|request| request.bytes.len() <= limit));
             assert_eq!(sums(&requests), expected, "{limit}");

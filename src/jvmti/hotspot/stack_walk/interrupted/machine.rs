@@ -22,12 +22,12 @@ pub(super) enum FrameState {
 
 /// Some bytes of code that may be read.
 #[derive(Clone, Copy)]
-pub(super) struct Code {
+pub(super) struct InterruptedCode {
     pub(super) begin: usize,
     pub(super) end: usize,
 }
 
-impl Code {
+impl InterruptedCode {
     /// Returns the byte at an address, 0 outside the code.
     #[inline(always)]
     fn byte(self, address: usize) -> u8 {
@@ -40,7 +40,7 @@ impl Code {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Code {
+impl InterruptedCode {
     /// Returns `true` if these bytes are at an address.
     #[inline(always)]
     fn has(self, address: usize, bytes: &[u8]) -> bool {
@@ -222,7 +222,7 @@ const MOST_ARGUMENTS: usize = 4;
 const MOST_INSTRUCTIONS: usize = 12;
 
 #[cfg(target_arch = "aarch64")]
-impl Code {
+impl InterruptedCode {
     #[inline(always)]
     fn instruction(self, address: usize) -> u32 {
         let mut bytes = 0_u32;
@@ -279,10 +279,10 @@ impl Code {
 mod tests {
     use super::*;
 
-    fn with_code<R>(bytes: &[u8], body: impl FnOnce(Code, usize) -> R) -> R {
+    fn with_code<R>(bytes: &[u8], body: impl FnOnce(InterruptedCode, usize) -> R) -> R {
         let begin = bytes.as_ptr().expose_provenance();
         let end = begin + bytes.len();
-        body(Code { begin, end }, begin)
+        body(InterruptedCode { begin, end }, begin)
     }
 
     #[test]

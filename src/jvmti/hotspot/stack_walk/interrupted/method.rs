@@ -21,7 +21,7 @@ pub(super) struct MethodLayout {
 
 /// The data of a method that a walk needs.
 #[derive(Clone, Copy)]
-pub(super) struct Method {
+pub(super) struct InterruptedMethod {
     /// Its id, 0 if it has none.
     pub(super) id: usize,
     pub(super) is_native: bool,
@@ -57,7 +57,7 @@ impl MethodLayout {
     /// If `is_kept`, it is a method in a frame of the current thread, which keeps its class loaded. Otherwise it may be
     /// anything.
     #[inline(always)]
-    pub(super) unsafe fn method(&self, address: usize, is_kept: bool) -> Option<Method> {
+    pub(super) unsafe fn method(&self, address: usize, is_kept: bool) -> Option<InterruptedMethod> {
         // SAFETY: the caller's promise; the tables say that the fields are there, and of these types.
         unsafe {
             let const_method = pointer_at(address, self.const_method, is_kept)?;
@@ -68,7 +68,7 @@ impl MethodLayout {
             }
             let flags = short_at(address.wrapping_add(self.access_flags), is_kept)?;
             let size = short_at(const_method.wrapping_add(self.code_size), is_kept)?;
-            Some(Method {
+            Some(InterruptedMethod {
                 id,
                 // The flags of the class file are the lower half, in every version.
                 is_native: flags & NATIVE != 0,
@@ -126,7 +126,7 @@ impl MethodLayout {
     }
 }
 
-impl Method {
+impl InterruptedMethod {
     /// Returns the index of the bytecode at an address; `None` if the address is outside the method's.
     #[inline(always)]
     pub(super) fn index_of(&self, bytecode: usize) -> Option<i32> {
@@ -203,7 +203,7 @@ mod tests {
         memory
     }
 
-    fn found(memory: &Memory) -> Option<Method> {
+    fn found(memory: &Memory) -> Option<InterruptedMethod> {
         // SAFETY: nothing is said to be kept.
         unsafe { LAYOUT.method(address(&memory.method), false) }
     }

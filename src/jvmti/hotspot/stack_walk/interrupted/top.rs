@@ -3,7 +3,7 @@
 use super::super::super::code_heap::CodeBlob;
 use super::super::layout::WORD;
 use super::code::CodeKind;
-use super::machine::{Code, FrameState};
+use super::machine::{FrameState, InterruptedCode};
 use super::method::IN_NATIVE;
 use super::walk::Walk;
 use super::{Interrupted, NoRecord, Place, read, refused};
@@ -109,13 +109,13 @@ impl Walk<'_> {
 
     /// Returns the code from `begin` to behind `pc`, as far as it is surely the same piece of code.
     #[inline(always)]
-    fn code_around(&self, pc: usize, begin: usize) -> Code {
+    fn code_around(&self, pc: usize, begin: usize) -> InterruptedCode {
         const BEHIND: usize = 64;
         let mut end = pc.wrapping_add(BEHIND);
         if self.walker.walker.code.blob(end) != self.walker.walker.code.blob(pc) {
             end = pc.wrapping_add(8);
         }
-        Code { begin, end }
+        InterruptedCode { begin, end }
     }
 
     /// Returns the caller's place, if the code has that part of its frame.
@@ -324,7 +324,7 @@ impl Walk<'_> {
         if code.blob(pc).is_none() || code.blob(begin).is_none() {
             return false;
         }
-        let target = Code { begin, end: pc }.called(pc);
+        let target = InterruptedCode { begin, end: pc }.called(pc);
         target.is_some_and(|target| code.blob(target) == Some(blob))
     }
 

@@ -3,7 +3,7 @@
 use super::super::super::code_heap::CodeBlob;
 use super::super::layout::WORD;
 use super::code::CodeKind;
-use super::method::{IN_NATIVE, Method};
+use super::method::{IN_NATIVE, InterruptedMethod};
 use super::{
     CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, NoRecord, OwnStack, Place, UnwindTable,
     read, refused,
@@ -298,7 +298,7 @@ impl Walk<'_> {
 
     /// Notes a method.
     #[inline(always)]
-    fn note(&mut self, method: Method, location: i32) {
+    fn note(&mut self, method: InterruptedMethod, location: i32) {
         self.note_frame(CallFrame::new(location, method.id));
     }
 
