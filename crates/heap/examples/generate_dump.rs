@@ -168,7 +168,7 @@ impl Random {
 }
 
 /// The file while it is written.
-struct DumpWriter<W: Write> {
+struct Dump<W: Write> {
     encoder: BinaryEncoder,
     out: W,
     content: Vec<u8>,
@@ -178,7 +178,7 @@ struct DumpWriter<W: Write> {
     objects: u64,
 }
 
-impl<W: Write> DumpWriter<W> {
+impl<W: Write> Dump<W> {
     fn record(&mut self, record: &Record<'_>) -> io::Result<()> {
         self.bytes.clear();
         self.encoder.record(Micros(0), record, &mut self.bytes);
@@ -292,8 +292,8 @@ struct Shared {
 }
 
 impl Shared {
-    fn write<W: Write>(orders: u64, dump: &mut DumpWriter<W>) -> io::Result<Shared> {
-        let named = |class: usize, count: u64, dump: &mut DumpWriter<W>| -> io::Result<Vec<u64>> {
+    fn write<W: Write>(orders: u64, dump: &mut Dump<W>) -> io::Result<Shared> {
+        let named = |class: usize, count: u64, dump: &mut Dump<W>| -> io::Result<Vec<u64>> {
             let all = (0..count).map(|number| {
                 let name = dump.string(&format!("{} {number}", CLASSES[class].0), OTHER)?;
                 dump.instance(class, OTHER, &[name])
@@ -315,7 +315,7 @@ impl Shared {
         &self,
         number: u64,
         random: &mut Random,
-        dump: &mut DumpWriter<W>,
+        dump: &mut Dump<W>,
     ) -> io::Result<u64> {
         let one_of =
             |all: &[u64], random: &mut Random| all[random.below(all.len() as u64) as usize];
@@ -341,11 +341,7 @@ impl Shared {
         dump.instance(ORDER, ORDERING, &fields)
     }
 
-    fn attributes<W: Write>(
-        &self,
-        random: &mut Random,
-        dump: &mut DumpWriter<W>,
-    ) -> io::Result<u64> {
+    fn attributes<W: Write>(&self, random: &mut Random, dump: &mut Dump<W>) -> io::Result<u64> {
         let mut nodes = Vec::new();
         for _ in 0..1 + random.below(5) {
             let text = format!("value {}", random.below(1_000_000));
@@ -372,7 +368,7 @@ impl Shared {
 /// # Errors
 /// Those of `out`.
 pub fn write(objects: u64, out: impl Write) -> io::Result<Facts> {
-    let mut dump = DumpWriter {
+    let mut dump = Dump {
         encoder: BinaryEncoder::new(),
         out,
         content: Vec::new(),
@@ -449,7 +445,7 @@ fn texts() -> impl Iterator<Item = &'static str> {
     classes.chain(fields.map(|field| field.0)).chain(STATICS)
 }
 
-fn write_names<W: Write>(dump: &mut DumpWriter<W>) -> io::Result<()> {
+fn write_names<W: Write>(dump: &mut Dump<W>) -> io::Result<()> {
     for (text, id) in texts().zip(0..) {
         let id = name(id);
         let text = text.as_bytes().into();
@@ -473,11 +469,7 @@ fn write_names<W: Write>(dump: &mut DumpWriter<W>) -> io::Result<()> {
     Ok(())
 }
 
-fn write_classes<W: Write>(
-    statics: [u64; 3],
-    loader: u64,
-    dump: &mut DumpWriter<W>,
-) -> io::Result<()> {
+fn write_classes<W: Write>(statics: [u64; 3], loader: u64, dump: &mut Dump<W>) -> io::Result<()> {
     let mut field = CLASSES.len();
     let first_static = texts().count() - STATICS.len();
     for (index, &(_, above, fields, is_own)) in CLASSES.iter().enumerate() {
@@ -512,7 +504,7 @@ fn write_roots<W: Write>(
     keys: &[u64],
     waiting: u64,
     loader: u64,
-    dump: &mut DumpWriter<W>,
+    dump: &mut Dump<W>,
 ) -> io::Result<()> {
     for (index, class) in CLASSES.iter().enumerate() {
         if !class.3 {
