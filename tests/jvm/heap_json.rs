@@ -151,16 +151,14 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<String>> {
         })
 }
 
-/// Returns a text without its links.
+/// Returns a text with the words of its links alone.
 fn unlinked(text: &str) -> String {
-    let parts = text.split('[').map(|part| match part.split_once("](") {
-        Some((link, rest)) => {
-            let (_, rest) = rest.split_once(')').expect("a link");
-            format!("{link}{rest}")
-        }
-        None => part.to_owned(),
-    });
-    parts.collect()
+    let Some((before, rest)) = text.split_once("](") else {
+        return text.to_owned();
+    };
+    let (before, link) = before.rsplit_once('[').expect("a link");
+    let (_, rest) = rest.split_once(')').expect("its end");
+    format!("{before}{link}{}", unlinked(rest))
 }
 
 #[test]
