@@ -1,4 +1,4 @@
-//! The births file beside heap dumps, on the program of `java-tests/births` whose first comment tells the truth.
+//! The births file beside heap dumps, on programs of `java-tests/births` whose first comments tell the truth.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -118,17 +118,20 @@ fn assert_made_between(file: &Path, context: &str) {
     );
 }
 
+/// Returns the objects that a static field keeps, those made in the second half, and the least and the most age of them.
+fn made_of(leaks: &serde_json::Value, field: &str) -> [u64; 4] {
+    let holder = format!("static field {field}");
+    let mut suspects = leaks["suspects"].as_array().expect("suspects").iter();
+    let suspect = suspects.find(|suspect| suspect["holder"] == *holder);
+    let made = &suspect.expect("the field")["made"];
+    let number = |name: &str| made[name].as_u64().expect("a number");
+    ["objects", "second_half", "youngest_millis", "oldest_millis"].map(number)
+}
+
 /// Checks the ages of what the two lists keep; the oldest object was at least so old when the program ended.
 fn assert_ages_of_suspects(file: &Path, oldest: u64, context: &str) {
     let leaks = hprof(&["leaks", "--threshold", "1"], file);
-    let made = |list: &str| {
-        let holder = format!("static field Births.{list}");
-        let mut suspects = leaks["suspects"].as_array().expect("suspects").iter();
-        let suspect = suspects.find(|suspect| suspect["holder"] == *holder);
-        let made = &suspect.expect("the list")["made"];
-        let number = |field: &str| made[field].as_u64().expect("a number");
-        ["objects", "second_half", "youngest_millis", "oldest_millis"].map(number)
-    };
+    let made = |list: &str| made_of(&leaks, &format!("Births.{list}"));
     // The array of the list counts, the list itself belongs to the class.
     let [objects, second_half, youngest, most] = made("early");
     assert_eq!((objects, second_half), (10_001, 0), "{context}");
@@ -191,6 +194,64 @@ fn births_are_exact_by(cell: &Cell, dumper: &str) {
     let mode = fs::metadata(&first).expect("the file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(run.files().iter().all(|file| !file.starts_with(".hprof")));
+}
+
+/// The batches of `Ages`, each with a dump behind it.
+const BATCHES: usize = 4;
+/// An array and its elements.
+const BATCH: u64 = 5_001;
+
+on_paired_cells!(ages_of_suspects_are_exact, row 3);
+
+fn ages_of_suspects_are_exact(cell: &Cell) {
+    let options = "heap=all,lifetimes=y,format=b,depth=4,file=x.hprof";
+    let vm_options = [&cell.vm_options()[..], &["-Xmx512m", "-Xms512m"]].concat();
+    let program = Program::java(cell.jvm, options, &vm_options);
+    let run = program.program("births", "Ages").start();
+    for batch in 0..BATCHES {
+        run.wait_for_output(&format!("made {batch}"));
+        run.hprof_well("dump", &[]);
+        fs::write(run.path(&format!("go{batch}")), "").expect("a file");
+    }
+    let run = run.wait();
+    let dumps = (1..=BATCHES + 1).map(|dump| match dump {
+        1 => "x.hprof.births".to_owned(),
+        later => format!("x.hprof.{later}.births"),
+    });
+    let times: Vec<u64> = dumps
+        .map(|dump| births(&run.path(&dump)).0.millis)
+        .collect();
+    let end = times[BATCHES];
+    let leaks = hprof(&["leaks", "--threshold", "1"], &run.path("x.hprof"));
+
+    // The times, on the program's clock, between which the last dump must have been if all ages are right.
+    let (mut earliest, mut latest) = (run.printed("end at"), f64::INFINITY);
+    for batch in 0..BATCHES {
+        let [objects, second_half, youngest, oldest] =
+            made_of(&leaks, &format!("Ages.batch{batch}"));
+        let context = format!("{cell}, batch {batch}: {youngest} to {oldest}, dumps at {times:?}");
+        assert_eq!(objects, BATCH, "{context}");
+        // It was made between two dumps.
+        let (from, to) = (
+            batch.checked_sub(1).map_or(0, |before| times[before]),
+            times[batch],
+        );
+        assert!(end - to <= youngest && youngest <= oldest, "{context}");
+        assert!(oldest <= end - from, "{context}");
+        if 2 * from >= end {
+            assert_eq!(second_half, BATCH, "{context}");
+        }
+        if 2 * to <= end {
+            assert_eq!(second_half, 0, "{context}");
+        }
+        earliest = earliest.max(youngest as f64 + run.printed(&format!("last {batch} after")));
+        latest = latest.min(oldest as f64 + run.printed(&format!("array {batch} by")));
+    }
+    // The ages are differences of whole milliseconds.
+    assert!(
+        earliest <= latest + 2.0,
+        "{cell}: {earliest} to {latest}, {leaks}"
+    );
 }
 
 #[test]

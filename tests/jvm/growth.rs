@@ -1,11 +1,11 @@
-//! LIVE COURSE and `hprof growth`, on a program of `java-tests/growth` whose first comment tells which sites leak.
+//! LIVE COURSE and `hprof growth`, on programs of `java-tests/growth` whose first comments tell which sites leak.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
 use crate::cells::{Cell, cells};
-use crate::harness::{Program, cli, skip};
+use crate::harness::{Finished, Program, cli, skip};
 use crate::heap_json::assert_documented;
 use crate::schemas;
 
@@ -36,13 +36,20 @@ fn course(text: &str, of: &str) -> Vec<[u64; 4]> {
     rows.collect()
 }
 
-fn suspected(file: &Path) -> BTreeSet<String> {
+/// Returns the classes of the sites that `hprof growth` lists, in its order.
+fn growing(file: &Path) -> Vec<String> {
     let found = hprof(&["growth", "--json"], file);
     let found: serde_json::Value = serde_json::from_str(&found).expect("JSON");
     schemas::assert_valid(&found);
     let rows = found["rows"].as_array().expect("rows");
     let classes = rows.iter().map(|row| row["class"].as_str());
-    let classes = classes.map(|class| class.expect("a class").to_owned());
+    classes
+        .map(|class| class.expect("a class").to_owned())
+        .collect()
+}
+
+fn suspected(file: &Path) -> BTreeSet<String> {
+    let classes = growing(file).into_iter();
     classes
         .filter(|class| class.starts_with("Growth"))
         .collect()
@@ -130,4 +137,85 @@ fn leaks_are_told_on_11_with_serial() {
 #[test]
 fn leaks_are_told_on_25_with_z() {
     leaks_are_told_from_what_looks_like_them(25, "Z");
+}
+
+/// Runs parts of `Leaks` for ten seconds, in ticks of 20 ms.
+fn leaks(parts: &[&str]) -> Finished {
+    let cell = Cell::any();
+    let vm_options = [&cell.vm_options()[..], &ROOM].concat();
+    let program = Program::java(cell.jvm, OPTIONS, &vm_options).program("growth", "Leaks");
+    let program = program.args(["20", "500", "2000", "5"]);
+    let program = parts
+        .iter()
+        .fold(program, |program, part| program.arg(part));
+    program.run_well()
+}
+
+/// Returns what `hprof heap leaks` suspects.
+fn suspects_in_dump(file: &Path) -> Vec<serde_json::Value> {
+    let found = hprof(&["heap", "leaks", "--json"], file);
+    let found: serde_json::Value = serde_json::from_str(&found).expect("JSON");
+    found["suspects"].as_array().expect("suspects").clone()
+}
+
+#[test]
+fn a_slow_leak_is_first_before_a_full_cache_and_much_garbage() {
+    let run = leaks(&["slow", "cache=5000"]);
+    let file = run.path("x.hprof");
+    let classes = growing(&file);
+    assert_eq!(classes.first().map(|class| &**class), Some("Leaks$Slow"));
+    let others = classes[1..].iter();
+    assert!(
+        others.clone().all(|class| !class.starts_with("Leaks")),
+        "{classes:?}"
+    );
+
+    let suspects = suspects_in_dump(&file);
+    let first = &suspects[0];
+    assert_eq!(first["piling"]["class"], "Leaks$Slow", "{first}");
+    assert_eq!(first["piling"]["objects"], 500, "{first}");
+    let cache = suspects
+        .iter()
+        .find(|suspect| suspect["holder"] == "static field Leaks.cache")
+        .expect("what retains most");
+    assert!(cache["piling"].is_null(), "{cache}");
+    let piling = suspects
+        .iter()
+        .filter_map(|suspect| suspect["piling"]["class"].as_str());
+    let piling: Vec<&str> = piling.filter(|class| class.starts_with("Leaks")).collect();
+    assert_eq!(piling, ["Leaks$Slow"]);
+}
+
+#[test]
+fn usual_leaks_are_told_from_usual_caches_and_pools() {
+    let looks_like_leaks = ["lru", "weak", "pool", "reload"];
+    let leaking = ["sessions", "listeners", "threads", "backlog"];
+    let run = leaks(&[leaking, looks_like_leaks].concat());
+    let file = run.path("x.hprof");
+    let classes = growing(&file).into_iter();
+    let own: BTreeSet<String> = classes
+        .filter(|class| class.starts_with("Leaks$"))
+        .collect();
+    let expected = [
+        "Leaks$Entry",
+        "Leaks$Listener",
+        "Leaks$Session",
+        "Leaks$Task",
+    ];
+    assert_eq!(own, expected.map(str::to_owned).into());
+
+    let suspects = suspects_in_dump(&file);
+    let piling = suspects
+        .iter()
+        .filter(|suspect| !suspect["piling"].is_null());
+    let holders: BTreeSet<&str> = piling
+        .filter_map(|suspect| suspect["holder"].as_str())
+        .filter_map(|holder| match holder.strip_prefix("static field Leaks.") {
+            None if holder.contains("\"worker ") => Some("threads"),
+            field => field,
+        })
+        // The dump has the tasks of the last part of the time alone.
+        .filter(|&holder| holder != "backlog")
+        .collect();
+    assert_eq!(holders, ["listeners", "sessions", "threads"].into());
 }

@@ -48,10 +48,7 @@ impl Documented {
     }
 
     fn read() -> Self {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/json.md");
-        let page = fs::read_to_string(page).expect("the page");
-        let (_, page) = page.split_once("## `hprof heap`\n").expect("its part");
-        let (page, _) = page.split_once("\n## ").expect("another part");
+        let page = page();
         let (answers, kinds) = page.split_once("\n### ").expect("the kinds");
         let mut documented = Self {
             kinds: BTreeMap::new(),
@@ -130,6 +127,15 @@ impl Documented {
     }
 }
 
+/// Returns the part of the page that is about `hprof heap`.
+fn page() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/json.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let (_, page) = page.split_once("## `hprof heap`\n").expect("its part");
+    let (page, _) = page.split_once("\n## ").expect("another part");
+    page.to_owned()
+}
+
 /// The cells of each row of the tables in a text, without its heads; the first cell without its quotes.
 fn rows(text: &str) -> impl Iterator<Item = Vec<String>> {
     text.lines()
@@ -143,6 +149,33 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<String>> {
             cells[0] = cells[0].trim_matches('`').to_owned();
             cells
         })
+}
+
+/// Returns a text with the words of its links alone.
+fn unlinked(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("](") else {
+        return text.to_owned();
+    };
+    let (before, link) = before.rsplit_once('[').expect("a link");
+    let (_, rest) = rest.split_once(')').expect("its end");
+    format!("{before}{link}{}", unlinked(rest))
+}
+
+#[test]
+fn the_schema_describes_fields_as_the_page_does() {
+    let schema = schemas::read("hprof-heap");
+    let page = page();
+    let mut described = 0;
+    for kind in page.split("\n### ").skip(1) {
+        let (name, table) = kind.split_once('\n').expect("a table");
+        for row in rows(table) {
+            let field = &schema["$defs"][name]["properties"][&row[0]];
+            let meaning = row[2].trim_start_matches("optional: ");
+            assert_eq!(field["description"], unlinked(meaning), "{name} {}", row[0]);
+            described += 1;
+        }
+    }
+    assert!(described > 100, "{described}");
 }
 
 #[test]

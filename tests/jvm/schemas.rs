@@ -24,7 +24,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/schemas")
 }
 
-fn read(name: &str) -> Value {
+/// Returns a schema.
+pub fn read(name: &str) -> Value {
     let schema = fs::read(folder().join(format!("{name}.json"))).expect("the schema");
     serde_json::from_slice(&schema).expect("JSON")
 }

@@ -113,13 +113,17 @@ fn write_births(file: &Path, model: &Model, born: &[u32], second: u32) {
 
 /// Asks about the heap, given the births of its dump and of one in the middle of the minute.
 fn ask(then: impl FnOnce(&Heap<'_>, &Births, &Births)) {
-    let folder = tempfile::tempdir().expect("a folder");
     let (model, born) = heap();
+    ask_about(&model, &born, then);
+}
+
+fn ask_about(model: &Model, born: &[u32], then: impl FnOnce(&Heap<'_>, &Births, &Births)) {
+    let folder = tempfile::tempdir().expect("a folder");
     let file = model::file(&model.write());
     let dump = Dump::open(&file, None).expect("a dump");
     let births = |name: &str, second| {
         let path: PathBuf = folder.path().join(name);
-        write_births(&path, &model, &born, second);
+        write_births(&path, model, born, second);
         Births::beside(&path, &dump).expect("its births")
     };
     let (old, new) = (births("old", SECONDS / 2), births("new", SECONDS));
@@ -247,19 +251,59 @@ fn what_was_made_between_two_dumps_is_counted_by_what_holds_it() {
             ("byte[]", 30, 960),
         ];
         assert_eq!(groups, expected);
+        // The two lists are elements of one array.
         let (rows, all) = heap.appeared(made, 1).expect("holders");
-        assert_eq!((rows.len(), all), (1, 2));
-        let (rows, _) = heap.appeared(made, usize::MAX).expect("holders");
-        let sums: Vec<(u64, u64, u64)> = rows
-            .iter()
-            .map(|row| (row.objects, row.shallow, row.retained))
-            .collect();
-        assert_eq!(sums, [(100, 3_200, 3_200), (60, 30 * 56, 30 * 56)]);
-        for row in rows {
-            assert!(row.what.starts_with("java.lang.Object[] @ 0x"), "{row:?}");
-            let holder = row.holder.expect("a root").to_string();
-            assert!(holder.ends_with("(jni global)"), "{holder}");
-        }
+        assert_eq!((rows.len(), all), (1, 1));
+        let [row] = &rows[..] else {
+            panic!("{rows:?}");
+        };
+        assert_eq!((&*row.what, row.older), ("java.lang.Object[]", 2));
+        let sums = (row.objects, row.shallow, row.retained);
+        assert_eq!(sums, (160, 3_200 + 30 * 56, 3_200 + 30 * 56));
+        let holder = row.holder.as_ref().expect("a root").to_string();
+        assert!(holder.ends_with("(jni global)"), "{holder}");
         assert!(old.made_after(new).is_none(), "it is the earlier one");
+    });
+}
+
+#[test]
+fn older_objects_that_are_held_alike_are_one_row() {
+    let object = |kind, references| Object {
+        kind,
+        references,
+        trace: LISTS,
+    };
+    let node = |value| object(Kind::Instance(0), vec![value]);
+    let bytes = || object(Kind::Bytes(16), Vec::new());
+    // Its fields refer to a table of nodes, the last of which has a next one, and to two lists of new arrays.
+    let owner = object(Kind::Instance(1), vec![1, 2, 3]);
+    let table = object(Kind::Array, vec![4, 5, 6, 7]);
+    let lists = [vec![13, 14, 15], vec![16]].map(|elements| object(Kind::Array, elements));
+    let nodes = [9, 10, 11, 8, 12].map(node);
+    let old = [owner, table].into_iter().chain(lists).chain(nodes);
+    let objects: Vec<Object> = old.chain((0..8).map(|_| bytes())).collect();
+    let born: Vec<u32> = (0..17)
+        .map(|object| if object < 9 { 0 } else { 45 })
+        .collect();
+    let model = Model {
+        objects,
+        ..heap().0
+    };
+    ask_about(&model, &born, |heap, old, new| {
+        let made = new.made_after(old).expect("the same profile");
+        let (rows, all) = heap.appeared(made, usize::MAX).expect("holders");
+        let rows: Vec<(&str, u64, u64, u64)> = rows
+            .iter()
+            .map(|row| {
+                let what = row.what.split(" @ ").next().unwrap_or_default();
+                (what, row.older, row.objects, row.retained)
+            })
+            .collect();
+        let expected = [
+            ("app.Small", 4, 4, 4 * 32),
+            ("java.lang.Object[]", 1, 3, 3 * 32),
+            ("java.lang.Object[]", 1, 1, 32),
+        ];
+        assert_eq!((&rows[..], all), (&expected[..], 3));
     });
 }

@@ -4,44 +4,62 @@ use std::fs::File;
 
 use hprof_format::{ObjectId, Root, ThreadSerial};
 use hprof_heap::{
-    Dump, Heap, Keeping, Memory, ObjectRecord, Options, Place, Progress, Visitor, Walk, root_name,
+    Births, Dump, Heap, Keeping, NoBirths, ObjectRecord, Options, Place, Progress, Visitor, Walk,
+    root_name,
 };
 
 use crate::error::Error;
 use crate::names::{Class, MADE_UP, Names, id};
 use crate::output::Output;
 
-/// Writes the tables; returns `false` if the file has no heap dump, in which case they have no rows.
+/// A heap dump whose tables have been written.
+pub(crate) struct Written {
+    /// The reason the births file beside it was not used, if there is one.
+    pub(crate) births_fault: Option<NoBirths>,
+}
+
+/// Writes the tables; returns `None` if the file has no heap dump, in which case they have no rows.
 pub(crate) fn write(
     file: &File,
-    wanted: Option<u32>,
-    retained: Option<&Memory>,
+    options: &crate::Options,
     names: &mut Names,
     out: &mut Output,
     progress: &dyn Progress,
-) -> Result<bool, Error> {
-    let dump = match Dump::open(file, wanted.map(|wanted| wanted as usize)) {
-        Err(hprof_heap::Error::NoDump | hprof_heap::Error::NoSuchDump { .. }) => return Ok(false),
+) -> Result<Option<Written>, Error> {
+    let wanted = options.section.map(|wanted| wanted as usize);
+    let dump = match Dump::open(file, wanted) {
+        Err(hprof_heap::Error::NoDump | hprof_heap::Error::NoSuchDump { .. }) => return Ok(None),
         dump => dump?,
     };
-    let Some(memory) = retained else {
-        walk(&dump, None, names, out, progress)?;
-        return Ok(true);
+    let births = options
+        .path
+        .as_ref()
+        .map(|path| Births::beside(path, &dump));
+    let (births, births_fault) = match births {
+        None => (None, None),
+        Some(Ok(births)) => (Some(births), None),
+        Some(Err(fault)) => (None, Some(fault).filter(|fault| !fault.is_missing())),
     };
-    let options = Options {
-        layout: None,
-        excluded: hprof_heap::Excluded::default(),
-        memory: memory.clone(),
-    };
-    let heap = Heap::of(&dump, &options, progress)?;
-    let keeping = Keeping::of(&heap)?;
-    walk(&dump, Some(&keeping), names, out, progress)?;
-    Ok(true)
+    let births = births.as_ref();
+    match &options.retained {
+        None => walk(&dump, (None, births), names, out, progress)?,
+        Some(memory) => {
+            let options = Options {
+                layout: None,
+                excluded: hprof_heap::Excluded::default(),
+                memory: memory.clone(),
+            };
+            let heap = Heap::of(&dump, &options, progress)?;
+            let keeping = Keeping::of(&heap)?;
+            walk(&dump, (Some(&keeping), births), names, out, progress)?;
+        }
+    }
+    Ok(Some(Written { births_fault }))
 }
 
 fn walk(
     dump: &Dump,
-    keeping: Option<&Keeping<'_>>,
+    (keeping, births): (Option<&Keeping<'_>>, Option<&Births>),
     names: &mut Names,
     out: &mut Output,
     progress: &dyn Progress,
@@ -50,6 +68,7 @@ fn walk(
     let mut tables = Tables {
         classes: Vec::new(),
         keeping,
+        births,
         out,
         names,
     };
@@ -102,6 +121,7 @@ struct Tables<'a> {
     /// The id of each class.
     classes: Vec<i64>,
     keeping: Option<&'a Keeping<'a>>,
+    births: Option<&'a Births>,
     names: &'a mut Names,
     out: &'a mut Output,
 }
@@ -123,6 +143,9 @@ impl Visitor for Tables<'_> {
     #[inline]
     fn object(&mut self, object: &ObjectRecord) -> Result<(), Error> {
         let kept = self.keeping.and_then(|keeping| keeping.find(object.id));
+        let born = self
+            .births
+            .and_then(|births| births.made_between(object.id));
         let class = self.classes[object.class as usize];
         self.out.object.row(|row| {
             row.long(id(object.id))
@@ -131,7 +154,9 @@ impl Visitor for Tables<'_> {
                 .long(object.shallow.cast_signed())
                 .int(object.length.map(length))
                 .long(kept.map(|kept| kept.bytes.cast_signed()))
-                .long(kept.and_then(|kept| kept.dominator.map(id)));
+                .long(kept.and_then(|kept| kept.dominator.map(id)))
+                .long(born.map(|(from, _)| from.cast_signed()))
+                .long(born.map(|(_, to)| to.cast_signed()));
         })?;
         Ok(())
     }

@@ -48,7 +48,7 @@ mod schema;
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hprof_format::{Item, RECORD_HEADER, Reader, TextItem, TextReader, is_text};
 use hprof_heap::{Memory, Progress};
@@ -76,6 +76,8 @@ pub struct Options {
     pub labels: Vec<(String, String)>,
     /// Compute retained sizes, with that much memory for large tables.
     pub retained: Option<Memory>,
+    /// The path of the file, beside which its births file is, if there is one.
+    pub path: Option<PathBuf>,
 }
 
 /// The result of a conversion.
@@ -87,12 +89,14 @@ pub struct Converted {
     pub rows: Vec<(&'static str, u64)>,
     /// `true` if there was a heap dump in the text format, which yields no tables.
     pub text_heap_dump: bool,
+    /// The reason the births file beside it was left out, if it was.
+    pub births_fault: Option<String>,
 }
 
 /// Writes the tables of a file, which is not compressed, below `folder`; `name` is its name in table `run`.
 ///
 /// Tables that cannot be completed are removed. Memory grows with the names and stacks of the program and not with its
-/// objects, unless retained sizes are wanted.
+/// objects, unless retained sizes are wanted, or there is a births file.
 ///
 /// # Errors
 /// [`Error`]; with the position, if the file is damaged.
@@ -107,17 +111,11 @@ pub fn convert(
     let (run, bytes) = hash::of_content(&file, options.section.unwrap_or_default())?;
     let mut out = Output::new(folder, run)?;
     let mut read = Run::read(&mut file, options, &mut out)?;
-    let memory = options.retained.as_ref();
-    let has_dump = read.has_dump
-        && heap::write(
-            &file,
-            options.section,
-            memory,
-            &mut read.names,
-            &mut out,
-            progress,
-        )?;
-    read.check_section(options.section, has_dump)?;
+    let dump = match read.has_dump {
+        true => heap::write(&file, options, &mut read.names, &mut out, progress)?,
+        false => None,
+    };
+    read.check_section(options.section, dump.is_some())?;
     read.describe(name, bytes, options, &mut out)?;
     read.costs.write(&mut read.names, &mut out)?;
     read.names.finish(&mut out)?;
@@ -125,6 +123,9 @@ pub fn convert(
         run,
         rows: out.publish()?,
         text_heap_dump: read.text_heap_dump,
+        births_fault: dump
+            .and_then(|dump| dump.births_fault)
+            .map(|fault| fault.to_string()),
     })
 }
 

@@ -194,6 +194,8 @@ tables! {
         nullable("length", Small),
         nullable("retained_bytes", Repeated),
         nullable("dominator_id", Distinct),
+        nullable("born_from_ms", Repeated),
+        nullable("born_to_ms", Repeated),
     }
     /// The references between objects.
     REFERENCE = "reference" sorted by ["from_id"] {

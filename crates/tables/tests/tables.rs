@@ -8,10 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use hprof_format::{
-    AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, ClassDump, ClassSerial, Encoder,
-    FrameId, FrameRecord, HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, Line,
-    LoadClassRecord, Micros, Millis, ObjectId, Record, Root, StartThreadRecord, StringId,
-    StringRecord, ThreadSerial, TraceRecord, TraceSerial, Value,
+    AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, BirthMoment, BirthsHead, BirthsWriter,
+    ClassDump, ClassSerial, Encoder, FrameId, FrameRecord, HeapDumpEndRecord,
+    HeapDumpSegmentRecord, HeapRecord, Line, LoadClassRecord, Micros, Millis, ObjectBirth,
+    ObjectId, Record, Root, StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord,
+    TraceSerial, Value, births_path,
 };
 use hprof_heap::{Memory, Silent};
 use hprof_tables::{Converted, Error, Kind, Options, TABLES, convert};
@@ -32,6 +33,7 @@ const STRINGS: [&str; 10] = [
     "[LMain;",
 ];
 const LISTED: [u64; 4] = [48, 2, 24, 1];
+const TIME: u64 = 1_700_000_000_000;
 const TOTALS: [u64; 4] = [1048, 102, 24, 1];
 
 fn site() -> AllocSite {
@@ -150,7 +152,7 @@ fn file() -> Vec<u8> {
     records.push(Record::HeapDumpEnd(HeapDumpEndRecord));
     let mut encoder = BinaryEncoder::new();
     let mut bytes = Vec::new();
-    encoder.start(Millis(1_700_000_000_000), &mut bytes);
+    encoder.start(Millis(TIME), &mut bytes);
     for record in &records {
         encoder.record(Micros(0), record, &mut bytes);
     }
@@ -267,9 +269,9 @@ fn a_heap_dump_becomes_objects_references_and_roots() {
         [long(2), long(5), long(32), Field::Int(3)]
     );
     // The array keeps the first object; the second is a root.
-    assert_eq!(objects[1][5..], [long(16), long(0x300)]);
-    assert_eq!(objects[2][5..], [long(16), Field::Null]);
-    assert_eq!(objects[3][5..], [long(48), long(0x10)]);
+    assert_eq!(objects[1][5..7], [long(16), long(0x300)]);
+    assert_eq!(objects[2][5..7], [long(16), Field::Null]);
+    assert_eq!(objects[3][5..7], [long(48), long(0x10)]);
     let fields = rows(folder.path(), "field");
     let number = |name: &str| -> Field {
         let found = fields.iter().find(|field| field[2] == text(name));
@@ -292,6 +294,70 @@ fn a_heap_dump_becomes_objects_references_and_roots() {
         roots[1],
         [long(0x200), text("java frame"), long(3), Field::Null]
     );
+}
+
+/// Writes a births file: one object was made in the first of two moments, another in the second.
+fn write_births(file: &Path, time: u64) {
+    let moment = |number, millis| BirthMoment {
+        number,
+        millis,
+        collections: number,
+        bytes: 0,
+    };
+    let head = BirthsHead {
+        file: time,
+        dump: 1,
+        run: 7,
+        next: 2,
+        millis: 900,
+        collections: 2,
+        moments: vec![moment(0, 0), moment(1, 300)],
+    };
+    let mut writer = BirthsWriter::new(Vec::new(), &head).expect("a vector");
+    for (object, moment) in [(0x300, 0), (0x100, 1)] {
+        let birth = ObjectBirth {
+            object: ObjectId(object),
+            identity: object,
+            moment,
+        };
+        writer.add(birth).expect("a vector");
+    }
+    let births = writer.finish().expect("a vector");
+    fs::write(births_path(file, 1), births).expect("a file");
+}
+
+#[test]
+fn objects_have_the_times_of_their_births() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("x.hprof");
+    let options = Options {
+        path: Some(path.clone()),
+        ..Options::default()
+    };
+    let born = |name: &str| {
+        let tables = folder.path().join(name);
+        let converted = converted(&file(), &tables, &options).expect("a sound file");
+        let objects = rows(&tables, "object").into_iter();
+        let born: Vec<Vec<Field>> = objects.map(|object| object[7..].to_vec()).collect();
+        (born, converted.births_fault)
+    };
+    let unknown = vec![Field::Null, Field::Null];
+    assert_eq!(born("missing"), (vec![unknown.clone(); 4], None));
+
+    write_births(&path, TIME);
+    // Those of 0x10 and 0x200 are not known.
+    let expected = [
+        unknown.clone(),
+        vec![long(300), long(900)],
+        unknown.clone(),
+        vec![long(0), long(300)],
+    ];
+    assert_eq!(born("known"), (expected.to_vec(), None));
+
+    write_births(&path, TIME + 1);
+    let (born, fault) = born("other");
+    assert_eq!(born, vec![unknown; 4]);
+    assert!(fault.is_some_and(|fault| fault.contains("belongs to another dump")));
 }
 
 #[test]

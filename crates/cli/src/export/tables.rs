@@ -93,6 +93,7 @@ impl TableArguments {
             section,
             labels,
             retained: self.retained.then(memory),
+            path: None,
         })
     }
 }
@@ -110,7 +111,11 @@ fn one(file: &Path, folder: &Path, options: &Options) -> Result<Converted, OneFa
     })?;
     let terminal = Terminal::new();
     let name = file.display().to_string();
-    let converted = convert(opened, &name, folder, options, &terminal);
+    let options = Options {
+        path: Some(file.to_owned()),
+        ..options.clone()
+    };
+    let converted = convert(opened, &name, folder, &options, &terminal);
     terminal.clear();
     converted.map_err(|error| OneFailure {
         is_final: error.is_output(),
@@ -135,6 +140,13 @@ fn tell(file: &Path, converted: &Converted) {
     let run = converted.run;
     // The reader may have closed the output; the tables are written.
     let _ = writeln!(io::stdout(), "{name}: run {run:016x}: {}", rows.join(", "));
+    if let Some(fault) = &converted.births_fault {
+        let message = printable(fault);
+        let _ = writeln!(
+            io::stderr(),
+            "hprof: {name}: {message}; the births are left out"
+        );
+    }
     if converted.text_heap_dump {
         let why = "its heap dump is text and has no tables; format=b writes one that has";
         let _ = writeln!(io::stderr(), "hprof: {name}: {why}");

@@ -152,9 +152,10 @@ pub fn appeared(out: Out<'_>, sizes: Sizes, rows: &[Appeared], all: usize) -> io
         "objects", "shallow", "retained"
     )?;
     for row in rows {
-        let what = match &*row.what {
-            "" => "<roots, or several objects>",
-            what => what,
+        let what = match row.older {
+            0 => "<roots, or several objects>".to_owned(),
+            1 => row.what.clone(),
+            several => format!("{} of {}", number(several), row.what),
         };
         let held = row.holder.as_ref().map(|holder| format!(", {holder}"));
         writeln!(

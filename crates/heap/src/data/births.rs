@@ -187,6 +187,17 @@ impl Births {
         when.objects += 1;
     }
 
+    /// Returns the times since the profile began, in milliseconds, between which an object was made; `None` if its birth is
+    /// not known.
+    #[must_use]
+    pub fn made_between(&self, object: u64) -> Option<(u64, u64)> {
+        let place = self.place(object)? as usize;
+        let begin = self.head.moments.get(place)?.millis;
+        let end = self.head.moments.get(place + 1);
+        let end = end.map_or(self.head.millis, |end| end.millis.min(self.head.millis));
+        Some((begin, end.max(begin)))
+    }
+
     /// Returns the time of the profile up to the dump.
     pub(crate) fn time(&self) -> Duration {
         Duration::from_millis(self.head.millis)

@@ -9,12 +9,17 @@ use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::Holder;
 use crate::questions::leaks::holder;
+use crate::questions::paths::{ByReference, Shapes, Ways};
 
-/// The live objects made after an earlier dump that one older object retains.
+/// The live objects made after an earlier dump that older objects retain, each for itself: one object, or those to which paths
+/// over the same classes and fields lead.
 #[derive(Clone, Debug, Serialize)]
 pub struct Appeared {
-    /// The older object that directly retains them; empty if they are retained by several, or are roots.
+    /// The older object that directly retains them, or the class of several; empty if they are retained by several together, or
+    /// are roots.
     pub what: String,
+    /// The number of the older objects.
+    pub older: u64,
     /// The last static field, thread-local or local variable on the shortest path to the largest; `None` if several hold them.
     #[serde(serialize_with = "crate::data::label::text_or_nothing")]
     pub holder: Option<Holder>,
@@ -26,18 +31,35 @@ pub struct Appeared {
     pub retained: u64,
 }
 
-/// The sums below an older object.
+/// The sums below one older object, or several.
 struct Sum {
+    /// The older object, or the first of several.
+    place: Place,
+    older: u64,
     objects: u64,
     shallow: u64,
     retained: u64,
     /// The new object that retains most.
     largest: Place,
+    largest_retained: u64,
+}
+
+impl Sum {
+    /// Adds the sums below another object.
+    fn add(&mut self, other: Sum) {
+        self.older += other.older;
+        self.objects += other.objects;
+        self.shallow += other.shallow;
+        self.retained += other.retained;
+        if other.largest_retained > self.largest_retained {
+            (self.largest, self.largest_retained) = (other.largest, other.largest_retained);
+        }
+    }
 }
 
 impl Heap<'_> {
-    /// Returns the live objects that were made after an earlier dump, by the older object that holds them: at most `most` of
-    /// those that retain most, and the number of all.
+    /// Returns the live objects that were made after an earlier dump, by the older objects that hold them: at most `most` of
+    /// the rows that retain most, and the number of all.
     ///
     /// # Errors
     /// As [`Heap::groups`].
@@ -47,36 +69,63 @@ impl Heap<'_> {
         most: usize,
     ) -> Result<(Vec<Appeared>, usize), Error> {
         self.dump.unless_changed(|| {
-            let sums = self.new_below(made)?;
-            let mut sums: Vec<(Place, Sum)> = sums.into_iter().collect();
-            sums.sort_by_key(|(place, sum)| (std::cmp::Reverse(sum.retained), *place));
-            let all = sums.len();
-            sums.truncate(most);
-            let largest: Vec<u32> = sums
-                .iter()
-                .map(|(_, sum)| self.dominators.object(sum.largest))
-                .collect();
-            let (ways, _) = self.ways(&largest, largest.len())?;
-            let rows = sums
+            let mut sums: Vec<Sum> = self.new_below(made)?.into_values().collect();
+            sums.sort_unstable_by_key(|sum| sum.place);
+            let older = sums.iter().map(|sum| sum.place);
+            let ends = older.chain(sums.iter().map(|sum| sum.largest));
+            let ends = ends.filter(|&place| place != TOP);
+            let ends: Vec<u32> = ends.map(|place| self.dominators.object(place)).collect();
+            let (ways, _) = self.ways(&ends, ends.len())?;
+            let mut rows = self.joined(sums, &ways)?;
+            rows.sort_by_key(|sum| (std::cmp::Reverse(sum.retained), sum.place));
+            let all = rows.len();
+            rows.truncate(most);
+            let rows = rows
                 .into_iter()
-                .zip(largest)
-                .map(|((place, sum), largest)| {
-                    let (what, path) = match place {
-                        TOP => (String::new(), None),
-                        place => {
-                            let what = self.label(self.dominators.object(place))?;
-                            (what.to_string(), self.path(&ways, largest)?)
-                        }
-                    };
-                    Ok(Appeared {
-                        what,
-                        holder: path.as_ref().and_then(holder),
-                        objects: sum.objects,
-                        shallow: sum.shallow,
-                        retained: sum.retained,
-                    })
-                });
+                .map(|sum| self.describe_appeared(&sum, &ways));
             Ok((rows.collect::<Result<_, Error>>()?, all))
+        })
+    }
+
+    /// Joins the sums below older objects to which paths over the same classes and fields lead.
+    fn joined(&self, sums: Vec<Sum>, ways: &Ways) -> Result<Vec<Sum>, Error> {
+        let mut shapes = Shapes::new(self, ways, ByReference::Yes)?;
+        let mut rows: Vec<Sum> = Vec::new();
+        let mut places = HashMap::default();
+        for sum in sums {
+            let shape = match sum.place {
+                TOP => 0,
+                place => shapes.shape(self.dominators.object(place))?,
+            };
+            let next = rows.len();
+            match rows.get_mut(*places.entry(shape).or_insert(next)) {
+                Some(row) => row.add(sum),
+                None => rows.push(sum),
+            }
+        }
+        Ok(rows)
+    }
+
+    fn describe_appeared(&self, sum: &Sum, ways: &Ways) -> Result<Appeared, Error> {
+        let (what, path) = match sum.place {
+            TOP => (String::new(), None),
+            place => {
+                let older = self.dominators.object(place);
+                let what = match sum.older {
+                    1 => self.label(older)?.to_string(),
+                    _ => self.classes.get(self.objects.class(older)).name.to_string(),
+                };
+                let largest = self.dominators.object(sum.largest);
+                (what, self.path(ways, largest)?)
+            }
+        };
+        Ok(Appeared {
+            what,
+            older: sum.older,
+            holder: path.as_ref().and_then(holder),
+            objects: sum.objects,
+            shallow: sum.shallow,
+            retained: sum.retained,
         })
     }
 
@@ -95,17 +144,20 @@ impl Heap<'_> {
                     above = self.dominators.above(place);
                 }
                 let sum = sums.entry(above).or_insert(Sum {
+                    place: above,
+                    older: u64::from(above != TOP),
                     objects: 0,
                     shallow: 0,
                     retained: 0,
                     largest: place,
+                    largest_retained: 0,
                 });
                 sum.objects += 1;
                 sum.shallow += self.objects.size(self.dominators.object(place));
                 if open == 0 {
                     sum.retained += retained;
-                    if retained > self.dominators.retained(sum.largest) {
-                        sum.largest = place;
+                    if retained > sum.largest_retained {
+                        (sum.largest, sum.largest_retained) = (place, retained);
                     }
                 }
                 open += 1;

@@ -1,6 +1,7 @@
 //! The shortest path from a root to an object.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use foldhash::{HashMap, HashMapExt};
@@ -179,17 +180,12 @@ impl Heap<'_> {
     /// Returns the first of the objects that paths over the same classes lead to, and the number of the others; at most
     /// `most`.
     fn alike(&self, ways: &Ways, found: &[u32], most: usize) -> Result<Vec<(u32, u64)>, Error> {
-        let mut shapes = Shapes {
-            heap: self,
-            ways,
-            of: self.memory.table(self.objects.count() as usize)?,
-            ids: HashMap::new(),
-            last: Vec::new(),
-        };
+        let mut shapes = Shapes::new(self, ways, ByReference::No)?;
         let mut firsts: Vec<(u32, u64)> = Vec::new();
         let mut places = HashMap::new();
         for &object in found {
-            let place = *places.entry(shapes.shape(object)).or_insert(firsts.len());
+            let shape = shapes.shape(object)?;
+            let place = *places.entry(shape).or_insert(firsts.len());
             match firsts.get_mut(place) {
                 Some((_, alike)) => *alike += 1,
                 None if place < most => firsts.push((object, 0)),
@@ -264,9 +260,10 @@ pub fn root_name(root: Root) -> String {
 
 /// The shapes of paths: the classes of their objects, where several of one class in a row count once, such as the nodes
 /// of a linked list. Classes themselves are told apart, because each has static fields of its own.
-struct Shapes<'a, 'dump> {
+pub(crate) struct Shapes<'a, 'dump> {
     heap: &'a Heap<'dump>,
     ways: &'a Ways,
+    by_reference: ByReference,
     /// The shape of the path to each object; 0 if it is not known yet.
     of: Table<u32>,
     /// The shapes by the one without the last step, and that step.
@@ -275,17 +272,53 @@ struct Shapes<'a, 'dump> {
     last: Vec<Step>,
 }
 
+/// `Yes` if the shapes of paths through different fields and local variables are different, whatever the classes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ByReference {
+    Yes,
+    No,
+}
+
 /// A step of a shape.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Step {
     /// Through an object of this class.
     Instance(ClassIndex),
-    /// Through this object, which is a class.
-    Class(u32),
+    /// Through an object of this class, which a field or a local variable refers to.
+    Held(ClassIndex, Arc<str>),
+    /// Through this object, which is a class, or in a static field.
+    This(u32),
 }
 
-impl Shapes<'_, '_> {
-    fn shape(&mut self, object: u32) -> u32 {
+impl Step {
+    /// Returns `true` if both lead through objects of one class.
+    fn is_alike(&self, other: &Step) -> bool {
+        let class = |step: &Step| match *step {
+            Step::Instance(class) | Step::Held(class, _) => Some(class),
+            Step::This(_) => None,
+        };
+        self == other || class(self).is_some_and(|own| class(other) == Some(own))
+    }
+}
+
+impl<'a, 'dump> Shapes<'a, 'dump> {
+    pub(crate) fn new(
+        heap: &'a Heap<'dump>,
+        ways: &'a Ways,
+        by_reference: ByReference,
+    ) -> Result<Self, Error> {
+        Ok(Shapes {
+            heap,
+            ways,
+            by_reference,
+            of: heap.memory.table(heap.objects.count() as usize)?,
+            ids: HashMap::new(),
+            last: Vec::new(),
+        })
+    }
+
+    /// Returns the number of the shape of the path to an object, from 1.
+    pub(crate) fn shape(&mut self, object: u32) -> Result<u32, Error> {
         let mut way = Vec::new();
         let (mut at, mut shape) = (object, 0);
         loop {
@@ -303,30 +336,47 @@ impl Shapes<'_, '_> {
             at = from;
         }
         for &object in way.iter().rev() {
-            shape = self.longer(shape, self.step(object));
+            let step = self.step(object)?;
+            shape = self.longer(shape, step);
             self.of[object as usize] = shape;
         }
-        shape
+        Ok(shape)
     }
 
     fn longer(&mut self, shape: u32, step: Step) -> u32 {
-        if shape > 0 && self.last[shape as usize - 1] == step {
+        if shape > 0 && self.last[shape as usize - 1].is_alike(&step) {
             return shape;
         }
         let next = self.last.len() as u32 + 1;
-        let id = *self.ids.entry((shape, step)).or_insert(next);
+        let id = *self.ids.entry((shape, step.clone())).or_insert(next);
         if id == next {
             self.last.push(step);
         }
         id
     }
 
-    fn step(&self, object: u32) -> Step {
-        let class = self.heap.objects.class(object);
-        match self.heap.classes.is_class_of_classes(class) {
-            true => Step::Class(object),
-            false => Step::Instance(class),
+    fn step(&self, object: u32) -> Result<Step, Error> {
+        let heap = self.heap;
+        let class = heap.objects.class(object);
+        if heap.classes.is_class_of_classes(class) {
+            return Ok(Step::This(object));
         }
+        let from = self.ways.from(object);
+        if self.by_reference == ByReference::No || from == object || from == NONE {
+            return Ok(Step::Instance(class));
+        }
+        let holder = heap.objects.class(from);
+        if heap.classes.is_class_of_classes(holder) {
+            return Ok(Step::This(object));
+        }
+        // Elements are alike, and an array may be long.
+        if heap.classes.get(holder).name.ends_with("[]") {
+            return Ok(Step::Instance(class));
+        }
+        Ok(match heap.reference(from, object)? {
+            Reference::Field(name) | Reference::Local(Some(name)) => Step::Held(class, name),
+            _ => Step::Instance(class),
+        })
     }
 }
 

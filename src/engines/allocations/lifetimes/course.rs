@@ -30,6 +30,8 @@ pub(in super::super) struct Course {
     every: Duration,
     /// The time of the next look.
     next: Duration,
+    /// The time of the next point, if a look is made for another reason.
+    next_point: Duration,
     all: Series,
     /// The length of a step, in milliseconds.
     step: u64,
@@ -107,6 +109,7 @@ impl Course {
         Self {
             every,
             next: Duration::ZERO,
+            next_point: Duration::ZERO,
             all: Series::default(),
             step,
             sites: HashMap::default(),
@@ -125,9 +128,15 @@ impl Course {
         now >= self.next
     }
 
+    /// Returns `true` if a look that is made for another reason is worth a point.
+    pub(in super::super) fn is_worth_a_point(&self, now: Duration) -> bool {
+        now >= self.next_point
+    }
+
     /// Notes that a look took so long: the next one waits until it has been a small share of the time.
     pub(in super::super) fn took(&mut self, now: Duration, cost: Duration) {
         self.next = now + self.every.max(cost * SHARE);
+        self.next_point = now + self.every;
     }
 
     /// Adds a look.
@@ -332,5 +341,6 @@ mod tests {
         assert!(!course.is_due(at(1_099)) && course.is_due(at(1_100)));
         course.took(at(2_000), at(40));
         assert!(!course.is_due(at(3_999)) && course.is_due(at(4_000)));
+        assert!(!course.is_worth_a_point(at(2_099)) && course.is_worth_a_point(at(2_100)));
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 
 use super::super::sites::{SiteId, Weight};
+use super::course::Look;
+use crate::memory;
 
 /// The part by which a new maximum must be above the last, while the program runs: each takes a look at all objects.
 const STEP: u64 = 16;
@@ -29,21 +31,6 @@ pub(in super::super) struct PeakWatch {
     next: u64,
 }
 
-impl PeakObjects {
-    pub(in super::super) fn new(collections: u32, time: Duration) -> Self {
-        Self {
-            collections,
-            time,
-            ..Self::default()
-        }
-    }
-
-    pub(in super::super) fn add(&mut self, site: SiteId, weight: Weight) {
-        *self.sites.entry(site).or_default() += weight;
-        self.bytes += weight.bytes;
-    }
-}
-
 impl PeakWatch {
     /// Returns `true` if so many bytes may be a new maximum.
     pub(in super::super) fn is_due(&self, most: u64) -> bool {
@@ -51,11 +38,20 @@ impl PeakWatch {
     }
 
     /// Takes what is alive now, if that is more than before.
-    pub(in super::super) fn take(&mut self, now: PeakObjects) {
-        let most = self.peak.bytes.max(now.bytes);
+    pub(in super::super) fn take(&mut self, now: &Look) {
+        let live = || now.sites.iter().map(|&(site, live, _)| (site, live));
+        let bytes = live().map(|(_, live)| live.bytes).sum();
+        let most = self.peak.bytes.max(bytes);
         self.next = most + most / STEP;
-        if now.bytes > self.peak.bytes {
-            self.peak = now;
+        if bytes > self.peak.bytes {
+            let sites = live().filter(|&(_, live)| live != Weight::default());
+            memory::need(2 * now.sites.len() * size_of::<(SiteId, Weight)>());
+            self.peak = PeakObjects {
+                collections: now.collections,
+                time: now.time,
+                sites: sites.collect(),
+                bytes,
+            };
         }
     }
 
@@ -85,9 +81,12 @@ mod tests {
         });
         let mut watch = PeakWatch::default();
         for (collections, bytes) in [(1, 1_600), (2, 3_200), (3, 800)] {
-            let mut now = PeakObjects::new(collections, Duration::ZERO);
-            now.add(site, Weight::exact(bytes));
-            watch.take(now);
+            let live = Weight::exact(bytes);
+            watch.take(&Look {
+                time: Duration::ZERO,
+                collections,
+                sites: vec![(site, live, live)],
+            });
         }
         assert_eq!(watch.peak().map(|peak| peak.collections), Some(2));
         assert!(watch.is_due(3_401) && !watch.is_due(3_400));

@@ -119,6 +119,15 @@ impl<T> Cohorts<T> {
         self.0.remove(&cohort).unwrap_or_default()
     }
 
+    /// Removes and returns some of the cohorts.
+    pub(super) fn take_if(
+        &mut self,
+        is_taken: impl Fn(Cohort) -> bool,
+    ) -> Vec<(Cohort, Blocks<T>)> {
+        let taken = self.0.extract_if(.., |&cohort, _| is_taken(cohort));
+        taken.collect()
+    }
+
     /// Adds objects to a cohort.
     pub(super) fn put(&mut self, cohort: Cohort, blocks: Blocks<T>) {
         if blocks.len() == 0 {

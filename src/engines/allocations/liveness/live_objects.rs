@@ -212,13 +212,10 @@ impl LiveObjects {
                 self.sweep_cohorts(&mut old, &mut sweep, Due::All);
                 // With Shenandoah the dead objects found here may be the only sign of a collection.
                 self.sweep_proven(&mut old, &mut sweep, 0);
-            }
-            if may_be_peak {
-                self.watch(&mut old, &sweep);
-            }
-            match is_point {
-                true => self.finish_with_point(&mut old, sweep, began),
-                false => old.finish(sweep),
+                let is_point = is_point || old.course.is_worth_a_point(began);
+                self.finish_with_look(&mut old, sweep, began, is_point);
+            } else {
+                old.finish(sweep);
             }
             self.note_sweep();
         }
@@ -266,8 +263,7 @@ impl LiveObjects {
         match self.clock.is_running() {
             true => {
                 let began = old.moments.time();
-                self.watch(&mut old, &sweep);
-                self.finish_with_point(&mut old, sweep, began);
+                self.finish_with_look(&mut old, sweep, began, true);
             }
             false => old.finish(sweep),
         }
@@ -425,20 +421,9 @@ impl LiveObjects {
         }
     }
 
-    /// Takes what has survived the last collection, if it is more than ever before. All objects have been examined.
-    fn watch(&self, old: &mut Old, sweep: &Sweep<'_>) {
-        let ended = self.clock.ended();
-        let mut now = PeakObjects::new(ended, old.moments.time());
-        for (cohort, objects) in old.objects.cohorts() {
-            if cohort.has_survived() {
-                objects.for_each(|tracked| now.add(tracked.site(), sweep.weight(tracked)));
-            }
-        }
-        old.peak.take(now);
-    }
-
-    /// Ends a sweep over all objects and adds what it has found to the course. The look began at this time.
-    fn finish_with_point(&self, old: &mut Old, sweep: Sweep<'_>, began: Duration) {
+    /// Ends a sweep over all objects: takes what has survived the last collection for the peak, if it is more than ever before,
+    /// and adds it to the course if it is to be a point. The look began at this time.
+    fn finish_with_look(&self, old: &mut Old, sweep: Sweep<'_>, began: Duration, is_point: bool) {
         let sites = sweep.sites();
         // Few: what was made since the collection.
         let mut new = HashMap::<SiteId, Weight, FixedState>::default();
@@ -463,9 +448,12 @@ impl LiveObjects {
             collections: self.clock.ended(),
             sites: known.collect(),
         };
-        old.course.take(&look);
-        let now = old.moments.time();
-        old.course.took(now, now.saturating_sub(began));
+        old.peak.take(&look);
+        if is_point {
+            old.course.take(&look);
+            let now = old.moments.time();
+            old.course.took(now, now.saturating_sub(began));
+        }
     }
 
     fn sweep_young(&self, old: &mut Old, sweep: &mut Sweep<'_>) {
@@ -487,15 +475,11 @@ impl LiveObjects {
     fn sweep_cohorts(&self, old: &mut Old, sweep: &mut Sweep<'_>, due: Due) {
         let (ended, begun) = (self.clock.ended(), self.clock.begun());
         let look_at_old = due == Due::All || old.objects.old() >= (2 * old.looked_at).max(PILE);
-        for (cohort, blocks) in std::mem::take(&mut old.objects) {
-            let is_due = match cohort.is_old() {
-                true => look_at_old,
-                false => due == Due::All || cohort.is_due(begun),
-            };
-            if !is_due {
-                old.objects.put(cohort, blocks);
-                continue;
-            }
+        let due = old.objects.take_if(|cohort| match cohort.is_old() {
+            true => look_at_old,
+            false => due == Due::All || cohort.is_due(begun),
+        });
+        for (cohort, blocks) in due {
             let seen = self.seen_at(cohort, ended);
             let mut living = old.objects.take(seen);
             for block in blocks {
