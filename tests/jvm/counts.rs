@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::harness::{Finished, Jvm, Program, agent, any_jvm, compiles, javac, reader};
+use crate::harness::{Finished, Jvm, Program, agent, any_jvm, cli, compiles, javac, reader};
 use crate::profile::Profile;
 
 fn root() -> &'static Path {
@@ -213,6 +213,13 @@ fn a_failure_shows_what_is_new_since_the_last_green_run() {
     let green = run.read("green/com.acme.ChangedTest.changes.txt");
     let profile = Profile::parse(&green);
     assert_eq!(profile.one_sites().rows.len(), 1, "{green}");
+    let top = Command::new(cli())
+        .arg("top")
+        .arg(run.path("green/com.acme.ChangedTest.changes.txt"))
+        .output()
+        .expect("hprof");
+    let top = String::from_utf8_lossy(&top.stdout).into_owned();
+    assert!(top.contains("com.acme.ChangedTest.changes"), "{top}");
 }
 
 /// A JVM with a compiler builds and tests the project with Maven, offline, with JaCoCo in the same VM.

@@ -98,7 +98,7 @@ final class GreenRun {
 
     private static String profile(List<Site> sites) {
         String now = DATE.format(LocalDateTime.now());
-        StringBuilder text = new StringBuilder("JAVA PROFILE 1.0.1, created " + now + "\n\n--------\n");
+        StringBuilder text = new StringBuilder("JAVA PROFILE 1.0.1, created " + now + "\n\n--------\n\n");
         int trace = FIRST_TRACE;
         for (Site site : sites) {
             text.append("TRACE ").append(trace++).append(":\n");
