@@ -16,7 +16,7 @@ pub enum CountError {
     NotTracked,
     /// The tracker refused.
     #[error(transparent)]
-    NotCounted(#[from] NotCounted),
+    Refused(#[from] NotCounted),
 }
 
 /// Begins a count on the current thread. Returns its number, which is not 0.
