@@ -6,13 +6,9 @@ import java.lang.annotation.Repeatable;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
-import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.extension.ExtensionContext;
-import org.junit.jupiter.api.extension.InvocationInterceptor;
-import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 import org.junit.platform.commons.support.AnnotationSupport;
 
 /**
@@ -63,22 +59,9 @@ public @interface Allocates {
     }
 
     /** Holds tests to their limits. */
-    final class Check implements InvocationInterceptor {
+    final class Check extends CheckedTests {
         @Override
-        public void interceptTestMethod(
-                Invocation<Void> invocation, ReflectiveInvocationContext<Method> method, ExtensionContext context)
-                throws Throwable {
-            check(new TestRun(invocation, method, context));
-        }
-
-        @Override
-        public void interceptTestTemplateMethod(
-                Invocation<Void> invocation, ReflectiveInvocationContext<Method> method, ExtensionContext context)
-                throws Throwable {
-            check(new TestRun(invocation, method, context));
-        }
-
-        private static void check(TestRun test) throws Throwable {
+        void check(TestRun test) throws Throwable {
             List<Limit> limits = new ArrayList<>();
             for (Allocates limit : find(test)) {
                 limits.add(new Limit(limit.objects(), limit.bytes(), new Code(limit.of()), limit.per(), limit.calls(),

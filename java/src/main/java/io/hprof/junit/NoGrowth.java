@@ -5,12 +5,8 @@ import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
-import java.lang.reflect.Method;
 import java.util.Optional;
 import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.extension.ExtensionContext;
-import org.junit.jupiter.api.extension.InvocationInterceptor;
-import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.platform.commons.support.AnnotationSupport;
 
@@ -36,22 +32,9 @@ public @interface NoGrowth {
     boolean allThreads() default false;
 
     /** Repeats tests until nothing grows. */
-    final class Check implements InvocationInterceptor {
+    final class Check extends CheckedTests {
         @Override
-        public void interceptTestMethod(
-                Invocation<Void> invocation, ReflectiveInvocationContext<Method> method, ExtensionContext context)
-                throws Throwable {
-            check(new TestRun(invocation, method, context));
-        }
-
-        @Override
-        public void interceptTestTemplateMethod(
-                Invocation<Void> invocation, ReflectiveInvocationContext<Method> method, ExtensionContext context)
-                throws Throwable {
-            check(new TestRun(invocation, method, context));
-        }
-
-        private static void check(TestRun test) throws Throwable {
+        void check(TestRun test) throws Throwable {
             Optional<NoGrowth> found = AnnotationSupport.findAnnotation(test.method(), NoGrowth.class);
             if (found.isEmpty()) {
                 found = AnnotationSupport.findAnnotation(test.testClass(), NoGrowth.class);
