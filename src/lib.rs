@@ -42,9 +42,10 @@ pub mod fuzzing {
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 
 use agent::Started;
-use jvmti::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, Vm, jclass, jstring};
+use jvmti::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, Vm, jbyteArray, jclass, jlong, jstring};
 
 /// Called when the VM starts with the agent: reads the options and prepares the session. A result other than `JNI_OK`
 /// ends the VM.
@@ -123,6 +124,56 @@ pub unsafe extern "system" fn Java_io_hprof_Agent_command(
     };
     // The user has been told why not; of a panic by its hook.
     catch_unwind(AssertUnwindSafe(carry_out)).unwrap_or(false)
+}
+
+/// Begins a count of allocations, for `io.hprof.Agent` of the jar. Returns its number; 0 if no profile runs.
+///
+/// # Safety
+/// Only the VM may call this, for the native method of that class.
+#[allow(unsafe_code)] // The name is Java's contract, and its arguments are raw.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_io_hprof_Agent_beginCount(
+    env: *mut JNIEnv,
+    _class: jclass,
+    all_threads: bool,
+) -> jlong {
+    let begin = || {
+        // SAFETY: the VM's argument.
+        unsafe { jvmti::in_native_method(env, |jni| agent::begin_count(jni, all_threads)) }
+    };
+    catch_unwind(begin).ok().flatten().unwrap_or(0)
+}
+
+/// Ends a count, for `io.hprof.Agent` of the jar. Returns what was allocated since it began.
+///
+/// # Safety
+/// Only the VM may call this, for the native method of that class.
+#[allow(unsafe_code)] // The name is Java's contract, and its arguments are raw.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_io_hprof_Agent_endCount(
+    env: *mut JNIEnv,
+    _class: jclass,
+    number: jlong,
+) -> jbyteArray {
+    // SAFETY: the VM's argument.
+    let end = || unsafe { jvmti::in_native_method(env, |jni| agent::end_count(jni, number)) };
+    catch_unwind(end).ok().flatten().unwrap_or(ptr::null_mut())
+}
+
+/// Collects garbage, for `io.hprof.Agent` of the jar. Returns the live objects of the sites that a count has met.
+///
+/// # Safety
+/// Only the VM may call this, for the native method of that class.
+#[allow(unsafe_code)] // The name is Java's contract, and its arguments are raw.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_io_hprof_Agent_liveOfCount(
+    env: *mut JNIEnv,
+    _class: jclass,
+    number: jlong,
+) -> jbyteArray {
+    // SAFETY: the VM's argument.
+    let live = || unsafe { jvmti::in_native_method(env, |jni| agent::live_of_count(jni, number)) };
+    catch_unwind(live).ok().flatten().unwrap_or(ptr::null_mut())
 }
 
 /// Reads a string of the VM; bytes that are not UTF-8 are replaced.

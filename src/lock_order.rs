@@ -83,6 +83,10 @@ ranks! {
     BytesUntilSample
     /// `allocations::buffer_flags`: the flags' previous values.
     BufferFlags
+    /// `allocations::counts`: the compilers' level before.
+    CompilerLevel
+    /// `allocations::counts`: the counts of all threads.
+    AllThreadsCounts
     /// `AllocationTracker::unseen_before_dump`.
     UnseenBeforeDump
     /// `AllocationTracker::reported_unseen`.
@@ -182,13 +186,13 @@ ranks! {
 }
 
 const _: () = assert!(
-    rank::NAMES.len() <= u64::BITS as usize,
+    rank::NAMES.len() <= u128::BITS as usize,
     "one bit of HELD each"
 );
 
 thread_local! {
     /// The ranks of the locks that the thread holds, one bit each.
-    static HELD: Cell<u64> = const { Cell::new(0) };
+    static HELD: Cell<u128> = const { Cell::new(0) };
 }
 
 /// Panics in a debug build if the current thread may not wait for a lock of this rank.
@@ -202,7 +206,7 @@ pub fn check<R: Rank>() {
 
 /// Panics if one of the held locks does not come before the rank.
 #[track_caller]
-fn refuse<R: Rank>(held: u64) {
+fn refuse<R: Rank>(held: u128) {
     let not_before = held >> R::ORDER << R::ORDER;
     if not_before != 0 {
         let wanted = rank::NAMES[R::ORDER as usize];
@@ -215,7 +219,7 @@ fn refuse<R: Rank>(held: u64) {
 struct Held<R: Rank>(PhantomData<R>);
 
 impl<R: Rank> Held<R> {
-    const BIT: u64 = 1 << R::ORDER;
+    const BIT: u128 = 1 << R::ORDER;
 
     #[inline]
     #[track_caller]

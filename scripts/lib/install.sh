@@ -311,18 +311,35 @@ install_jmh() {
         -DincludeScope=runtime -DoutputDirectory="$tools/jmh" >&2
 }
 
-# The plugins of Maven and the libraries for the build in java-tests/record/maven, as a repository of their own: the build
-# runs once, so that it needs no network later.
-install_maven_build() {
-    [[ -e $tools/maven/complete ]] && return
+# JUnit with its launcher, all jars in one folder.
+install_junit() {
+    [[ -e $tools/junit/junit-platform-launcher-1.14.4.jar ]] && return
     need_command mvn maven || return 1
-    local build
+    note "fetching JUnit into $tools/junit"
+    mvn -q -B -ntp -Dstyle.color=never -f scripts/lib/junit.xml \
+        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+        -DincludeScope=runtime -DoutputDirectory="$tools/junit" >&2
+}
+
+# The plugins of Maven and the libraries for the builds in java-tests/record/maven and java-tests/counts/project, as a
+# repository of their own: each build runs once, so that it needs no network later.
+install_maven_build() {
+    [[ -e $tools/maven/both-builds ]] && return
+    need_command mvn maven && install_junit || return 1
+    local build limits
     note "fetching the plugins of a Maven build into $tools/maven"
     build=$(mktemp -d "$tools/.build.XXXXXX")
     cp -R java-tests/record/maven/. "$build"
-    if mvn -q -B -ntp -Dstyle.color=never -f "$build/pom.xml" -Dmaven.repo.local="$tools/maven" -Dnote="two words" test >&2; then
-        touch "$tools/maven/complete"
+    # Its tests need the jar, which is made later: one that needs nothing brings the same plugins.
+    limits=$build/limits
+    mkdir -p "$limits/src/test/java"
+    cp java-tests/counts/project/pom.xml "$limits/"
+    echo "class OneTest { @org.junit.jupiter.api.Test void passes() {} }" >"$limits/src/test/java/OneTest.java"
+    if mvn -q -B -ntp -Dstyle.color=never -f "$build/pom.xml" -Dmaven.repo.local="$tools/maven" -Dnote="two words" test >&2 &&
+        mvn -q -B -ntp -Dstyle.color=never -f "$limits/pom.xml" -Dmaven.repo.local="$tools/maven" \
+            -Dhprof.jar="$tools/junit/junit-platform-launcher-1.14.4.jar" test >&2; then
+        touch "$tools/maven/both-builds"
     fi
     rm -rf "$build"
-    [[ -e $tools/maven/complete ]]
+    [[ -e $tools/maven/both-builds ]]
 }

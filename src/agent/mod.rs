@@ -2,6 +2,7 @@
 
 mod attach;
 mod command_line;
+mod counts;
 mod descriptors;
 mod head;
 mod output;
@@ -34,6 +35,7 @@ use outputs::Outputs;
 use owner::ProfileOwner;
 
 pub use attach::attach;
+pub use counts::{begin_count, end_count, live_of_count};
 
 /// An environment variable with options, which come after those of the command line.
 const ENVIRONMENT: &str = "_JAVA_HPROF_OPTIONS";

@@ -180,6 +180,33 @@ impl<'a> Jni<'a> {
         self.find_class(name)
     }
 
+    /// Throws an `IllegalStateException` in the native method that the current thread is in, when it returns.
+    pub fn throw_illegal_state(self, text: &str) {
+        let Some(class) = self.class_for_calls(c"java/lang/IllegalStateException") else {
+            return;
+        };
+        // In the VM's form no zero is left.
+        let text = CString::new(simd_cesu8::mutf8::encode(text)).unwrap_or_default();
+        // SAFETY: the class is one of exceptions, and the text NUL-terminated and in the VM's form of UTF-8. If there is no
+        // memory for the exception, another one is thrown.
+        unsafe { jni!(self, ThrowNew, class.raw, text.as_ptr()) };
+    }
+
+    /// Returns an array for a native method to return; null with an `OutOfMemoryError`, which the program gets, if there is
+    /// no memory for it.
+    pub fn bytes_to_return(self, bytes: &[u8]) -> sys::jbyteArray {
+        let length = sys::jsize::try_from(bytes.len()).unwrap_or(sys::jsize::MAX);
+        // SAFETY: the region is the whole array, or the first 2 GB of the bytes.
+        unsafe {
+            let array = jni!(self, NewByteArray, length);
+            if !array.is_null() {
+                let bytes = bytes.as_ptr().cast::<sys::jbyte>();
+                jni!(self, SetByteArrayRegion, array, 0, length, bytes);
+            }
+            array
+        }
+    }
+
     fn new_string(self, text: &str) -> Option<LocalRef<'a>> {
         // In the VM's form no zero is left.
         let text = CString::new(simd_cesu8::mutf8::encode(text)).ok()?;
@@ -193,6 +220,20 @@ impl<'a> Jni<'a> {
         let thrown = self.clear_exception();
         LocalRef::new(self, raw).filter(|_| !thrown)
     }
+}
+
+/// Runs the body of a native method.
+///
+/// # Safety
+/// Only for the first argument of a native method that the VM has called, and within it.
+pub unsafe fn in_native_method<T>(
+    env: *mut sys::JNIEnv,
+    body: impl FnOnce(Jni<'_>) -> T,
+) -> Option<T> {
+    let callback = Callback;
+    // SAFETY: the caller's promise.
+    let jni = unsafe { Jni::from_raw(env, &callback) }?;
+    Some(body(jni))
 }
 
 /// Returns the VM, and the text that a Java program gave to a native method.

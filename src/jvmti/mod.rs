@@ -67,7 +67,7 @@ pub use hotspot::{
     SettableFlags, StackSample, StackWalker, SystemThreads, TimedThread, VmDumper, VmFlags,
     VmMemory, WalkCache, Walked, WeakSlots, characters, current_tid,
 };
-pub use java_calls::text_argument;
+pub use java_calls::{in_native_method, text_argument};
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
@@ -79,5 +79,5 @@ pub use prefetch::prefetch;
 pub use process_exit::{ExitCaller, at_process_exit};
 pub use registered_threads::RegisteredThreads;
 pub use session_id::SessionId;
-pub use sys::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, jclass, jstring};
+pub use sys::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, jbyteArray, jclass, jlong, jstring};
 pub use virtual_threads::VirtualThreads;

@@ -28,6 +28,14 @@ pub struct VirtualThreads {
     get_virtual_thread: GetVirtualThread,
 }
 
+impl Env {
+    /// Returns `true` if the current thread is virtual.
+    pub fn is_on_virtual_thread(self, jni: Jni<'_>) -> bool {
+        let current = self.current_thread(jni).ok().flatten();
+        current.is_some_and(|thread| jni.is_virtual(thread.object()))
+    }
+}
+
 impl VirtualThreads {
     /// Takes the capability and looks up the function; `None` if the VM has no virtual threads.
     pub fn new(env: Env) -> Option<Self> {

@@ -13,6 +13,7 @@ mod births;
 mod black_box;
 mod book;
 mod collectors;
+mod counts;
 mod dump;
 mod exits;
 mod failures;

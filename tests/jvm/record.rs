@@ -27,9 +27,13 @@ fn recorded(jvm: &Jvm, words: &str, arguments: &[&str]) -> Program {
 
 /// A shell below `hprof record`, which passes the agent on in the environment; in its script `"$@"` is the program.
 fn recorded_by_shell(jvm: &Jvm, script: &str) -> Program {
+    recorded_by_shell_with(jvm, "", script)
+}
+
+fn recorded_by_shell_with(jvm: &Jvm, words: &str, script: &str) -> Program {
     let program = Program::bare_java(jvm, &[]).program("record", "Recorded");
     fs::write(program.folder().join("script"), script).expect("a script");
-    program.behind(&record("-- sh script"))
+    program.behind(&record(format!("{words} -- sh script").trim_start()))
 }
 
 /// Runs `hprof` in a folder; returns its exit status and its output.
@@ -225,6 +229,25 @@ fn a_build_and_the_jvms_that_it_forks_are_recorded(jvm: &Jvm) {
         said.contains("another JVM's: 'my profiles") || said.contains("another JVM's: my profiles"),
         "{said}"
     );
+}
+
+#[test]
+fn a_recording_of_flight_recorder_is_written_of_one_jvm() {
+    let run = recorded(any_jvm(), "-o run.jfr", &["busy:400"]).run();
+    assert_says(&run, &["Recorded.busy\n", "recording: run.jfr\n"]);
+    let recording = fs::read(run.path("run.jfr")).expect("the recording");
+    assert!(recording.starts_with(b"FLR\0"));
+    let (status, said) = hprof_in(run.path(""), &["top", "run.jfr"]);
+    assert!(
+        status == Some(0) && said.contains("Recorded.busy"),
+        "{said}"
+    );
+    let twice = "\"$@\" busy:100; exec \"$@\" busy:100";
+    let run = recorded_by_shell_with(any_jvm(), "-o both.jfr", twice).run();
+    let refused = "hprof: both.jfr: is for one JVM, and 2 were recorded; ";
+    assert_says(&run, &[refused]);
+    assert!(!run.path("both.jfr").exists());
+    assert_eq!(files(&run, ".hprof").len(), 2);
 }
 
 #[test]

@@ -6,11 +6,14 @@
 //! agent finds out which objects have died.
 //!
 //! `tracker` is the engine, `state` what its parts share, `sites` the table of sites. The way of an allocation goes through
-//! `cache` to `liveness`, and that of a report through `report`; `origins` answers heap dumps.
+//! `cache` to `liveness`, and that of a report through `report`; `origins` answers heap dumps, and `counting` a program that
+//! counts what it allocates.
 
 mod budget;
 mod buffer_flags;
 mod cache;
+mod counting;
+mod counts;
 mod late_attach;
 mod lifetimes;
 mod liveness;
@@ -22,6 +25,7 @@ mod sites;
 mod state;
 mod tracker;
 
+pub use counting::{CountScope, NotCounted};
 pub use origins::Origin;
 pub use report::SitesRequest;
 pub(super) use tracker::requirement;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::budget::{Costs, EstimateErrors, Steps};
 use super::buffer_flags::BufferFlags;
 use super::cache::TrackedThreads;
+use super::counts::{AllThreadsCounts, Compilers};
 use super::late_attach::LateStart;
 use super::liveness::{LiveObjects, Sweep};
 use super::sites::Sites;
@@ -45,6 +46,10 @@ pub(super) struct TrackerState {
     pub(super) late: Option<LateStart>,
     /// JDK 11: the flags that are changed for the duration of the profile.
     pub(super) buffer_flags: BufferFlags,
+    /// The compilers of a VM whose program counts.
+    pub(super) compilers: Compilers,
+    /// The program's counts of all threads.
+    pub(super) all_threads_counts: AllThreadsCounts,
     /// The session, because threads outlive sessions and may keep caches of an earlier one.
     pub(super) session: SessionId,
     /// The threads, which keep the tracker alive until it ends.

@@ -9,6 +9,7 @@ use hprof_format::{Millis, StandardErrors};
 use super::budget::{Costs, EstimateErrors, Steps, regulate};
 use super::buffer_flags::BufferFlags;
 use super::cache::{AllocatingThread, TrackedThreads};
+use super::counts::{AllThreadsCounts, Compilers};
 use super::late_attach::LateStart;
 use super::liveness::{LiveObjects, Sweep};
 use super::report::{self, HeapState, ReportedUnseen, SitesRequest, Unseen, heap_totals};
@@ -45,6 +46,8 @@ pub struct AllocationTracker {
     regulator: Worker,
     pub(super) shared: Arc<TrackerState>,
     plan: ReportPlan,
+    /// `false` if the VM does not report every allocation of the profile.
+    sees_all: AtomicBool,
     /// The result of [`AllocationTracker::settle`] at VMDeath, after which nothing changes any more.
     settled_at_death: OnceLock<bool>,
     /// The objects that [`AllocationTracker::before_dump`] has counted, for the sites that follow.
@@ -93,7 +96,8 @@ impl AllocationTracker {
         let interval = options.sample.map_or(Interval::Every, Interval::Bytes);
         let buffer_flags = BufferFlags::default();
         // A VM that refuses the interval sends events for only some allocations.
-        if !prepare(env, interval, &buffer_flags).unwrap_or(false) {
+        let sees_all = prepare(env, interval, &buffer_flags).unwrap_or(false);
+        if !sees_all {
             console::line(format_args!(
                 "this VM cannot be made to report all allocations; some will be missing"
             ));
@@ -113,6 +117,8 @@ impl AllocationTracker {
             slots: OnceLock::new(),
             late: (!env.is_loading()).then(LateStart::default),
             buffer_flags,
+            compilers: Compilers::default(),
+            all_threads_counts: AllThreadsCounts::default(),
             session: env.session(),
             threads: TrackedThreads::default(),
             has_ended: AtomicBool::new(false),
@@ -135,6 +141,7 @@ impl AllocationTracker {
                 sampled: options.sample,
                 budget: options.budget,
             },
+            sees_all: AtomicBool::new(sees_all),
             settled_at_death: OnceLock::new(),
             unseen_before_dump: Mutex::default(),
             reported_unseen: Mutex::default(),
@@ -382,13 +389,22 @@ impl AllocationTracker {
         )
     }
 
+    /// Returns `true` if no allocation of the program is estimated, and none is missed.
+    pub(super) fn counts_exactly(&self) -> bool {
+        self.tracks_each() && self.sees_all.load(Ordering::Relaxed)
+    }
+
+    /// Returns `true` if nothing is estimated.
+    fn tracks_each(&self) -> bool {
+        self.shared.steps.begin_exact() && !self.shared.steps.has_changed()
+    }
+
     /// Counts by class the objects in the heap that the site table does not cover, because they were allocated before
     /// the agent could see them.
     fn unseen(&self, jni: Jni<'_>) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
         self.shared.stacks.sweep(jni);
         // With an estimate, such objects cannot be told apart.
-        let is_exact = self.shared.steps.begin_exact() && !self.shared.steps.has_changed();
-        match is_exact && self.plan.counts_unseen {
+        match self.tracks_each() && self.plan.counts_unseen {
             true => self.shared.unseen(jni),
             false => Ok(Vec::new()),
         }
@@ -444,6 +460,7 @@ impl Engine for AllocationTracker {
                 console::line(format_args!(
                     "threads that are already running may each allocate half a megabyte before it is seen"
                 ));
+                self.sees_all.store(false, Ordering::Relaxed);
             }
             return self.start_regulator(jni);
         }
@@ -525,6 +542,7 @@ impl Engine for AllocationTracker {
     fn give_back(&self, jni: Jni<'_>) {
         let _ = self.shared.env.set_allocation_interval(VM_INTERVAL);
         self.shared.buffer_flags.give_back();
+        self.shared.compilers.give_back();
         self.shared.live.give_back(jni);
     }
 }

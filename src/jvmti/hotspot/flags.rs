@@ -44,12 +44,15 @@ pub enum BoolFlag {
     CrashOnOutOfMemoryError,
 }
 
-/// A flag that is a `uintx`.
+/// A flag that is a number of the size of a pointer.
 #[derive(Clone, Copy, Debug)]
 pub enum NumberFlag {
     /// JDK 11: the rest of an allocation buffer is worth keeping if it is larger than the buffer's size divided by
     /// this. The VM adopts it when it gives a thread a buffer of another size.
     TlabRefillWasteFraction,
+    /// The highest level at which methods are compiled: 4 is the optimizing compiler, up to 3 it is the other one. Read
+    /// whenever a method may be compiled.
+    TieredStopAtLevel,
 }
 
 impl BoolFlag {
@@ -78,6 +81,14 @@ impl NumberFlag {
     fn name(self) -> &'static CStr {
         match self {
             Self::TlabRefillWasteFraction => c"TLABRefillWasteFraction",
+            Self::TieredStopAtLevel => c"TieredStopAtLevel",
+        }
+    }
+
+    fn kind(self) -> FlagType {
+        match self {
+            Self::TlabRefillWasteFraction => FlagType::Uintx,
+            Self::TieredStopAtLevel => FlagType::Intx,
         }
     }
 }
@@ -86,6 +97,7 @@ impl NumberFlag {
 #[derive(Clone, Copy)]
 enum FlagType {
     Bool,
+    Intx,
     Uintx,
 }
 
@@ -93,6 +105,7 @@ impl FlagType {
     fn name(self) -> &'static CStr {
         match self {
             Self::Bool => c"bool",
+            Self::Intx => c"intx",
             Self::Uintx => c"uintx",
         }
     }
@@ -100,6 +113,7 @@ impl FlagType {
     fn number(self) -> c_int {
         match self {
             Self::Bool => 0,
+            Self::Intx => 3,
             Self::Uintx => 4,
         }
     }
@@ -182,8 +196,8 @@ impl VmFlags {
 
     /// Returns the value of a flag; `None` if the VM has none of that name and type.
     pub fn number(&self, flag: NumberFlag) -> Option<usize> {
-        let value = self.value(flag.name(), FlagType::Uintx)?;
-        // SAFETY: `value` has found a uintx, which has the size and the alignment of a pointer.
+        let value = self.value(flag.name(), flag.kind())?;
+        // SAFETY: `value` has found a uintx or an intx, which have the size and the alignment of a pointer.
         Some(unsafe { value.cast::<usize>().as_ptr().read_volatile() })
     }
 
@@ -240,7 +254,7 @@ impl SettableFlags {
 
     /// Sets a flag; returns `false` if the VM has none of that name and type.
     pub fn set(&self, flag: NumberFlag, number: usize) -> bool {
-        let Some(value) = self.0.value(flag.name(), FlagType::Uintx) else {
+        let Some(value) = self.0.value(flag.name(), flag.kind()) else {
             return false;
         };
         // SAFETY: as in `VmFlags::number`. An aligned word changes at once: the VM finds the old value or the new one.

@@ -70,6 +70,18 @@ enum Format {
     Parquet,
 }
 
+/// Writes a profile as a recording of the JDK Flight Recorder.
+pub fn write_recording(file: &Path, output: &Path) -> Result<(), Failure> {
+    run(&Arguments {
+        files: vec![file.to_owned()],
+        section: None,
+        to: Format::Jfr,
+        value: None,
+        output: Some(output.to_owned()),
+        tables: TableArguments::default(),
+    })
+}
+
 /// Writes the profiles in the chosen format.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.value.is_some() && arguments.to != Format::Collapsed {

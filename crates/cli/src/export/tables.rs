@@ -12,7 +12,7 @@ use crate::input;
 use crate::terminal::Terminal;
 
 /// The arguments that only tables have.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct TableArguments {
     /// Add this label to the runs in table `label`, such as host=web1 or build=1.7 (tables)
     #[arg(long, value_name = "NAME=VALUE")]

@@ -67,7 +67,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     dir: PathBuf,
 
-    /// Also write the page of `hprof report`, readable only by its owner
+    /// Also write the page of `hprof report`, or, if FILE ends with .jfr, the profile as a recording of the JDK Flight Recorder; readable
+    /// only by its owner
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -185,10 +186,16 @@ impl Arguments {
     }
 
     fn page(&self, answer: &Answer<'_>) -> Result<(), Failure> {
-        if self.output.is_none() && !self.open {
+        let output = self.output.as_deref();
+        let is_recording = output.is_some_and(|output| output.extension() == Some("jfr".as_ref()));
+        let page = output.filter(|_| !is_recording);
+        if let (true, Some(recording)) = (is_recording, output) {
+            page::write_recording(answer.files(), recording)?;
+        }
+        if page.is_none() && !self.open {
             return Ok(());
         }
-        page::write(answer.files(), self.output.as_deref(), self.open)
+        page::write(answer.files(), page, self.open)
     }
 }
 

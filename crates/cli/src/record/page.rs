@@ -1,4 +1,4 @@
-//! The page of a recording, and the browser.
+//! The files of `-o`, and the browser.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use hprof_format::printable;
 
+use crate::export;
 use crate::failure::Failure;
 use crate::report;
 
@@ -20,7 +21,7 @@ const BROWSERS: [&str; 6] = [
     "google-chrome",
 ];
 
-/// Returns an error if the page could not be written, or would replace a file.
+/// Returns an error if the file could not be written, or would replace a file.
 pub fn check(page: Option<&Path>) -> Result<(), Failure> {
     let Some(page) = page else {
         return Ok(());
@@ -36,6 +37,26 @@ pub fn check(page: Option<&Path>) -> Result<(), Failure> {
     match folder.is_dir() {
         true => Ok(()),
         false => Err(Failure::about(folder, "is no folder")),
+    }
+}
+
+/// Writes the profile for the JDK Flight Recorder's viewers. It must be that of one JVM.
+pub fn write_recording(files: &[PathBuf], recording: &Path) -> Result<(), Failure> {
+    match files {
+        [] => Ok(()),
+        [file] => {
+            export::write_recording(file, recording)?;
+            let name = recording.display().to_string();
+            let _ = writeln!(io::stderr(), "recording: {}", printable(&name));
+            Ok(())
+        }
+        _ => Err(Failure::about(
+            recording,
+            format_args!(
+                "is for one JVM, and {} were recorded; `hprof export --to jfr` writes that of each",
+                files.len()
+            ),
+        )),
     }
 }
 

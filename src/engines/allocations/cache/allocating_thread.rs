@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::super::budget::Step;
+use super::super::counts::ThreadCounts;
 use super::super::state::TrackerState;
 use super::thread_tracker::ThreadTracker;
 use super::tracked_threads::OwnLock;
@@ -54,6 +55,19 @@ impl AllocatingThread {
         if let Some(body) = body {
             body(&mut AllocatingThread::new(shared, shared.steps.current()));
         }
+    }
+
+    /// Runs `body` with the counts that have begun on the current thread; `None` if tracking has ended.
+    pub(in super::super) fn counts<T>(
+        shared: &Arc<TrackerState>,
+        body: impl FnOnce(&mut ThreadCounts) -> T,
+    ) -> Option<T> {
+        let mut answer = None;
+        Self::with(shared, |local| {
+            let mut tracker = local.tracker.lock();
+            answer = tracker.as_mut().map(|own| body(own.counts()));
+        });
+        answer
     }
 
     fn new(shared: &Arc<TrackerState>, drawn: Step) -> Self {

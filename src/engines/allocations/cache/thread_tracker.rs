@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::budget::{EventCosts, Step, Uncertainty};
+use super::super::counts::ThreadCounts;
 use super::super::liveness::{Chunk, Nursery, Tracked};
 use super::super::state::TrackerState;
 use super::site_cache::SiteCache;
@@ -21,6 +22,8 @@ pub(super) struct ThreadTracker {
 struct Recorder {
     cache: SiteCache,
     nursery: Nursery,
+    /// The program's counts of this thread.
+    counts: ThreadCounts,
 }
 
 impl ThreadTracker {
@@ -29,10 +32,15 @@ impl ThreadTracker {
             recorder: Recorder {
                 cache: SiteCache::new(state.cached.clone()),
                 nursery: Nursery::default(),
+                counts: ThreadCounts::default(),
             },
             costs: EventCosts::default(),
             state,
         }
+    }
+
+    pub(super) fn counts(&mut self) -> &mut ThreadCounts {
+        &mut self.recorder.counts
     }
 
     /// Records an allocation of the current thread, whose stack and serial number are given, and which the VM chose at
@@ -72,11 +80,16 @@ impl Recorder {
         jni: Jni<'_>,
         allocation: Allocation<'_>,
     ) -> Option<Chunk> {
-        let Self { cache, nursery } = self;
+        let Self {
+            cache,
+            nursery,
+            counts,
+        } = self;
         let size = allocation.size;
         let sought = cache.seek(state, stack, jni, allocation.class);
         let object = ObjectRef::new(jni, allocation.object);
         let site = cache.site(state, sought, stack, serial, jni, allocation);
+        counts.add(site, size);
         let tracked = object.and_then(|object| Tracked::new(object, site, step, size));
         let Some(tracked) = tracked else {
             // It could not be seen to die.

@@ -14,7 +14,15 @@ import java.time.Instant;
  * <p>The options and commands are those of {@code hprof attach}.
  */
 public final class Agent {
+    /**
+     * A profile that nobody reads: only what the program counts matters. The depth is enough for the stack of a test below
+     * its runner.
+     */
+    private static final String COUNTING = "heap=sites,depth=512,cutoff=0,doe=n,gc=n,verbose=n,file=/dev/null";
+
     private static boolean loaded;
+    /** {@code true} once the library has been loaded and a count has been tried. */
+    private static volatile boolean mayCount;
 
     private Agent() {}
 
@@ -62,6 +70,36 @@ public final class Agent {
         return ask("stop", "");
     }
 
+    /** Begins a count, and a profile for it unless one runs; returns its number. */
+    static long count(boolean allThreads) {
+        long number = mayCount ? beginCount(allThreads) : 0;
+        if (number == 0) {
+            startCounting();
+            number = beginCount(allThreads);
+        }
+        if (number == 0) {
+            throw new IllegalStateException("hprof: the profile that counts has just been stopped");
+        }
+        // Nothing here may allocate: it would be counted.
+        return number;
+    }
+
+    private static synchronized void startCounting() {
+        try {
+            load();
+            long number = beginCount(true);
+            if (number == 0) {
+                ask("start", COUNTING);
+                number = beginCount(true);
+            }
+            // The VM looks a native method up when it is first called, and allocates for that.
+            endCount(number);
+            mayCount = true;
+        } catch (IOException | LinkageError error) {
+            throw new IllegalStateException("hprof: " + error.getMessage(), error);
+        }
+    }
+
     private static synchronized String ask(String verb, String options) throws IOException {
         load();
         // The agent answers in a file created by its caller.
@@ -92,4 +130,13 @@ public final class Agent {
     }
 
     private static native boolean command(String command);
+
+    /** Begins a count; returns its number, 0 if no profile runs. */
+    static native long beginCount(boolean allThreads);
+
+    /** Ends a count and returns its rows, for {@link Site#read}. */
+    static native byte[] endCount(long number);
+
+    /** Collects garbage and returns the live objects of the sites that a count has met. */
+    static native byte[] liveOfCount(long number);
 }
