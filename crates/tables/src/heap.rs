@@ -9,7 +9,7 @@ use hprof_heap::{
 };
 
 use crate::error::Error;
-use crate::names::{Class, MADE_UP, Names, id};
+use crate::names::{MADE_UP, NamedClass, Names, id};
 use crate::output::Output;
 
 /// A heap dump whose tables have been written.
@@ -101,7 +101,7 @@ fn add_classes(walk: &Walk<'_>, classes: &[i64], names: &mut Names) {
         let mut added = None;
         let class = match names.class_of_object(row.object) {
             Some(class) => class,
-            None => added.insert(Class::named(classes[index], row.name)),
+            None => added.insert(NamedClass::named(classes[index], row.name)),
         };
         if row.object != 0 {
             class.object = Some(id(row.object));

@@ -27,7 +27,7 @@ const LONGEST_STACK: usize = 1 << 20;
 #[derive(Default)]
 pub(crate) struct Names {
     table: NameTable,
-    classes: Vec<Class>,
+    classes: Vec<NamedClass>,
     class_of: HashMap<u32, usize>,
     class_of_object: HashMap<u64, usize>,
     /// `Class.method` of each frame, as written in a stack.
@@ -45,7 +45,7 @@ pub(crate) struct Names {
 }
 
 /// A class; the facts that only a heap dump has are added later.
-pub(crate) struct Class {
+pub(crate) struct NamedClass {
     pub(crate) id: i64,
     name: String,
     full_name: String,
@@ -137,7 +137,7 @@ impl Names {
         }
         self.table
             .define_class(serial, record.name, shared_source_name);
-        let mut class = Class::named(serial.0.into(), self.table.class(serial).as_str());
+        let mut class = NamedClass::named(serial.0.into(), self.table.class(serial).as_str());
         class.trace = (trace.0 != 0).then_some(trace.0.into());
         class.object = (object.0 != 0).then(|| id(object.0));
         let index = self.classes.len();
@@ -156,19 +156,19 @@ impl Names {
         if !self.class_of.contains_key(&serial.0) {
             self.class_of.insert(serial.0, self.classes.len());
             self.classes
-                .push(Class::named(serial.0.into(), UNKNOWN_NAME));
+                .push(NamedClass::named(serial.0.into(), UNKNOWN_NAME));
         }
         Some(serial.0.into())
     }
 
     /// Returns the class with this object.
-    pub(crate) fn class_of_object(&mut self, object: u64) -> Option<&mut Class> {
+    pub(crate) fn class_of_object(&mut self, object: u64) -> Option<&mut NamedClass> {
         let index = *self.class_of_object.get(&object)?;
         self.classes.get_mut(index)
     }
 
     /// Adds a class that has no serial number in the file.
-    pub(crate) fn add_class(&mut self, class: Class) {
+    pub(crate) fn add_class(&mut self, class: NamedClass) {
         self.classes.push(class);
     }
 
@@ -351,10 +351,10 @@ impl Names {
     }
 }
 
-impl Class {
+impl NamedClass {
     /// Creates a class; `name` is as in Java source.
-    pub(crate) fn named(id: i64, name: &str) -> Class {
-        Class {
+    pub(crate) fn named(id: i64, name: &str) -> NamedClass {
+        NamedClass {
             id,
             name: stable_class(name).into_owned(),
             full_name: name.to_owned(),

@@ -39,12 +39,12 @@ pub struct Answer<'a> {
     /// The code that is charged with what it calls; `None` if the answer is also about other code.
     own: Option<&'a OwnCode>,
     /// The end of the command that was run, if it was one.
-    command: Option<Command>,
+    command: Option<CommandEnd>,
 }
 
 /// The end of a command.
 #[derive(Clone, Copy)]
-pub struct Command {
+pub struct CommandEnd {
     /// The signal that ended it.
     pub signal: Option<i32>,
 }
@@ -69,7 +69,7 @@ impl<'a> Answer<'a> {
         what: &'a What,
         recording: &'a Files,
         own: Option<&'a OwnCode>,
-        command: Option<Command>,
+        command: Option<CommandEnd>,
     ) -> Self {
         Self {
             what,

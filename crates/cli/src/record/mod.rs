@@ -25,7 +25,7 @@ use crate::attach::{Consent, Library, Program, Session};
 use crate::duration;
 use crate::failure::Failure;
 use crate::profile::OwnCodeArgument;
-use answer::{Answer, Command};
+use answer::{Answer, CommandEnd};
 use attached::Outcome;
 use files::Files;
 use what::What;
@@ -155,7 +155,7 @@ impl Arguments {
             what,
             &files,
             self.own.mine.as_ref(),
-            Some(Command {
+            Some(CommandEnd {
                 signal: ended.signal,
             }),
         );

@@ -12,7 +12,7 @@ use super::warnings::{Tolerance, Warning};
 use crate::bytes::read_id_be;
 use crate::fault::{Fault, HeapFault};
 use crate::heap::{ClassDump, HeapRecord, Root, Value};
-use crate::heap_layout::{ClassIndex, Classes, each_name};
+use crate::heap_layout::{ClassIndex, DumpedClasses, each_name};
 use crate::id_size::IdSize;
 use crate::kind::HeapKind;
 use crate::printable::printable;
@@ -141,7 +141,7 @@ struct CheckedDump {
     id_size: IdSize,
     pass: CheckPass,
     ids: Ids,
-    classes: Classes,
+    classes: DumpedClasses,
     /// `true` if something is left to the second pass.
     postponed: bool,
     /// In a dump of the VM's own dumper, the objects that global references of native code hold. HotSpot keeps the
@@ -182,7 +182,7 @@ impl CheckedDump {
             id_size: reader.header().id_size,
             pass: CheckPass::First,
             ids: Ids::default(),
-            classes: Classes::default(),
+            classes: DumpedClasses::default(),
             postponed: false,
             held: HashSet::default(),
             trace: None,

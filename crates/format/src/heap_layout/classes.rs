@@ -11,7 +11,7 @@ use crate::record::{ObjectId, StringId};
 
 /// The classes of one dump.
 #[derive(Debug, Default)]
-pub(crate) struct Classes {
+pub(crate) struct DumpedClasses {
     index: HashMap<ObjectId, u32>,
     classes: Vec<DumpedClass>,
     last: Option<(ObjectId, u32)>,
@@ -19,7 +19,7 @@ pub(crate) struct Classes {
     tried: usize,
 }
 
-/// The index of a class in [`Classes`].
+/// The index of a class in [`DumpedClasses`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClassIndex(u32);
 
@@ -67,7 +67,7 @@ struct ClassLayout {
     next: Option<u32>,
 }
 
-impl Classes {
+impl DumpedClasses {
     pub(crate) fn add(&mut self, offset: u64, dump: &ClassDump<'_>, id_size: IdSize) {
         let mut own = 0_u32;
         let mut references = Vec::new();

@@ -3,6 +3,6 @@
 mod classes;
 mod totals;
 
-pub(crate) use classes::{ClassIndex, Classes, each_name};
+pub(crate) use classes::{ClassIndex, DumpedClasses, each_name};
 pub use totals::{HeapCounter, HeapTotals};
 pub(crate) use totals::{array_size, class_of, instance_size};

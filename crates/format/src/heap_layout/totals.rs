@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::{ClassIndex, Classes};
+use super::{ClassIndex, DumpedClasses};
 use crate::heap::HeapRecord;
 use crate::id_size::IdSize;
 use crate::reader::{HeapItem, Item, ReadError, Reader};
@@ -54,7 +54,7 @@ fn aligned(bytes: u64) -> u64 {
 #[derive(Debug)]
 pub struct HeapCounter {
     id_size: IdSize,
-    classes: Classes,
+    classes: DumpedClasses,
     totals: HeapTotals,
 }
 
@@ -64,7 +64,7 @@ impl HeapCounter {
     pub fn new(id_size: IdSize) -> HeapCounter {
         HeapCounter {
             id_size,
-            classes: Classes::default(),
+            classes: DumpedClasses::default(),
             totals: HeapTotals::default(),
         }
     }
@@ -143,7 +143,11 @@ impl HeapCounter {
 
 /// Returns the class of an instance with `content` bytes of fields, if it is known by now and agrees with that.
 #[inline]
-pub(crate) fn class_of(classes: &mut Classes, class: ObjectId, content: u64) -> Option<ClassIndex> {
+pub(crate) fn class_of(
+    classes: &mut DumpedClasses,
+    class: ObjectId,
+    content: u64,
+) -> Option<ClassIndex> {
     let index = classes.find(class)?;
     (classes.size(index)? == content).then_some(index)
 }

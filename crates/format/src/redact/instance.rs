@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::bytes::{in_memory, read_id_be};
 use crate::heap::ClassDump;
-use crate::heap_layout::{ClassIndex, Classes, class_of};
+use crate::heap_layout::{ClassIndex, DumpedClasses, class_of};
 use crate::id_size::IdSize;
 use crate::record::{BasicType, ObjectId, StringId};
 
@@ -51,7 +51,7 @@ pub(super) fn is_of_jdk(class: Option<&str>) -> bool {
 #[derive(Debug)]
 pub(super) struct Layouts {
     id_size: IdSize,
-    classes: Classes,
+    classes: DumpedClasses,
     /// By class, the numbers that stay: their places relative to the class's own fields, in ascending order.
     kept: Vec<Box<[Range<usize>]>>,
 }
@@ -72,7 +72,7 @@ impl Layouts {
     pub(super) fn new(id_size: IdSize) -> Layouts {
         Layouts {
             id_size,
-            classes: Classes::default(),
+            classes: DumpedClasses::default(),
             kept: Vec::new(),
         }
     }

@@ -11,7 +11,9 @@ use crate::bytes::read_id_be;
 use crate::ctime::ctime;
 use crate::encode::Micros;
 use crate::heap::{ClassDump, HeapRecord, HeapRecords, Root, Value};
-use crate::heap_layout::{ClassIndex, Classes, HeapTotals, array_size, class_of, instance_size};
+use crate::heap_layout::{
+    ClassIndex, DumpedClasses, HeapTotals, array_size, class_of, instance_size,
+};
 use crate::id_size::IdSize;
 use crate::names::{ResolvedName, UNKNOWN_NAME};
 use crate::printable::printable;
@@ -38,7 +40,7 @@ pub(super) struct HeapText {
 /// One heap dump.
 #[derive(Debug, Default)]
 struct DumpText {
-    classes: Classes,
+    classes: DumpedClasses,
     /// For each class, the name of each reference that it declares.
     labels: Vec<Box<[ResolvedName<Arc<str>>]>>,
     /// For each class, its name.

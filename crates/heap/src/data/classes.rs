@@ -323,7 +323,7 @@ impl Classes {
     }
 
     /// Iterates over the fields of an instance, in the order of the dump.
-    pub(crate) fn fields(&self, index: ClassIndex) -> impl Iterator<Item = Field> {
+    pub(crate) fn fields(&self, index: ClassIndex) -> impl Iterator<Item = FieldPlace> {
         let id_size = self.id_size.bytes() as usize;
         let mut place = 0;
         self.declaring(index)
@@ -332,7 +332,7 @@ impl Classes {
                 fields.map(move |&(name, kind)| (class, name, kind))
             })
             .map(move |(class, name, kind)| {
-                let field = Field {
+                let field = FieldPlace {
                     class,
                     name,
                     kind,
@@ -354,7 +354,7 @@ impl Classes {
 
 /// A field of an instance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
+pub(crate) struct FieldPlace {
     /// The class that declares it.
     pub(crate) class: ClassIndex,
     pub(crate) name: u64,

@@ -8,7 +8,7 @@ use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 
 use crate::data::graph::{Graph, NONE, To};
-use crate::data::memory::{Memory, Offsets, Table};
+use crate::data::memory::{Memory, Numbers, Offsets};
 use crate::data::objects::{Objects, UNIT};
 use crate::data::varint;
 
@@ -22,9 +22,9 @@ pub(crate) const TOP: Place = 0;
 #[derive(Debug)]
 pub(crate) struct Dominators {
     /// The object at each place.
-    order: Table<u32>,
+    order: Numbers<u32>,
     /// The place of the direct dominator of each place.
-    above: Table<Place>,
+    above: Numbers<Place>,
     /// The retained size of each place, including itself.
     retained: RetainedSizes,
 }
@@ -81,8 +81,8 @@ impl Dominators {
 
     /// Returns the tree of what each place directly dominates.
     pub(crate) fn tree(&self, memory: &Memory) -> io::Result<DominatorTree> {
-        let mut first: Table<Place> = memory.table(self.order.len())?;
-        let mut next: Table<Place> = memory.table(self.order.len())?;
+        let mut first: Numbers<Place> = memory.table(self.order.len())?;
+        let mut next: Numbers<Place> = memory.table(self.order.len())?;
         for place in self.places().rev() {
             let above = self.above(place) as usize;
             next[place as usize] = first[above];
@@ -96,7 +96,7 @@ impl Dominators {
 #[derive(Debug)]
 struct RetainedSizes {
     /// In units; [`LARGE`] if the size is in `large`.
-    units: Table<u32>,
+    units: Numbers<u32>,
     large: HashMap<Place, u64>,
 }
 
@@ -128,8 +128,8 @@ impl RetainedSizes {
 /// The dominator tree from above. [`TOP`] stands for none, because it has no parent.
 #[derive(Debug)]
 pub(crate) struct DominatorTree {
-    first: Table<Place>,
-    next: Table<Place>,
+    first: Numbers<Place>,
+    next: Numbers<Place>,
 }
 
 /// A step of a walk.
@@ -179,11 +179,11 @@ impl DominatorTree {
 
 /// A depth-first search from all roots.
 struct Search {
-    order: Table<u32>,
+    order: Numbers<u32>,
     /// The place from which each place was found.
-    parent: Table<Place>,
+    parent: Numbers<Place>,
     /// The place of each object, 0 for those not found.
-    place: Table<Place>,
+    place: Numbers<Place>,
 }
 
 impl Search {
@@ -195,7 +195,7 @@ impl Search {
             place: memory.table(count)?,
         };
         // How far the references were followed, for each object on the way down; unused entries are never allocated.
-        let mut followed: Table<u64> = memory.table(count + 1)?;
+        let mut followed: Numbers<u64> = memory.table(count + 1)?;
         let used = search.run(graph, objects, &mut followed);
         search.order.truncate(used);
         search.parent.truncate(used);
@@ -242,7 +242,7 @@ impl Search {
 /// References to a smaller place, by their target: the distances between the two, in the form of [`varint`].
 struct Backward {
     rows: Offsets,
-    bytes: Table<u8>,
+    bytes: Numbers<u8>,
     /// Those of objects to their classes.
     instances: Instances,
 }
@@ -279,7 +279,7 @@ impl Backward {
                 }
             }
         });
-        let mut bytes: Table<u8> = memory.table(rows.add_up() as usize)?;
+        let mut bytes: Numbers<u8> = memory.table(rows.add_up() as usize)?;
         let all = &mut bytes[..];
         instances.lay_out(memory)?;
         graph.each_of_all(objects, |from, to| {
@@ -323,7 +323,7 @@ impl Backward {
 struct Instances {
     is_class: FixedBitSet,
     classes: HashMap<Place, ClassInstances>,
-    bytes: Table<u8>,
+    bytes: Numbers<u8>,
 }
 
 #[derive(Default)]
@@ -394,7 +394,7 @@ impl Instances {
 }
 
 /// The parent of each place in the search: its distance, which mostly is small, in the form of [`varint`].
-struct Parents(Table<u8>);
+struct Parents(Numbers<u8>);
 
 impl Parents {
     fn of(parent: &[Place], memory: &Memory) -> io::Result<Parents> {
@@ -404,7 +404,7 @@ impl Parents {
                 .map(|(place, &parent)| place - parent)
         };
         let bytes = distances().map(|distance: Place| varint::width(distance.into()));
-        let mut packed: Table<u8> = memory.table(bytes.sum::<u64>() as usize)?;
+        let mut packed: Numbers<u8> = memory.table(bytes.sum::<u64>() as usize)?;
         let mut at = 0;
         for distance in distances() {
             varint::put(distance.into(), &mut packed, &mut at);
@@ -427,7 +427,7 @@ fn semi_nca(
     graph: &Graph,
     objects: &Objects,
     memory: &Memory,
-) -> io::Result<(Table<u32>, Table<Place>)> {
+) -> io::Result<(Numbers<u32>, Numbers<Place>)> {
     let Search {
         order,
         parent: mut label,
@@ -438,7 +438,7 @@ fn semi_nca(
     drop(order);
     let parents = Parents::of(&label, memory)?;
     let mut backward = Backward::of(&place, &mut label, graph, objects, memory)?;
-    let mut up: Table<Place> = memory.table(length)?;
+    let mut up: Numbers<Place> = memory.table(length)?;
     for (place, parent) in parents.iter() {
         up[place as usize] = parent;
     }
@@ -466,7 +466,7 @@ fn semi_nca(
         above[place as usize] = dominator;
     }
     drop((semi, parents));
-    let mut order: Table<u32> = memory.table(length)?;
+    let mut order: Numbers<u32> = memory.table(length)?;
     order[TOP as usize] = NONE;
     for object in objects.numbers() {
         match place[object as usize] {
@@ -479,9 +479,9 @@ fn semi_nca(
 
 /// The processed part of the search's tree, with compressed paths.
 struct Forest {
-    up: Table<Place>,
+    up: Numbers<Place>,
     /// The least semidominator on the path up, excluding its end; at first the least place that refers to each one.
-    label: Table<Place>,
+    label: Numbers<Place>,
     way: Vec<Place>,
 }
 

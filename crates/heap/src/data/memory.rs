@@ -47,7 +47,7 @@ impl Memory {
     }
 
     /// Creates a table of `length` zeros.
-    pub(crate) fn table<T: Pod>(&self, length: usize) -> io::Result<Table<T>> {
+    pub(crate) fn table<T: Pod>(&self, length: usize) -> io::Result<Numbers<T>> {
         let bytes = length as u64 * size_of::<T>() as u64;
         let taken = self
             .left
@@ -62,7 +62,7 @@ impl Memory {
             })?;
             let place = Place::Here(entries);
             let memory = self.clone();
-            return Ok(Table { place, memory });
+            return Ok(Numbers { place, memory });
         }
         let file = mapping::scratch(&self.folder, bytes.max(1)).map_err(|error| {
             let folder = self.folder.display();
@@ -71,7 +71,7 @@ impl Memory {
                 format!("a temporary file of {bytes} bytes in {folder}: {error}"),
             )
         })?;
-        Ok(Table {
+        Ok(Numbers {
             place: Place::Spilled(file, length, PhantomData),
             memory: self.clone(),
         })
@@ -154,13 +154,13 @@ impl<T: Pod> Growing<T> {
         self.entries.len()
     }
 
-    pub(crate) fn finish(mut self) -> io::Result<Table<T>> {
+    pub(crate) fn finish(mut self) -> io::Result<Numbers<T>> {
         if self.wanted != 0 {
             return Err(self.memory.too_little(self.wanted));
         }
         self.entries.shrink_to_fit();
         self.memory.take::<T>(self.entries.len());
-        Ok(Table {
+        Ok(Numbers {
             place: Place::Here(self.entries),
             memory: self.memory,
         })
@@ -169,7 +169,7 @@ impl<T: Pod> Growing<T> {
 
 /// A table of numbers, used as a slice.
 #[derive(Debug)]
-pub(crate) struct Table<T: Pod> {
+pub(crate) struct Numbers<T: Pod> {
     place: Place<T>,
     memory: Memory,
 }
@@ -180,7 +180,7 @@ enum Place<T> {
     Spilled(MmapMut, usize, PhantomData<T>),
 }
 
-impl<T: Pod> Table<T> {
+impl<T: Pod> Numbers<T> {
     /// Frees everything after the first `length` entries.
     pub(crate) fn truncate(&mut self, length: usize) {
         match &mut self.place {
@@ -198,8 +198,8 @@ impl<T: Pod> Table<T> {
 /// The starts of rows of different lengths in one table, all directly after each other.
 #[derive(Debug)]
 pub(crate) enum Offsets {
-    Short(Table<u32>),
-    Long(Table<u64>),
+    Short(Numbers<u32>),
+    Long(Numbers<u64>),
 }
 
 impl Offsets {
@@ -263,7 +263,7 @@ impl Memory {
     }
 }
 
-impl<T: Pod> Drop for Table<T> {
+impl<T: Pod> Drop for Numbers<T> {
     fn drop(&mut self) {
         if let Place::Here(entries) = &self.place {
             self.memory.give_back::<T>(entries.len());
@@ -271,7 +271,7 @@ impl<T: Pod> Drop for Table<T> {
     }
 }
 
-impl<T: Pod> Deref for Table<T> {
+impl<T: Pod> Deref for Numbers<T> {
     type Target = [T];
 
     #[inline]
@@ -285,7 +285,7 @@ impl<T: Pod> Deref for Table<T> {
     }
 }
 
-impl<T: Pod> DerefMut for Table<T> {
+impl<T: Pod> DerefMut for Numbers<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         match &mut self.place {
@@ -304,8 +304,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_goes_to_a_file_and_works_the_same() {
         let memory = Memory::limited(100);
-        let mut first: Table<u32> = memory.table(20).expect("it fits");
-        let mut second: Table<u64> = memory.table(20).expect("a temporary file");
+        let mut first: Numbers<u32> = memory.table(20).expect("it fits");
+        let mut second: Numbers<u64> = memory.table(20).expect("a temporary file");
         assert!(matches!(first.place, Place::Here(_)));
         assert!(matches!(second.place, Place::Spilled(..)));
         first[19] = 7;
@@ -345,12 +345,12 @@ mod tests {
     #[test]
     fn memory_that_is_given_back_is_used_again() {
         let memory = Memory::limited(100);
-        let mut first: Table<u32> = memory.table(25).expect("it fits");
+        let mut first: Numbers<u32> = memory.table(25).expect("it fits");
         first.truncate(5);
-        let second: Table<u32> = memory.table(20).expect("it fits");
+        let second: Numbers<u32> = memory.table(20).expect("it fits");
         assert!(matches!(second.place, Place::Here(_)));
         drop((first, second));
-        let third: Table<u8> = memory.table(100).expect("it fits");
+        let third: Numbers<u8> = memory.table(100).expect("it fits");
         assert!(matches!(third.place, Place::Here(_)));
     }
 }

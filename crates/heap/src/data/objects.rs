@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use crate::data::classes::ClassIndex;
 use crate::data::ids::Ids;
-use crate::data::memory::{Memory, Table};
+use crate::data::memory::{Memory, Numbers};
 
 /// The index in [`Sites`] of a class and the stack that allocated some of its objects. 0 is not a site.
 pub(crate) type SiteIndex = u32;
@@ -72,8 +72,8 @@ impl Sites {
 /// The site of each object: in two bytes as long as there are few sites.
 #[derive(Debug)]
 enum SiteColumn {
-    Short(Table<u16>),
-    Long(Table<SiteIndex>),
+    Short(Numbers<u16>),
+    Long(Numbers<SiteIndex>),
 }
 
 impl SiteColumn {
@@ -92,7 +92,7 @@ impl SiteColumn {
                 sites[place] = site;
                 return Ok(());
             }
-            let mut long: Table<SiteIndex> = memory.table(sites.len())?;
+            let mut long: Numbers<SiteIndex> = memory.table(sites.len())?;
             let all = long.iter_mut().zip(&sites[..]);
             all.for_each(|(long, &short)| *long = short.into());
             *self = SiteColumn::Long(long);
@@ -110,7 +110,7 @@ pub(crate) struct Objects {
     pub(crate) ids: Ids,
     pub(crate) sites: Sites,
     site_of: SiteColumn,
-    sizes: Table<u16>,
+    sizes: Numbers<u16>,
     large: HashMap<u32, u64>,
     memory: Memory,
 }

@@ -6,7 +6,7 @@
 use std::io;
 use std::ops::Range;
 
-use crate::data::memory::{Growing, Memory, Offsets, Table};
+use crate::data::memory::{Growing, Memory, Numbers, Offsets};
 use crate::data::varint;
 
 /// The distance between rows whose starts are stored; the others are found from there by the rows' lengths.
@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 5;
 #[derive(Debug)]
 pub(crate) struct Rows {
     starts: Offsets,
-    bytes: Table<u8>,
+    bytes: Numbers<u8>,
 }
 
 /// The numbers of one row.
@@ -185,7 +185,7 @@ impl Lengths {
 pub(crate) struct Filled {
     ends: Offsets,
     objects: u32,
-    bytes: Table<u8>,
+    bytes: Numbers<u8>,
 }
 
 impl Filled {

@@ -4,13 +4,13 @@ use std::io;
 
 use crate::data::dominators::{Place, TOP};
 use crate::data::heap::Heap;
-use crate::data::memory::Table;
+use crate::data::memory::Numbers;
 
 /// The retained sizes of all objects of a dump.
 pub struct Keeping<'a> {
     heap: &'a Heap<'a>,
     /// The place of each object in the dominator tree; [`TOP`] if no root reaches it.
-    places: Table<Place>,
+    places: Numbers<Place>,
 }
 
 /// The retained size of an object, and its dominator.
@@ -28,7 +28,7 @@ impl<'a> Keeping<'a> {
     /// # Errors
     /// An error if a temporary file cannot be created.
     pub fn of(heap: &'a Heap<'a>) -> io::Result<Keeping<'a>> {
-        let mut places: Table<Place> = heap.memory.table(heap.objects.count() as usize)?;
+        let mut places: Numbers<Place> = heap.memory.table(heap.objects.count() as usize)?;
         for place in heap.dominators.places() {
             places[heap.dominators.object(place) as usize] = place;
         }

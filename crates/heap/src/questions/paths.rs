@@ -13,7 +13,7 @@ use crate::data::error::Error;
 use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
-use crate::data::memory::Table;
+use crate::data::memory::Numbers;
 
 /// The number of objects that are shown at each end of a path.
 const SHOWN: usize = 50;
@@ -57,7 +57,7 @@ fn is_zero(number: &u64) -> bool {
 pub(crate) struct Ways {
     /// The object from which each one was reached; itself for roots, [`NONE`] if it was not reached. Shifted by one, so
     /// that a table of zeros has reached nothing.
-    from: Table<u32>,
+    from: Numbers<u32>,
 }
 
 impl Ways {
@@ -265,7 +265,7 @@ pub(crate) struct Shapes<'a, 'dump> {
     ways: &'a Ways,
     by_reference: ByReference,
     /// The shape of the path to each object; 0 if it is not known yet.
-    of: Table<u32>,
+    of: Numbers<u32>,
     /// The shapes by the one without the last step, and that step.
     ids: HashMap<(u32, Step), u32>,
     /// The last step of each shape, from 1.

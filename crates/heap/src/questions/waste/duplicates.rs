@@ -7,7 +7,7 @@ use super::gather::{Gathered, first, pair, second};
 use super::{CHARACTERS, Duplicate, Makers, Wasted};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::memory::Table;
+use crate::data::memory::Numbers;
 
 /// Mixed into the hash of a string's array that is not Latin-1.
 const WIDE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -35,7 +35,7 @@ impl Gathered {
         let strings_found = describe(heap, &mut strings, most)?;
         drop(strings);
         let count = self.arrays.len() - in_strings.count_ones(..);
-        let mut arrays: Table<Content> = heap.memory.table(count)?;
+        let mut arrays: Numbers<Content> = heap.memory.table(count)?;
         let others = (0..self.arrays.len()).filter(|&place| !in_strings.contains(place));
         for (content, place) in arrays.iter_mut().zip(others) {
             let number = self.arrays[place];
@@ -46,9 +46,12 @@ impl Gathered {
     }
 
     /// Returns the strings, and the set of arrays that belong to them.
-    fn strings_by_content(&self, heap: &Heap<'_>) -> Result<(Table<Content>, FixedBitSet), Error> {
+    fn strings_by_content(
+        &self,
+        heap: &Heap<'_>,
+    ) -> Result<(Numbers<Content>, FixedBitSet), Error> {
         let mut in_strings = FixedBitSet::with_capacity(self.arrays.len());
-        let mut contents: Table<Content> = heap.memory.table(self.strings.len())?;
+        let mut contents: Numbers<Content> = heap.memory.table(self.strings.len())?;
         let mut used = 0;
         let mut place = 0;
         for &string in &self.strings[..] {

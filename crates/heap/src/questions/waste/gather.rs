@@ -13,7 +13,7 @@ use super::kinds::{self, NO_ARRAY};
 use crate::data::classes::{ClassIndex, primitive};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::memory::{Memory, Table};
+use crate::data::memory::{Memory, Numbers};
 use crate::data::records;
 
 const STRING: &str = "java.lang.String";
@@ -52,17 +52,17 @@ enum Role {
 /// The collected data, only of live objects; by number, ascending.
 pub(super) struct Gathered {
     /// The hashes of all arrays of primitive types, and their numbers.
-    pub(super) hashes: Table<u64>,
-    pub(super) arrays: Table<u32>,
+    pub(super) hashes: Numbers<u64>,
+    pub(super) arrays: Numbers<u32>,
     /// Strings: the number of the array, and that of the string.
-    pub(super) strings: Table<u64>,
+    pub(super) strings: Numbers<u64>,
     /// Strings that are not Latin-1.
     pub(super) wide: FixedBitSet,
     /// Arrays of objects as collections use them: number, length, number of non-null elements.
-    pub(super) elements: Table<[u32; 3]>,
+    pub(super) elements: Numbers<[u32; 3]>,
     /// Collections: the number of the array, [`NO_ARRAY`] if there is none, and that of the
     /// collection.
-    pub(super) collections: Table<u64>,
+    pub(super) collections: Numbers<u64>,
 }
 
 impl Gathered {
@@ -128,7 +128,7 @@ fn roles(heap: &Heap<'_>, live: &FixedBitSet) -> Vec<Role> {
 
 /// A table that is filled from its start.
 struct Filling<T: Pod> {
-    table: Table<T>,
+    table: Numbers<T>,
     used: usize,
 }
 
@@ -147,7 +147,7 @@ impl<T: Pod> Filling<T> {
         }
     }
 
-    fn finish(mut self) -> Table<T> {
+    fn finish(mut self) -> Numbers<T> {
         self.table.truncate(self.used);
         self.table
     }
