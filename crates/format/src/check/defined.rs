@@ -11,10 +11,7 @@ use crate::kind::HeapKind;
 use crate::record::Named;
 use crate::record::RecordKind;
 use crate::record::{ClassSerial, FrameId, ObjectId, StringId, ThreadSerial, TraceSerial};
-use crate::record::{
-    CpuSamplesRecord, EndThreadRecord, FrameRecord, LoadClassRecord, Record, StartThreadRecord,
-    StringRecord, TraceRecord, UnloadClassRecord,
-};
+use crate::record::{CpuSamplesRecord, EndThreadRecord, Record, StringRecord, UnloadClassRecord};
 
 /// The trace that Android's dumper writes for a thread without a stack.
 const NO_TRACE: TraceSerial = TraceSerial(u32::MAX);
@@ -52,6 +49,23 @@ impl Defined {
         tolerance: &mut Tolerance,
     ) -> Result<(), Fault> {
         let subject = Subject::of(record);
+        self.verify_named(offset, subject, record, tolerance)?;
+        match self.define(offset, record, tolerance)? {
+            Definition::None | Definition::New => Ok(()),
+            Definition::Repeated if tolerance.allows(Warning::Repeated, offset) => Ok(()),
+            Definition::Repeated => Err(Fault::Repeated { offset, subject }),
+            Definition::Other => Err(Fault::Redefined { offset, subject }),
+        }
+    }
+
+    /// Verifies that all that a record names is defined.
+    fn verify_named(
+        &self,
+        offset: u64,
+        subject: Subject,
+        record: &Record<'_>,
+        tolerance: &mut Tolerance,
+    ) -> Result<(), Fault> {
         record.each_named(|named| {
             let mut may_be_missing = || {
                 matches!(named, Named::Thread(_))
@@ -65,8 +79,17 @@ impl Defined {
                 subject,
                 named,
             })
-        })?;
-        let defined = match *record {
+        })
+    }
+
+    /// Adds what a record defines, or ends.
+    fn define(
+        &mut self,
+        offset: u64,
+        record: &Record<'_>,
+        tolerance: &mut Tolerance,
+    ) -> Result<Definition, Fault> {
+        Ok(match *record {
             Record::String(StringRecord { id, ref text }) => {
                 match define(&mut self.strings, id, text) {
                     // No record names a note: a second one under its id misleads nobody.
@@ -74,86 +97,72 @@ impl Defined {
                     defined => defined,
                 }
             }
-            Record::LoadClass(LoadClassRecord {
-                serial,
-                class_object,
-                trace,
-                name,
-            }) => {
-                self.class_moves(serial, class_object);
-                span(&mut self.classes, serial, (trace, name))
+            Record::LoadClass(ref class) => {
+                self.class_moves(class.serial, class.class_object);
+                span(&mut self.classes, class.serial, (class.trace, class.name))
             }
             Record::UnloadClass(UnloadClassRecord { serial }) => {
-                let may_be_missing = self.writer != WriterKind::Agent;
-                let was_loaded = end(&mut self.classes, serial)
-                    || may_be_missing && tolerance.allows(Warning::ClassNotLoaded, offset);
-                if !was_loaded {
-                    return Err(Fault::NotLoaded {
-                        offset,
-                        class: serial,
-                    });
-                }
+                self.unload_class(offset, serial, tolerance)?;
                 Definition::None
             }
-            Record::Frame(FrameRecord {
-                id,
-                method,
-                signature,
-                source_file,
-                class,
-                line,
-            }) => {
-                let content = (method, signature, source_file, class, line);
-                define(&mut self.frames, id, content)
+            Record::Frame(ref frame) => {
+                let content = (
+                    frame.method,
+                    frame.signature,
+                    frame.source_file,
+                    frame.class,
+                    frame.line,
+                );
+                define(&mut self.frames, frame.id, content)
             }
-            Record::Trace(TraceRecord {
-                serial,
-                thread,
-                ref frames,
-            }) => define(&mut self.traces, serial, (thread, frames)),
-            Record::StartThread(StartThreadRecord {
-                serial,
-                object,
-                trace,
-                name,
-                group,
-                parent_group,
-            }) => span(
-                &mut self.threads,
-                serial,
-                (object, trace, name, group, parent_group),
-            ),
+            Record::Trace(ref trace) => {
+                let content = (trace.thread, &trace.frames);
+                define(&mut self.traces, trace.serial, content)
+            }
+            Record::StartThread(ref thread) => {
+                let names = (thread.name, thread.group, thread.parent_group);
+                let content = (thread.object, thread.trace, names);
+                span(&mut self.threads, thread.serial, content)
+            }
             Record::EndThread(EndThreadRecord { serial }) => {
-                let unwritten = !self.threads.contains_key(&serial)
-                    && (self.writer == WriterKind::JdkAgent
-                        || tolerance.allows(Warning::ThreadNotStarted, offset));
-                if !unwritten && !end(&mut self.threads, serial) {
-                    return Err(Fault::NotRunning {
-                        offset,
-                        thread: serial,
-                    });
-                }
+                self.end_thread(offset, serial, tolerance)?;
                 Definition::None
             }
-            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
-                let sum = rows.iter().map(|row| u64::from(row.count)).sum();
-                // A total at the field's limit may have been larger.
-                if sum > u64::from(total) && total < u32::MAX {
-                    return Err(Fault::CpuTotal {
-                        offset,
-                        total,
-                        rows: sum,
-                    });
-                }
+            Record::CpuSamples(ref samples) => {
+                verify_total(offset, samples)?;
                 Definition::None
             }
             _ => Definition::None,
-        };
-        match defined {
-            Definition::None | Definition::New => Ok(()),
-            Definition::Repeated if tolerance.allows(Warning::Repeated, offset) => Ok(()),
-            Definition::Repeated => Err(Fault::Repeated { offset, subject }),
-            Definition::Other => Err(Fault::Redefined { offset, subject }),
+        })
+    }
+
+    fn unload_class(
+        &mut self,
+        offset: u64,
+        class: ClassSerial,
+        tolerance: &mut Tolerance,
+    ) -> Result<(), Fault> {
+        let may_be_missing = self.writer != WriterKind::Agent;
+        let was_loaded = end(&mut self.classes, class)
+            || may_be_missing && tolerance.allows(Warning::ClassNotLoaded, offset);
+        match was_loaded {
+            true => Ok(()),
+            false => Err(Fault::NotLoaded { offset, class }),
+        }
+    }
+
+    fn end_thread(
+        &mut self,
+        offset: u64,
+        thread: ThreadSerial,
+        tolerance: &mut Tolerance,
+    ) -> Result<(), Fault> {
+        let unwritten = !self.threads.contains_key(&thread)
+            && (self.writer == WriterKind::JdkAgent
+                || tolerance.allows(Warning::ThreadNotStarted, offset));
+        match unwritten || end(&mut self.threads, thread) {
+            true => Ok(()),
+            false => Err(Fault::NotRunning { offset, thread }),
         }
     }
 
@@ -252,4 +261,18 @@ fn span<Id: Eq + Hash>(ids: &mut HashMap<Id, Spanned>, id: Id, content: impl Has
 fn end<Id: Eq + Hash>(ids: &mut HashMap<Id, Spanned>, id: Id) -> bool {
     ids.get_mut(&id)
         .is_some_and(|spanned| std::mem::replace(&mut spanned.live, false))
+}
+/// Verifies that the rows of CPU samples have no more samples than their total.
+fn verify_total(offset: u64, samples: &CpuSamplesRecord<'_>) -> Result<(), Fault> {
+    let rows = samples.rows.iter().map(|row| u64::from(row.count)).sum();
+    let total = samples.total;
+    // A total at the field's limit may have been larger.
+    match rows > u64::from(total) && total < u32::MAX {
+        true => Err(Fault::CpuTotal {
+            offset,
+            total,
+            rows,
+        }),
+        false => Ok(()),
+    }
 }

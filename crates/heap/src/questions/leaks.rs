@@ -15,7 +15,7 @@ use crate::data::label::{Holder, Reference};
 use crate::questions::allocated::{Allocated, Rest, largest};
 use crate::questions::growing::{GrowingSites, Piling};
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
-use crate::questions::paths::Path;
+use crate::questions::paths::{Path, Ways};
 
 /// An object with this many others of the same class above it is an element of one structure, a linked list.
 const REPEATS: u32 = 16;
@@ -201,37 +201,7 @@ impl Heap<'_> {
         let (ways, _) = self.ways(&objects, objects.len())?;
         let mut suspects = Vec::with_capacity(found.len());
         for ((suspect, object), below) in found.iter().zip(objects).zip(below) {
-            let path = self.path(&ways, object)?;
-            let stack = || self.dump.stack(self.objects.trace(object));
-            suspects.push(Suspect {
-                kind: suspect.kind,
-                what: match suspect.kind {
-                    SuspectKind::Object => self.label(object)?.to_string(),
-                    SuspectKind::Class | SuspectKind::Piling => {
-                        let class = self.objects.class(object);
-                        self.classes.get(class).name.to_string()
-                    }
-                    SuspectKind::Site => own
-                        .map_or_else(stack, |is_own| own_part(&stack(), is_own))
-                        .first()
-                        .map_or_else(String::new, |at| at.to_string()),
-                },
-                objects: suspect.places.len() as u64,
-                id: self.objects.ids.id(object),
-                retained: match suspect.places[..] {
-                    [only] => self.dominators.retained(only),
-                    ref several => self.retained_by(several)?,
-                },
-                holder: path.as_ref().and_then(holder),
-                path,
-                made: below.made,
-                piling: below.piling,
-                kept: below.kept,
-                kept_else: below.kept_else,
-                allocated: below.allocated,
-                allocated_else: below.allocated_else,
-                without_stack: below.without_stack,
-            });
+            suspects.push(self.suspect(suspect, object, below, &ways, own)?);
         }
         Ok(Leaks {
             live_bytes: live,
@@ -239,6 +209,48 @@ impl Heap<'_> {
             suspects,
             piling_else,
             has_stacks: self.has_stacks(),
+        })
+    }
+
+    /// Describes a suspect by the first of its objects.
+    fn suspect(
+        &self,
+        suspect: &FoundSuspect,
+        object: u32,
+        below: Below,
+        ways: &Ways,
+        own: Option<IsOwn<'_>>,
+    ) -> Result<Suspect, Error> {
+        let path = self.path(ways, object)?;
+        let stack = || self.dump.stack(self.objects.trace(object));
+        Ok(Suspect {
+            kind: suspect.kind,
+            what: match suspect.kind {
+                SuspectKind::Object => self.label(object)?.to_string(),
+                SuspectKind::Class | SuspectKind::Piling => {
+                    let class = self.objects.class(object);
+                    self.classes.get(class).name.to_string()
+                }
+                SuspectKind::Site => own
+                    .map_or_else(stack, |is_own| own_part(&stack(), is_own))
+                    .first()
+                    .map_or_else(String::new, |at| at.to_string()),
+            },
+            objects: suspect.places.len() as u64,
+            id: self.objects.ids.id(object),
+            retained: match suspect.places[..] {
+                [only] => self.dominators.retained(only),
+                ref several => self.retained_by(several)?,
+            },
+            holder: path.as_ref().and_then(holder),
+            path,
+            made: below.made,
+            piling: below.piling,
+            kept: below.kept,
+            kept_else: below.kept_else,
+            allocated: below.allocated,
+            allocated_else: below.allocated_else,
+            without_stack: below.without_stack,
         })
     }
 
