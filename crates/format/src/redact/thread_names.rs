@@ -66,7 +66,9 @@ impl ThreadNames {
         else {
             return;
         };
-        if let Some(value) = self.value
+        // A file that defines a string again and again must not take memory each time.
+        if self.arrays.len() < MOST
+            && let Some(value) = self.value
             && self.strings.contains(object)
             && let Some(array) = layouts.reference(*class, fields, value)
         {
