@@ -30,7 +30,7 @@ use table::LockTable;
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// The share of one CPU that looks may take: one in this many.
-const SHARE: u32 = 50;
+const SHARE: u32 = 100;
 /// The cost of a question for which the VM stops all threads, beyond the CPU time of the thread that asks.
 const STOP: Duration = Duration::from_micros(50);
 /// The longest time without a look: the first ones name many methods.
