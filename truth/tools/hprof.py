@@ -41,6 +41,12 @@ def arguments(run):
     return [f"-agentpath:{run.places.agent}={run.options},verbose=n,file={file(run)}"]
 
 
+def at_ready(run, pid):
+    # At the end no frame is left whose variables could be seen.
+    if run.case.kind == "heap":
+        runs.call(run.places.cli, "dump", "--yes", pid)
+
+
 def answer(run):
     kind = run.case.kind
     path = file(run)
