@@ -13,7 +13,7 @@ MOVED = 0.3
 KINDS = {
     "drop": ("leave out 1 % of the events of every row, at least one", ("alloc", "calls", "locks")),
     "move": ("move three tenths of all CPU samples from the method with most to the one with least", ("cpu",)),
-    "swap": ("exchange the two methods with the most events", ("alloc", "calls", "locks")),
+    "swap": ("exchange the method with most and the one with least", ("alloc", "calls", "locks")),
     "edge": ("lead one reference of the heap dump to another object", ("heap",)),
     "accept": ("call each broken file sound", ("conformance",)),
     "refuse": ("call each sound file broken", ("conformance",)),
@@ -69,13 +69,18 @@ def move(answer: Answer, known: list[Truth]) -> bool:
 
 
 def swap(answer: Answer, known: list[Truth]) -> bool:
-    methods = methods_of(known)
-    order = [(name, count) for name, count in ranked(answer, methods) if count]
-    if len(order) < 2 or order[0][1] < 2 * order[-1][1]:
+    """Exchanges, of the value that most methods have, the methods with most and with least."""
+    counts: dict[str, dict[str, float]] = {}
+    for truth in known:
+        if truth.value in answer.says and truth.where in methods_of(known) and is_told(truth, answer):
+            of_value = counts.setdefault(truth.value, {})
+            said = sum(row.values.get(truth.value, 0) for row in answer.rows if truth.matches(row))
+            of_value[truth.where] = of_value.get(truth.where, 0) + said
+    most_methods = max(counts.values(), key=len, default={})
+    order = sorted(most_methods, key=lambda method: most_methods[method])
+    if len(order) < 2 or most_methods[order[-1]] < 2 * most_methods[order[0]]:
         return False
-    # The two whose counts differ most, so that it is a fault.
-    most, least = order[0][0], order[-1][0]
-    exchange = {most: least, least: most}
+    exchange = {order[0]: order[-1], order[-1]: order[0]}
     for row in answer.rows:
         row.stack = tuple(exchange.get(method, method) for method in row.stack)
     return True
