@@ -52,21 +52,52 @@ def expected(file: corpus.File, path: pathlib.Path) -> tuple[bool | None, dump.H
     return file.is_sound, heap
 
 
-def compare(made: list[tuple[corpus.File, pathlib.Path]], verdicts: dict[pathlib.Path, Verdict], spoil: str) -> list[Finding]:
-    """Returns a finding for each file of which the reader says something."""
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """What a reader is made for, by `options.ini`."""
+
+    # It states that a file is sound. Others need not find a fault, but must not crash or hang.
+    checks: bool
+    # It reads files without a heap dump, and compressed ones.
+    profiles: bool
+    gzip: bool
+    versions: tuple[str, ...]
+
+    def has(self, path: pathlib.Path) -> bool:
+        """Whether the file is one of those that the reader is made for."""
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            if not self.gzip:
+                return False
+        elif data[13:18].decode("latin-1") in dump.VERSIONS and data[13:18].decode("latin-1") not in self.versions:
+            return False
+        if self.profiles:
+            return True
+        try:
+            return bool(dump.read(path).records.keys() & {0x0C, 0x1C})
+        except dump.Broken:
+            # Whatever it is, it must not crash a reader.
+            return True
+
+
+def compare(made: list[tuple[corpus.File, pathlib.Path]], verdicts: dict[pathlib.Path, Verdict], scope: Scope, spoil: str = "") -> list[Finding]:
+    """Returns a finding for each file; those that a reader is not made for are not said."""
     findings = []
     for file, path in made:
         sound, heap = expected(file, path)
         verdict = verdicts.get(path)
         what = f"{path.stem}: {file.why}"
         truth = {True: "sound", False: "broken", None: "either"}[sound]
-        if verdict is None:
+        if verdict is None or not scope.has(path):
             findings.append(Finding(what, truth, None, None, None))
             continue
         word = verdict.word
         if (spoil == "accept" and word == "broken") or (spoil == "refuse" and word == "sound"):
             word = "sound" if spoil == "accept" else "broken"
         right = word == truth or (truth == "either" and word != "failed")
+        if truth == "broken" and word == "sound" and not scope.checks:
+            findings.append(Finding(what, truth, None, None, None))
+            continue
         note = verdict.message if not right else ""
         if right and word == "sound" and truth == "sound" and heap is not None and verdict.objects is not None:
             count = len(heap.instances), len(heap.object_arrays), len(heap.primitive_arrays)

@@ -273,14 +273,21 @@ class Suite:
                         verdicts = module.verdicts(paths, run)
                     else:
                         verdicts = {path: module.verdict(path, run) for path in paths}
-                    result.findings = conformance.compare(made, verdicts, "")
+                    scope = self.scope(module)
+                    result.findings = conformance.compare(made, verdicts, scope)
                     for kind in self.spoils("conformance"):
-                        self.caught(kind, True, case, conformance.compare(made, verdicts, kind), result.findings)
+                        applies = kind == "refuse" or scope.checks
+                        self.caught(kind, applies, case, conformance.compare(made, verdicts, scope, kind), result.findings)
                 except CannotRun as error:
                     result.reason = str(error)
                     note(f"    {error}")
                 results.append(result)
         return results
+
+    def scope(self, module) -> conformance.Scope:
+        section = self.options[f"{module.NAME} conformance"]
+        versions = tuple(section.get("versions").split())
+        return conformance.Scope(section.getboolean("checks"), section.getboolean("profiles"), section.getboolean("gzip"), versions)
 
     def new_folder(self, name: str) -> pathlib.Path:
         folder = self.folder / name

@@ -56,7 +56,7 @@ def write_csv(path: pathlib.Path, results: list[Result]) -> None:
             for finding in result.findings:
                 error = "" if finding.error is None else f"{finding.error:.6g}"
                 answer = "" if finding.answer is None else finding.answer
-                lines.writerow([*head, finding.what, finding.truth, answer, error, f"{finding.allowed:.6g}", verdict(finding), finding.note])
+                lines.writerow([*head, finding.what, finding.truth, answer, error, f"{finding.allowed:.6g}", verdict(finding), " ".join(finding.note.split())])
 
 
 def cell(results: list[Result]) -> str:

@@ -25,7 +25,7 @@ def find(places):
 def version(places):
     # The library tells its version to whom loads it.
     done = runs.call(places.newest.java, f"-agentpath:{library(places)}=version", "-version")
-    found = re.search(r"[Aa]sync-profiler (\d+\.\d+)", done)
+    found = re.search(r"^(\d+\.\d+)", done)
     return found[1] if found else "?"
 
 

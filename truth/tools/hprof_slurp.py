@@ -22,7 +22,7 @@ def version(places):
 
 
 def verdict(path, run):
-    done = conformance.command(command(run.places), "-i", path)
+    done = conformance.command(command(run.places), path)
     if isinstance(done, conformance.Verdict):
         return done
     # A panic is no answer.

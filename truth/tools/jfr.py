@@ -38,8 +38,8 @@ def arguments(run):
     settings = run.options.split()
     if run.case.kind == "calls":
         # It times no method unless a filter names it.
-        settings.append(f"method-timing={run.case.program}")
-        settings[-1:] = [f"jdk.MethodTiming#filter={run.case.program}"]
+        classes = [path.stem for path in run.places.classes.glob(f"{run.case.program}*.class")]
+        settings.append(f"jdk.MethodTiming#filter={';'.join(sorted(classes))}")
     return [f"-XX:StartFlightRecording={','.join(settings)},filename={run.folder}/out.jfr,dumponexit=true", "-XX:FlightRecorderOptions=stackdepth=1024"]
 
 

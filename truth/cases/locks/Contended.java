@@ -1,4 +1,3 @@
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -33,15 +32,19 @@ public class Contended {
     /** Lets the other thread go for it, waits until it is stuck there, and holds on a while. */
     static void hold(Thread other, Thread.State stuck, int number) throws InterruptedException {
         turn = number;
-        LockSupport.unpark(other);
         while (other.getState() != stuck) Thread.sleep(1);
         long before = System.nanoTime();
         Thread.sleep(HOLD_MILLIS);
         held += System.nanoTime() - before;
     }
 
+    /** By sleeping: what is parked here might find the permit of another park. */
     static void await(int number) {
-        while (turn < number) LockSupport.parkNanos(1_000_000);
+        try {
+            while (turn < number) Thread.sleep(1);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     static void holdMonitor(Thread other, int number) throws InterruptedException {
