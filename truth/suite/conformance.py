@@ -100,7 +100,7 @@ def compare(made: list[tuple[corpus.File, pathlib.Path]], verdicts: dict[pathlib
             continue
         note = verdict.message if not right else ""
         if right and word == "sound" and truth == "sound" and heap is not None and verdict.objects is not None:
-            count = len(heap.instances), len(heap.object_arrays), len(heap.primitive_arrays)
+            count = tuple(sum(heap.sub_records.get(tag, 0) for tag in tags) for tags in ((0x21,), (0x22,), (0x23, 0xC3)))
             known = count if isinstance(verdict.objects, tuple) else sum(count)
             if known != verdict.objects:
                 right, note = False, f"it counts {verdict.objects} objects instead of {known}"

@@ -79,11 +79,23 @@ def main(given: list[str]) -> int:
         print("\n" + report.full(results))
     for kind, (found, spoiled) in suite.spoiled.items():
         print(f"\nSpoiled on purpose ({kind}): {found} of {spoiled} answers were found wrong.")
-    wrong = "\n".join(filter(None, [report.details(results), *suite.missed]))
+    losses = read_losses()
+    known = [result for result in results if f"{result.tool} {result.kind} {result.case}" in losses]
+    for result in known:
+        if report.details([result]):
+            print(f"\nA known loss, {result.kind} {result.case}: {losses[f'{result.tool} {result.kind} {result.case}']['why']}.")
+    unknown = [result for result in results if result not in known]
+    wrong = "\n".join(filter(None, [report.details(unknown), *suite.missed]))
     print(f"\nEvery value is in {output}.")
     if wrong:
         print(f"\nWrong:\n{wrong}")
     return 1 if wrong else 0
+
+
+def read_losses() -> configparser.ConfigParser:
+    losses = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+    losses.read(FOLDER / "losses.ini", encoding="utf-8")
+    return losses
 
 
 def read_options() -> configparser.ConfigParser:

@@ -1,4 +1,4 @@
-"""async-profiler, from Maven Central (`scripts/fetch` puts it into target/tools)."""
+"""async-profiler, from Maven Central (`scripts/fetch truth` puts it into target/tools)."""
 
 import re
 
@@ -19,7 +19,7 @@ def library(places):
 
 def find(places):
     if not library(places).exists():
-        raise CannotRun(f"{library(places)} is missing; `scripts/fetch` fetches it from Maven Central")
+        raise CannotRun(f"{library(places)} is missing; `scripts/fetch truth` fetches it from Maven Central")
 
 
 def version(places):

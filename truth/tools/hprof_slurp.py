@@ -14,7 +14,7 @@ def command(places):
 
 def find(places):
     if not command(places).exists():
-        raise CannotRun(f"{command(places)} is missing; `scripts/fetch` builds it")
+        raise CannotRun(f"{command(places)} is missing; `scripts/fetch truth` builds it")
 
 
 def version(places):

@@ -1,4 +1,4 @@
-"""Shared by the readers that are libraries for the JVM; `scripts/fetch` puts their jars into target/tools/readers."""
+"""Shared by the readers that are libraries for the JVM; `scripts/fetch truth` puts their jars into target/tools/readers."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ LINE = re.compile(r"^verdict (\S+) (sound|broken|failed) ?(.*)$", re.M)
 def jars(places, wanted):
     found = sorted(path for path in (places.tools / "readers").glob("*.jar") if wanted(path.name))
     if not found:
-        raise CannotRun(f"its jars are not in {places.tools}/readers; `scripts/fetch` fetches them from Maven Central")
+        raise CannotRun(f"its jars are not in {places.tools}/readers; `scripts/fetch truth` fetches them from Maven Central")
     return found
 
 
