@@ -1,29 +1,12 @@
-"""The form into which each tool's output is brought, so that all are held to the same truth."""
+"""The form into which each tool's output is brought, so that all are held to the same truth.
+
+The names of values are those of `truth/README.md`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import pathlib
-import typing
-
-# Values, and how a table names them.
-VALUES = {
-    "cpu": "share of CPU time",
-    "objects": "objects allocated",
-    "bytes": "bytes allocated",
-    "live_objects": "live objects",
-    "live_bytes": "live bytes",
-    "calls": "calls",
-    "self": "share of self time",
-    "contentions": "waits for a monitor",
-    "contended_ns": "time waited for a monitor, ns",
-    "lock_waits": "waits for a lock of java.util.concurrent",
-    "lock_ns": "time waited for a lock of java.util.concurrent, ns",
-    "waits": "calls of Object.wait",
-    "waited_ns": "time in Object.wait, ns",
-    "sleeps": "sleeps",
-    "slept_ns": "time asleep, ns",
-}
 
 
 @dataclasses.dataclass
@@ -51,16 +34,7 @@ class Answer:
     has_stacks: bool = True
     has_threads: bool = False
     dump: pathlib.Path | None = None
-    # Heap dumps: what is there to see in them.
-    note: str = ""
 
 
 class CannotRun(Exception):
     """A tool is not there, or has nothing to say of this kind on this JVM: the reason, in a few words."""
-
-
-class Tool(typing.Protocol):
-    """What a file in `truth/tools` must have; `truth/README.md` describes it."""
-
-    NAME: str
-    KINDS: tuple[str, ...]

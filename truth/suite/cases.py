@@ -20,7 +20,6 @@ KINDS = {
 NEEDS = re.compile(r"^// needs: java (\d+)$", re.M)
 VM = re.compile(r"^// vm: (.+)$", re.M)
 VARIANT = re.compile(r"^// variant (\w+): (.+)$", re.M)
-METHOD = re.compile(r"[\w$.]+\.[\w<>$]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +56,14 @@ def compile_all(javac_home: pathlib.Path, classes: pathlib.Path, chosen: list[Ca
     """Compiles the programs of the cases, each for the oldest Java that it needs. `+` of strings is compiled in line."""
     for release in sorted({case.needs for case in chosen}):
         sources = sorted({FOLDER / case.kind / f"{case.program}.java" for case in chosen if case.needs == release})
-        command = [javac_home / "bin/javac", "-nowarn", "-Xlint:-options", "-XDstringConcat=inline", "--release", str(release)]
+        command = [
+            javac_home / "bin/javac",
+            "-nowarn",
+            "-Xlint:-options",
+            "-XDstringConcat=inline",
+            "--release",
+            str(release),
+        ]
         command += ["-g", "-encoding", "UTF-8", "-d", classes, "-cp", classes, FOLDER / "Truth.java", *sources]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if done.returncode:

@@ -30,7 +30,12 @@ def command(*words: object) -> subprocess.CompletedProcess | Verdict:
     """Runs a reader; a verdict if it hangs or is ended by a signal."""
     try:
         done = subprocess.run(
-            [str(word) for word in words], capture_output=True, text=True, timeout=PATIENCE, env=environment(), errors="replace"
+            [str(word) for word in words],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env=environment(),
+            errors="replace",
         )
     except subprocess.TimeoutExpired:
         return Verdict("failed", f"it hung for {PATIENCE} s")
@@ -80,7 +85,9 @@ class Scope:
             return True
 
 
-def compare(made: list[tuple[corpus.File, pathlib.Path]], verdicts: dict[pathlib.Path, Verdict], scope: Scope, spoil: str = "") -> list[Finding]:
+def compare(
+    made: list[tuple[corpus.File, pathlib.Path]], verdicts: dict[pathlib.Path, Verdict], scope: Scope, spoil: str = ""
+) -> list[Finding]:
     """Returns a finding for each file; those that a reader is not made for are not said."""
     findings = []
     for file, path in made:

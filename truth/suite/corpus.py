@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import pathlib
-import re
 import shlex
 import struct
 
@@ -39,7 +38,11 @@ SUB_RECORDS = {
     "ROOT_THREAD_BLOCK": (0x06, "id:id thread:4"),
     "ROOT_MONITOR_USED": (0x07, "id:id"),
     "ROOT_THREAD_OBJECT": (0x08, "id:id thread:4 trace:4"),
-    "CLASS": (0x20, "id:id trace:4 super:id loader:id signers:id domain:id reserved1:id reserved2:id size:4 constants:constants statics:statics fields:fields"),
+    "CLASS": (
+        0x20,
+        "id:id trace:4 super:id loader:id signers:id domain:id reserved1:id reserved2:id size:4 "
+        "constants:constants statics:statics fields:described",
+    ),
     "INSTANCE": (0x21, "id:id trace:4 class:id values:values"),
     "OBJECT_ARRAY": (0x22, "id:id trace:4 elements:elements"),
     "PRIMITIVE_ARRAY": (0x23, "id:id trace:4 values:primitives"),
@@ -133,7 +136,9 @@ class Writer:
         self.body: bytearray | None = None
 
     def write(self, lines: list[tuple[int, str]]) -> bytes:
-        out = bytearray(f"JAVA PROFILE {self.version}\0".encode()) + self.id_size.to_bytes(4, "big") + (1_700_000_000_000).to_bytes(8, "big")
+        out = (
+            bytearray(f"JAVA PROFILE {self.version}\0".encode()) + self.id_size.to_bytes(4, "big") + (1_700_000_000_000).to_bytes(8, "big")
+        )
         packed = False
         for number, line in lines:
             try:
@@ -252,7 +257,7 @@ class Writer:
             out += self.id(name) + bytes([TYPES[typed[0]][0]]) + self.value(typed)
         return out
 
-    def fields_of(self, items: list[str]) -> bytes:
+    def described(self, items: list[str], values: dict[str, str]) -> bytes:
         """`name:type`, or `name:NUMBER` for a type that is none."""
         out = len(items).to_bytes(2, "big")
         for item in items:
@@ -274,13 +279,3 @@ class Writer:
     def values(self, items: list[str], values: dict[str, str]) -> bytes:
         raw = b"".join(map(self.value, items))
         return int(values.get("size", str(len(raw)))).to_bytes(4, "big") + raw
-
-
-# `fields` is the name of both a list and the method that writes all fields.
-def _fields(self, items: list[str], values: dict[str, str]) -> bytes:
-    return self.fields_of(items)
-
-
-Writer.fieldlist = _fields
-SUB_RECORDS["CLASS"] = (0x20, SUB_RECORDS["CLASS"][1].replace("fields:fields", "fields:fieldlist"))
-NAME = re.compile(r"^[a-z0-9-]+$")

@@ -12,7 +12,17 @@ import pathlib
 import struct
 
 # Basic types: code, size (0: the id's), and how `struct` reads it.
-TYPES = {2: (0, "I"), 4: (1, "?"), 5: (2, "H"), 6: (4, "f"), 7: (8, "d"), 8: (1, "b"), 9: (2, "h"), 10: (4, "i"), 11: (8, "q")}
+TYPES = {
+    2: (0, "I"),
+    4: (1, "?"),
+    5: (2, "H"),
+    6: (4, "f"),
+    7: (8, "d"),
+    8: (1, "b"),
+    9: (2, "h"),
+    10: (4, "i"),
+    11: (8, "q"),
+}
 PRIMITIVES = {4: "boolean", 5: "char", 6: "float", 7: "double", 8: "byte", 9: "short", 10: "int", 11: "long"}
 VERSIONS = ("1.0", "1.0.1", "1.0.2", "1.0.3")
 # Roots: their name, and what follows the object: `i` an id, `4` four bytes.
@@ -261,7 +271,7 @@ def read_fixed(heap: Heap, tag: int, values: list[int], at: int) -> None:
         heap.classes_by_serial[serial] = id
         heap.names[id] = heap.strings[name]
     elif tag == 0x04:
-        frame, method, signature, source, serial, line = values
+        frame, method, signature, source, serial, _ = values
         for string in (method, signature, source):
             if string and string not in heap.strings:
                 raise Broken(at, f"frame {frame} names string {string}, which is not defined before it")

@@ -10,6 +10,7 @@ import difflib
 import importlib
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 
@@ -43,9 +44,33 @@ class Arguments(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     arguments = Arguments(prog="truth/run", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("what", nargs="*", metavar="TOOL or CASE", help="what to run; --list shows the names")
-    arguments.add_argument("--jdk", action="append", metavar="HOME", type=pathlib.Path, help="a JVM to run the cases on; may be repeated (default: $JAVA_HOME, or java on PATH)")
-    arguments.add_argument("--javac", metavar="HOME", type=pathlib.Path, help="the JDK that compiles the cases (default: the newest of --jdk that has a compiler)")
-    arguments.add_argument("--runs", type=int, default=1, metavar="N", help="run each case N times: errors get confidence intervals (default: 1)")
+    arguments.add_argument(
+        "--jdk",
+        action="append",
+        metavar="HOME",
+        type=pathlib.Path,
+        help="a JVM to run the cases on; may be repeated (default: $JAVA_HOME, or java on PATH)",
+    )
+    arguments.add_argument(
+        "--javac",
+        metavar="HOME",
+        type=pathlib.Path,
+        help="the JDK that compiles the cases (default: the newest of --jdk that has a compiler)",
+    )
+    arguments.add_argument(
+        "--runs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run each case N times: errors get confidence intervals (default: 1)",
+    )
+    arguments.add_argument(
+        "--work",
+        type=float,
+        default=1.0,
+        metavar="SHARE",
+        help="the share of their work that the cases of cpu and calls do, such as 0.5: fewer samples, less time (default: 1)",
+    )
     arguments.add_argument("--reduced", action="store_true", help="each case once, with less work, this project's tools alone")
     arguments.add_argument("--spoil", choices=spoil.KINDS, metavar="KIND", help=f"spoil the answers on purpose: {', '.join(spoil.KINDS)}")
     arguments.add_argument("--full", action="store_true", help="print every truth with every tool's answer, too")
@@ -56,6 +81,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(given: list[str]) -> int:
     arguments = parser().parse_args(given)
+    # As by Ctrl-C: no program and no file is left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = read_options()
     every = cases.find()
     if arguments.list:
@@ -65,6 +92,8 @@ def main(given: list[str]) -> int:
         tools, kinds, chosen = choose(arguments, every)
         suite = Suite(arguments, options)
         results = suite.all(tools, kinds, chosen)
+    except KeyboardInterrupt:
+        return 130
     except CannotRun as error:
         print(f"truth/run: {error}", file=sys.stderr)
         return 2
@@ -120,6 +149,8 @@ def choose(arguments: argparse.Namespace, every: list[Case]) -> tuple[list[str],
     """Sorts the names that were given into tools, kinds without programs, and cases."""
     if arguments.runs < 1:
         raise CannotRun(f"--runs {arguments.runs}: a number of 1 or more is needed")
+    if not 0 < arguments.work <= 10:
+        raise CannotRun(f"--work {arguments.work:g}: a number above 0, and 10 at most, is needed")
     names = {name.replace("_", "-"): name for name in TOOLS}
     tools, kinds, chosen = [], [], []
     for word in arguments.what:
@@ -241,7 +272,9 @@ class Suite:
             if any(finding.right is False for finding in spoiled):
                 count[0] += 1
             else:
-                self.missed.append(f"{case.kind} {case.name}: the answer was spoiled ({kind}: {spoil.KINDS[kind][0]}), and nothing was found wrong")
+                self.missed.append(
+                    f"{case.kind} {case.name}: the answer was spoiled ({kind}: {spoil.KINDS[kind][0]}), and nothing was found wrong"
+                )
         if self.arguments.spoil:
             findings[:] = spoiled
 
@@ -257,7 +290,10 @@ class Suite:
         return findings
 
     def of_heap(self, module, run: runs.Run, heap: dump.Heap, known: list, facts: list) -> list[truths.Finding]:
-        counted = Answer([Row((), name, None, {"live_objects": count}) for name, count in heap.counts().items()], frozenset({"live_objects"}))
+        counted = Answer(
+            [Row((), name, None, {"live_objects": count}) for name, count in heap.counts().items()],
+            frozenset({"live_objects"}),
+        )
         counted.has_stacks = False
         findings = graph.compare(facts, heap) + truths.compare(known, counted)
         for kind, name in facts:
@@ -320,7 +356,7 @@ def places(suite: Suite) -> runs.Places:
         tools=target / "tools",
         classes=classes,
         newest=newest,
-        scale=REDUCED_SCALE if suite.arguments.reduced else 1.0,
+        scale=REDUCED_SCALE if suite.arguments.reduced else suite.arguments.work,
     )
 
 

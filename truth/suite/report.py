@@ -11,7 +11,24 @@ import statistics
 
 from .truths import Finding, distance
 
-COLUMNS = ["date", "machine", "jvm", "kind", "case", "run", "tool", "mode", "version", "what", "truth", "answer", "error", "allowed", "verdict", "note"]
+COLUMNS = [
+    "date",
+    "machine",
+    "jvm",
+    "kind",
+    "case",
+    "run",
+    "tool",
+    "mode",
+    "version",
+    "what",
+    "truth",
+    "answer",
+    "error",
+    "allowed",
+    "verdict",
+    "note",
+]
 
 
 @dataclasses.dataclass
@@ -50,13 +67,34 @@ def write_csv(path: pathlib.Path, results: list[Result]) -> None:
         lines = csv.writer(out, lineterminator="\n")
         lines.writerow(COLUMNS)
         for result in results:
-            head = [today, machine(), result.jvm, result.kind, result.case, result.run, result.tool, result.mode, result.version]
+            head = [
+                today,
+                machine(),
+                result.jvm,
+                result.kind,
+                result.case,
+                result.run,
+                result.tool,
+                result.mode,
+                result.version,
+            ]
             if result.reason:
                 lines.writerow([*head, "", "", "", "", "", "cannot run", result.reason])
             for finding in result.findings:
                 error = "" if finding.error is None else f"{finding.error:.6g}"
                 answer = "" if finding.answer is None else finding.answer
-                lines.writerow([*head, finding.what, finding.truth, answer, error, f"{finding.allowed:.6g}", verdict(finding), " ".join(finding.note.split())])
+                lines.writerow(
+                    [
+                        *head,
+                        finding.what,
+                        finding.truth,
+                        answer,
+                        error,
+                        f"{finding.allowed:.6g}",
+                        verdict(finding),
+                        " ".join(finding.note.split()),
+                    ]
+                )
 
 
 def cell(results: list[Result]) -> str:
@@ -91,7 +129,13 @@ def table(results: list[Result]) -> str:
     for (kind, jvm), group in groups.items():
         tools = list(dict.fromkeys(result.who for result in group))
         cases = list(dict.fromkeys(result.case for result in group))
-        lines += ["", f"{kind}, JVM {jvm}" if jvm else kind, "", f"| case | truths | {' | '.join(tools)} |", "|---" * (len(tools) + 2) + "|"]
+        lines += [
+            "",
+            f"{kind}, JVM {jvm}" if jvm else kind,
+            "",
+            f"| case | truths | {' | '.join(tools)} |",
+            "|---" * (len(tools) + 2) + "|",
+        ]
         for case in cases:
             of_case = [result for result in group if result.case == case]
             truths = max((len(result.findings) for result in of_case), default=0)
@@ -122,7 +166,12 @@ def full(results: list[Result]) -> str:
         group = [result for result in group if result.run == 1 and not result.reason]
         if not group:
             continue
-        lines += ["", f"{kind}: {case}" + (f", JVM {jvm}" if jvm else ""), "", f"| truth | | {' | '.join(result.who for result in group)} |"]
+        lines += [
+            "",
+            f"{kind}: {case}" + (f", JVM {jvm}" if jvm else ""),
+            "",
+            f"| truth | | {' | '.join(result.who for result in group)} |",
+        ]
         lines.append("|---" * (len(group) + 2) + "|")
         whats: dict[str, set[str]] = {}
         for result in group:

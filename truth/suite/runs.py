@@ -57,7 +57,7 @@ class Jvm:
         return path
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def jvm(home: pathlib.Path) -> Jvm:
     """Returns what kind of JVM is there; `CannotRun` if none is."""
     java = home / "bin/java"
@@ -111,11 +111,24 @@ class Places:
 def execute(run: Run, tool) -> None:
     """Runs the program; the tool may look at it while it waits with everything in place."""
     case, places = run.case, run.places
-    command = [str(run.jvm.java), *tool.arguments(run), "-Xmx512m", *case.vm, f"-Dtruth.layout={places.layout(run.jvm)}"]
+    command = [
+        str(run.jvm.java),
+        *tool.arguments(run),
+        "-Xmx512m",
+        *case.vm,
+        f"-Dtruth.layout={places.layout(run.jvm)}",
+    ]
     command += [f"-Dtruth.scale={places.scale}", "-cp", str(places.classes), case.program]
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=run.folder, env=environment(), errors="replace"
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            cwd=run.folder,
+            env=environment(),
+            errors="replace",
         )
         timer = threading.Timer(TIMEOUT, process.kill)
         timer.start()

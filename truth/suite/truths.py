@@ -111,7 +111,11 @@ def weight_of(truth: Truth, answer: Answer, truths: list[Truth]) -> float:
     if weight or bytes not in answer.per_sample:
         return weight
     # Samples are taken by bytes, so one stands for more objects the smaller they are.
-    sizes = [other.low / truth.low for other in truths if truth.low and (other.value, other.where, other.type) == (bytes, truth.where, truth.type)]
+    sizes = [
+        other.low / truth.low
+        for other in truths
+        if truth.low and (other.value, other.where, other.type) == (bytes, truth.where, truth.type)
+    ]
     return answer.per_sample[bytes] / (sizes[0] if sizes else SMALLEST_OBJECT)
 
 

@@ -104,5 +104,5 @@ def verdict(path, run):
     if done.returncode:
         return conformance.Verdict("failed", f"exit status {done.returncode}: {done.stderr.strip()[:160]}")
     counts = dict((kind, int(count)) for count, kind in re.findall(r"^ *(\d+) +([A-Z ]+?)(?: \(.*\))?$", done.stdout, re.M))
-    primitive = counts.get("PRIMITIVE ARRAY DUMP", 0) + counts.get("PRIMITIVE ARRAY NODATA", 0)
+    primitive = counts.get("PRIMITIVE ARRAY DUMP", 0) + counts.get("PRIMITIVE ARRAY NODATA DUMP", 0)
     return conformance.Verdict("sound", "", (counts.get("INSTANCE DUMP", 0), counts.get("OBJECT ARRAY DUMP", 0), primitive))

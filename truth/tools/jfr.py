@@ -40,14 +40,26 @@ def arguments(run):
         # It times no method unless a filter names it.
         classes = [path.stem for path in run.places.classes.glob(f"{run.case.program}*.class")]
         settings.append(f"jdk.MethodTiming#filter={';'.join(sorted(classes))}")
-    return [f"-XX:StartFlightRecording={','.join(settings)},filename={run.folder}/out.jfr,dumponexit=true", "-XX:FlightRecorderOptions=stackdepth=1024"]
+    return [
+        f"-XX:StartFlightRecording={','.join(settings)},filename={run.folder}/out.jfr,dumponexit=true",
+        "-XX:FlightRecorderOptions=stackdepth=1024",
+    ]
 
 
 def answer(run):
     kind = run.case.kind
     events = "CPUTimeSample" if run.mode == "cputime" else EVENTS[kind]
     # The newest `jfr` reads the recordings of all.
-    said = runs.call(run.places.newest.command("jfr"), "print", "--json", "--stack-depth", "1024", "--events", events, run.folder / "out.jfr")
+    said = runs.call(
+        run.places.newest.command("jfr"),
+        "print",
+        "--json",
+        "--stack-depth",
+        "1024",
+        "--events",
+        events,
+        run.folder / "out.jfr",
+    )
     answer = Answer(says=frozenset(SAYS[kind]), has_threads=True)
     for event in json.loads(said)["recording"]["events"]:
         answer.rows += rows(event["type"].removeprefix("jdk."), event["values"])

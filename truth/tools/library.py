@@ -22,7 +22,16 @@ def verdicts(program, found, paths, run):
     home = run.places.newest
     classes = run.folder / "classes"
     path = ":".join(map(str, found))
-    runs.call(home.command("javac"), "-nowarn", "-cp", path, "-d", classes, SOURCES / "Verdict.java", SOURCES / f"{program}.java")
+    runs.call(
+        home.command("javac"),
+        "-nowarn",
+        "-cp",
+        path,
+        "-d",
+        classes,
+        SOURCES / "Verdict.java",
+        SOURCES / f"{program}.java",
+    )
     listed = run.folder / "files"
     listed.write_text("\n".join(map(str, paths)) + "\n")
     said = runs.call(home.java, "-Xmx512m", "-cp", f"{classes}:{path}", program, listed)
