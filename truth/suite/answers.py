@@ -28,7 +28,7 @@ class Answer:
     says: frozenset[str] = frozenset()
     # Of values that are estimates from samples: what one sample stands for, in units of the value.
     per_sample: dict[str, float] = dataclasses.field(default_factory=dict)
-    # Of values that are rounded: the most by which each event may be off.
+    # Of values that are rounded: the most by which each row may be off.
     rounding: dict[str, float] = dataclasses.field(default_factory=dict)
     # The rows carry stacks, and threads; otherwise a truth about a method, or a thread, is one that the tool does not tell.
     has_stacks: bool = True

@@ -16,7 +16,7 @@ SHARE_FLOOR = 0.02
 # Shares of self time come from clocks and not from samples, and hooks take time too.
 SELF_FLOOR = 0.05
 # The least part of all CPU samples that must be in methods of the program: the rest is the VM's start and its clocks.
-NAMED = 0.8
+NAMED = 0.7
 
 SHARES = ("cpu", "self")
 # Values of the innermost method alone, and not of those that called it.
@@ -107,16 +107,16 @@ def unsaid(truth: Truth) -> Finding:
 def weight_of(truth: Truth, answer: Answer, truths: list[Truth]) -> float:
     """Returns what one sample stands for; 0 if the value is not an estimate."""
     weight = answer.per_sample.get(truth.value, 0)
-    bytes = SIZED.get(truth.value)
-    if weight or bytes not in answer.per_sample:
+    sized = SIZED.get(truth.value)
+    if weight or sized not in answer.per_sample:
         return weight
     # Samples are taken by bytes, so one stands for more objects the smaller they are.
     sizes = [
         other.low / truth.low
         for other in truths
-        if truth.low and (other.value, other.where, other.type) == (bytes, truth.where, truth.type)
+        if truth.low and (other.value, other.where, other.type) == (sized, truth.where, truth.type)
     ]
-    return answer.per_sample[bytes] / (sizes[0] if sizes else SMALLEST_OBJECT)
+    return answer.per_sample[sized] / (sizes[0] if sizes else SMALLEST_OBJECT)
 
 
 def amount(truth: Truth, answer: Answer, truths: list[Truth]) -> Finding:
@@ -134,9 +134,7 @@ def amount(truth: Truth, answer: Answer, truths: list[Truth]) -> Finding:
         # The number of samples in a site is that of a Poisson process.
         allowed = SIGMAS * weight * math.sqrt(max(truth.high / weight, 1))
     elif truth.value in answer.rounding:
-        count = next((n for value, n in (("waited_ns", "waits"),) if value == truth.value), None)
-        events = sum(row.values.get(count, 1) for row in rows) if count else len(rows)
-        allowed = answer.rounding[truth.value] * max(events, 1)
+        allowed = answer.rounding[truth.value] * max(len(rows), 1)
     finding.answer = f"{said:.0f}"
     finding.error = (said - min(max(said, truth.low), truth.high)) / middle if middle else float(said != 0)
     finding.allowed = allowed / middle if middle else allowed

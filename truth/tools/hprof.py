@@ -63,8 +63,8 @@ def answer(run):
             answer.per_sample = dict.fromkeys(("bytes", "live_bytes"), int(sampled[1]) * 1024)
     elif kind == "locks":
         answer.per_sample = {"lock_ns": LOOK}
-        # The text says in whole milliseconds, rounded down, how long a wait took.
-        answer.rounding = {"waited_ns": 1_000_000}
+        # The text says in whole milliseconds how long a wait took, and how long all of a row took together.
+        answer.rounding = {"waited_ns": 1_000_000, "contended_ns": 1_000_000}
         for name, millis in WAITED.findall(path.read_text(errors="replace")):
             answer.rows.append(Row(type=name.replace("/", "."), values={"waits": 1, "waited_ns": int(millis) * 1_000_000}))
     return answer
