@@ -20,7 +20,7 @@ EVENTS = {
     "locks": "JavaMonitorEnter,ThreadPark,JavaMonitorWait,ThreadSleep",
 }
 # The least Java of a mode.
-NEEDS = {("cpu", "cputime"): 25, ("calls", ""): 25}
+NEEDS = {("cpu", "cputime"): 25, ("calls", ""): 25, ("locks", "all"): 17}
 
 
 def find(places):

@@ -6,15 +6,16 @@
 public class Slowed {
     static final int TIMES = Integer.getInteger("slowed", 1);
 
-    static void parse() { double x = 1; for (int i = 0; i < 500_000; i++) x = x * 1.0000001 + 0.5; Truth.sink = x; }
-    static void check() { double x = 1; for (int i = 0; i < 300_000 * TIMES; i++) x = x * 1.0000001 + 0.5; Truth.sink = x; }
-    static void write() { double x = 1; for (int i = 0; i < 200_000; i++) x = x * 1.0000001 + 0.5; Truth.sink = x; }
+    static void parse(int n) { double x = 1; for (int i = 0; i < n; i++) x = x * 1.0000001 + 0.5; Truth.sink = x; }
+    static void check(int n) { double x = 1; for (int i = 0; i < n; i++) x = x * 1.0000001 + 0.5; Truth.sink = x; }
+    static void write(int n) { double x = 1; for (int i = 0; i < n; i++) x = x * 1.0000001 + 0.5; Truth.sink = x; }
 
     public static void main(String[] args) {
         for (int round = 0; round < Truth.scaled(4_000); round++) {
-            parse();
-            check();
-            write();
+            int n = Truth.uneven(100_000, round);
+            parse(5 * n);
+            check(3 * TIMES * n);
+            write(2 * n);
         }
         Truth.say("cpu", "Slowed.parse", "-", 5);
         Truth.say("cpu", "Slowed.check", "-", 3 * TIMES);

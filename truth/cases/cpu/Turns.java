@@ -9,9 +9,10 @@ public class Turns {
 
     public static void main(String[] args) {
         for (int round = 0; round < Truth.scaled(2_300); round++) {
-            seven(1_400_000);
-            two(400_000);
-            one(200_000);
+            int n = Truth.uneven(200_000, round);
+            seven(7 * n);
+            two(2 * n);
+            one(n);
         }
         Truth.say("cpu", "Turns.seven", "-", 7);
         Truth.say("cpu", "Turns.two", "-", 2);
