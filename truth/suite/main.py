@@ -109,10 +109,10 @@ def main(given: list[str]) -> int:
     for kind, (found, spoiled) in suite.spoiled.items():
         print(f"\nSpoiled on purpose ({kind}): {found} of {spoiled} answers were found wrong.")
     losses = read_losses()
-    known = [result for result in results if f"{result.tool} {result.kind} {result.case}" in losses]
+    known = [result for result in results if result.name in losses]
     for result in known:
         if report.details([result]):
-            print(f"\nA known loss, {result.kind} {result.case}: {losses[f'{result.tool} {result.kind} {result.case}']['why']}.")
+            print(f"\nA known loss, {result.name}: {losses[result.name]['why']}.")
     unknown = [result for result in results if result not in known]
     wrong = "\n".join(filter(None, [report.details(unknown), *suite.missed]))
     print(f"\nEvery value is in {output}.")

@@ -9,7 +9,7 @@ import pathlib
 import platform
 import statistics
 
-from .truths import Finding, distance
+from .truths import SHARES, Finding, distance
 
 COLUMNS = [
     "date",
@@ -44,6 +44,11 @@ class Result:
     version: str
     findings: list[Finding]
     reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """The section of `losses.ini`."""
+        return f"{self.who} {self.kind} {self.case}"
 
     @property
     def who(self) -> str:
@@ -97,6 +102,19 @@ def write_csv(path: pathlib.Path, results: list[Result]) -> None:
                 )
 
 
+def keeps_order(findings: list[Finding]) -> bool | None:
+    """Returns whether a profile orders methods as the truth does; None if it states no shares. Equal shares have no order."""
+    shares = [(float(finding.truth), float(finding.answer)) for finding in findings if finding.answer and is_share(finding)]
+    if not shares:
+        return None
+    pairs = [(a, b) for a in shares for b in shares if a[0] > b[0]]
+    return all(a[1] > b[1] for a, b in pairs)
+
+
+def is_share(finding: Finding) -> bool:
+    return finding.what.split()[0] in SHARES
+
+
 def cell(results: list[Result]) -> str:
     """Returns what one tool's runs of one case amount to: right of all that it says, and its error."""
     ran = [result for result in results if not result.reason]
@@ -115,6 +133,9 @@ def cell(results: list[Result]) -> str:
         if len(errors) > 1:
             # 95 % of the mean of the runs.
             text += f" ± {1.96 * statistics.stdev(errors) / len(errors) ** 0.5:.2g}"
+    ordered = [order for order in (keeps_order(result.findings) for result in ran) if order is not None]
+    if len(ordered) > 1:
+        text += f", order kept in {sum(ordered)} of {len(ordered)} runs"
     missing = sum(finding.answer is None for finding in ran[0].findings)
     few = sum(finding.right is None for finding in ran[0].findings) - missing
     return text + (f"; {missing} not said" if missing else "") + (f"; {few} too small" if few else "")
