@@ -23,7 +23,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent.parent
 # The files of `truth/tools`, in the order of the tables' columns.
 TOOLS = ["hprof", "async_profiler", "jfr", "jcmd", "jmap", "hprof_slurp", "shark", "netbeans"]
 # How much of its work a case does in a reduced run, and how many retained sizes are computed.
-REDUCED_SCALE = 0.4
+REDUCED_SCALE = 0.5
 RETAINED = {False: 60, True: 12}
 # The modes that a reduced run takes: those of our own tool that are exact, and of samples the ones that are most.
 REDUCED_MODES = {"cpu": ("fine",), "heap": ("", "jvmti")}

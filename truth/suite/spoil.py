@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .answers import Answer, Row
-from .truths import SHARES, Truth, is_told
+from .truths import SHARE_FLOOR, SHARES, SIGMAS, Truth, is_told
 
 # The share of the samples that `move` moves.
 MOVED = 0.3
@@ -55,7 +55,7 @@ def ranked(answer: Answer, methods: set[str]) -> list[tuple[str, float]]:
 def move(answer: Answer, known: list[Truth]) -> bool:
     methods = methods_of(known)
     order = ranked(answer, methods)
-    if len(order) < 2:
+    if len(order) < 2 or not order[0][1]:
         return False
     (most, _), (least, _) = order[0], order[-1]
     wanted = left = MOVED * sum(count for _, count in order)
@@ -65,7 +65,11 @@ def move(answer: Answer, known: list[Truth]) -> bool:
             row.values["cpu"] -= part
             left -= part
     answer.rows.append(Row(stack=(least,), values={"cpu": wanted - left}))
-    return True
+    # With few samples, chance could make up for it.
+    units = sum(truth.low for truth in known)
+    share = sum(truth.low for truth in known if truth.where == most) / units
+    deviation = math.sqrt(share * (1 - share) * answer.per_sample["cpu"] / (wanted / MOVED))
+    return MOVED > SHARE_FLOOR + (SIGMAS + 4) * deviation
 
 
 def swap(answer: Answer, known: list[Truth]) -> bool:

@@ -6,7 +6,7 @@ public class Interpreted {
     static void two(int n) { double x = 1; for (int i = 0; i < n; i++) x = x * 1.0000001 + 0.5; Truth.sink = x; }
 
     public static void main(String[] args) {
-        for (int round = 0; round < Truth.scaled(7_000); round++) {
+        for (int round = 0; round < Truth.scaled(14_000); round++) {
             int n = Truth.uneven(4_000, round);
             five(5 * n);
             three(3 * n);
