@@ -53,18 +53,14 @@ def find() -> list[Case]:
 
 
 def compile_all(javac_home: pathlib.Path, classes: pathlib.Path, chosen: list[Case]) -> None:
-    """Compiles the programs of the cases, each for the oldest Java that it needs. `+` of strings is compiled in line."""
-    for release in sorted({case.needs for case in chosen}):
-        sources = sorted({FOLDER / case.kind / f"{case.program}.java" for case in chosen if case.needs == release})
-        command = [
-            javac_home / "bin/javac",
-            "-nowarn",
-            "-Xlint:-options",
-            "-XDstringConcat=inline",
-            "--release",
-            str(release),
-        ]
-        command += ["-g", "-encoding", "UTF-8", "-d", classes, "-cp", classes, FOLDER / "Truth.java", *sources]
+    """Compiles the programs, each for the oldest Java that it needs, and what they share for the oldest of all."""
+    sources: dict[int, set[pathlib.Path]] = {11: {FOLDER / "Truth.java"}}
+    for case in chosen:
+        sources.setdefault(case.needs, set()).add(FOLDER / case.kind / f"{case.program}.java")
+    for release, files in sorted(sources.items()):
+        # `+` of strings is compiled in line, because its other form allocates when it is first used.
+        command = [javac_home / "bin/javac", "-nowarn", "-Xlint:-options", "-XDstringConcat=inline", "-g"]
+        command += ["--release", release, "-encoding", "UTF-8", "-d", classes, "-cp", classes, *sorted(files)]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if done.returncode:
-            raise SystemExit(f"truth/run: the cases could not be compiled by {javac_home}:\n{done.stdout}{done.stderr}")
+            raise SystemExit(f"truth/run: {javac_home} could not compile the cases:\n{done.stdout}{done.stderr}")

@@ -69,7 +69,7 @@ def move(answer: Answer, known: list[Truth]) -> bool:
     units = sum(truth.low for truth in known)
     share = sum(truth.low for truth in known if truth.where == most) / units
     deviation = math.sqrt(share * (1 - share) * answer.per_sample["cpu"] / (wanted / MOVED))
-    return MOVED > SHARE_FLOOR + (SIGMAS + 4) * deviation
+    return SHARE_FLOOR + (SIGMAS + 4) * deviation < MOVED
 
 
 def swap(answer: Answer, known: list[Truth]) -> bool:
