@@ -32,9 +32,9 @@ const CHUNK: usize = 64 * 1024;
 /// The forms of an HPROF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `format=b`: allocation sites and CPU samples.
+    /// `format=b`: all but call times.
     Binary,
-    /// `format=a`: call times and monitors too.
+    /// `format=a`: call times too.
     Text,
     /// `cpu=old`, which can hold nothing else.
     OldProf,
@@ -52,8 +52,10 @@ impl Form {
                 .filter(|&&m| !matches!(m, Metric::InclusiveTime | Metric::Calls));
             return (others.count() == 0 && !has(Metric::Time)).then_some(Form::OldProf);
         }
-        let text = has(Metric::Time) || has(Metric::Contention);
-        Some(if text { Form::Text } else { Form::Binary })
+        Some(match has(Metric::Time) {
+            true => Form::Text,
+            false => Form::Binary,
+        })
     }
 }
 
@@ -431,8 +433,11 @@ impl<W: Write> Writer<'_, W> {
             count: sum(|row| row.count),
             rows: rows.into(),
         };
-        self.encoder.monitor(Micros(0), &record, &mut self.buffer);
-        Ok(())
+        let is_written = self.encoder.monitor(Micros(0), &record, &mut self.buffer);
+        match record.note().filter(|_| !is_written) {
+            Some(note) => self.note(&note),
+            None => Ok(()),
+        }
     }
 
     /// Calls `row` with the values, split into rows that the form has room for.
