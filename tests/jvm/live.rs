@@ -116,7 +116,10 @@ fn a_page_names_what_the_program_does(jvm: &Jvm) {
         "Watched.contend, as Watched.pause (called by Watched.contend",
         "Watched.share, as Watched.pause (called by Watched.share",
     ] {
-        assert!(holders.iter().any(|holder| holder.starts_with(row)), "{text}");
+        assert!(
+            holders.iter().any(|holder| holder.starts_with(row)),
+            "{text}"
+        );
     }
     assert_nothing_stays(&run);
     end(run);

@@ -153,6 +153,16 @@ impl MonitorWatch {
         }
     }
 
+    /// Called on a virtual thread that has a carrier again.
+    pub fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+        self.lock_waits.virtual_thread_mounted(jni, thread);
+    }
+
+    /// Called on a virtual thread that is about to leave its carrier.
+    pub fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+        self.lock_waits.virtual_thread_unmounted(jni, thread);
+    }
+
     /// Returns the signature of a monitor's class.
     fn signature(&self, jni: Jni<'_>, monitor: Object<'_>) -> Result<String, JvmtiError> {
         match jni.class_of(monitor) {
@@ -167,8 +177,9 @@ impl Engine for MonitorWatch {
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         self.places.start(jni);
         self.lock_waits.start(jni)?;
-        if self.virtual_threads.is_some() {
+        if let Some(virtual_threads) = self.virtual_threads {
             self.env.enable(Event::VirtualThreadEnd)?;
+            virtual_threads.tell_of_mounts()?;
         }
         // Those are reported as they happen.
         let is_about_waits =
@@ -186,8 +197,9 @@ impl Engine for MonitorWatch {
         for event in BEGINNINGS.into_iter().chain(ENDS) {
             let _ = self.env.disable(event);
         }
-        if self.virtual_threads.is_some() {
+        if let Some(virtual_threads) = self.virtual_threads {
             let _ = self.env.disable(Event::VirtualThreadEnd);
+            let _ = virtual_threads.be_silent_of_mounts();
         }
     }
 

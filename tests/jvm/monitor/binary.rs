@@ -85,7 +85,10 @@ fn every_command_reads_it() {
         });
         assert_eq!(sum.sum::<u64>(), total("x.hprof", value), "{value}");
     }
-    hprof(&run, &["flame", "--value", "lock-wait", "-o", "x.svg", "x.hprof"]);
+    hprof(
+        &run,
+        &["flame", "--value", "lock-wait", "-o", "x.svg", "x.hprof"],
+    );
     assert!(run.read("x.svg").contains("Held.want"));
     hprof(&run, &["report", "x.hprof", "-o", "x.html"]);
     assert!(run.read("x.html").contains("Waiting"));

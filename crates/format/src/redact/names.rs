@@ -150,3 +150,35 @@ fn replace_parts(name: &mut [u8], key: &RedactKey) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_classes_in_a_monitor_dump_get_pseudonyms() {
+        let replaced = |note: &str| {
+            let mut bytes = note.as_bytes().to_vec();
+            replace_in_note(&mut bytes, &RedactKey::new(&[7; 16]));
+            String::from_utf8(bytes).expect("it stays UTF-8")
+        };
+        let note = "\
+MONITOR DUMP BEGIN
+    THREAD 200001, trace 300013, status: R
+    MONITOR Lcom/acme/Vault; unowned
+\twaiting to enter:
+    MONITOR Ljava/lang/Object;
+MONITOR DUMP END
+";
+        let hidden = replaced(note);
+        assert!(!hidden.contains("acme") && !hidden.contains("Vault"));
+        let others = |text: &str| {
+            let lines = text.lines().filter(|line| !line.ends_with("unowned"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(others(&hidden), others(note));
+        assert_eq!(hidden.len(), note.len());
+        let other = "an estimate of Lcom/acme/Vault;";
+        assert_eq!(replaced(other), other);
+    }
+}

@@ -74,12 +74,11 @@ This file is the profile of a Java program, written as a sequence of records:
 
   LOCK WAITS
       Who waited for which lock, and who held it (monitor=y): monitors
-      (synchronized) and, on platform threads, locks of
-      java.util.concurrent. All threads that wait are counted once in each
-      interval; their time is count times interval. trace is the stack of
-      the waiting threads, holder that of the thread that had the lock then:
-      0 where no thread was seen to have it. The number after @ is the
-      lock's identity hash code.
+      (synchronized) and locks of java.util.concurrent. All threads that
+      wait are counted once in each interval; their time is count times
+      interval. trace is the stack of the waiting threads, holder that of the
+      thread that had the lock then: 0 where no thread was seen to have it.
+      The number after @ is the lock's identity hash code.
 
   CPU TIME
       How much time each stack's innermost method took itself, without what

@@ -66,6 +66,16 @@ fn dump() -> MonitorRecord<'static> {
     }
 }
 
+fn two_rows() -> Vec<ContendedTime> {
+    let row = |nanos, count, class| ContendedTime {
+        nanos,
+        count,
+        trace: TraceSerial(300_117),
+        class: ClassSerial(class),
+    };
+    vec![row(75_000_000, 12, 7), row(999_999, 4_294_967_296, 8)]
+}
+
 #[test]
 fn waits_print_as_scripts_know_them() {
     let mut encoder = TextEncoder::new();
@@ -141,16 +151,10 @@ fn times_print_as_rows_of_shares() {
     for record in &records {
         encoder.record(Micros(0), record, &mut out);
     }
-    let row = |nanos, count, class| ContendedTime {
-        nanos,
-        count,
-        trace: TraceSerial(300_117),
-        class: ClassSerial(class),
-    };
     let time = MonitorRecord::Time {
         total: 82_999_999,
         count: 4_294_967_308,
-        rows: vec![row(75_000_000, 12, 7), row(999_999, 4_294_967_296, 8)].into(),
+        rows: two_rows().into(),
     };
     let printed = text(&mut encoder, &time);
     let (head, rows) = printed.split_once('\n').expect("lines");
@@ -172,16 +176,10 @@ MONITOR TIME END
 #[test]
 fn the_binary_format_has_notes_in_their_place() {
     assert_eq!(text(&mut BinaryEncoder::new(), &dump()), "");
-    let row = |nanos, count, class| ContendedTime {
-        nanos,
-        count,
-        trace: TraceSerial(300_117),
-        class: ClassSerial(class),
-    };
     let time = MonitorRecord::Time {
         total: u64::MAX,
         count: 4_294_967_308,
-        rows: vec![row(75_000_000, 12, 7), row(999_999, 4_294_967_296, 8)].into(),
+        rows: two_rows().into(),
     };
     let note = time.note().expect("a note");
     assert_eq!(MonitorRecord::of_note(&note), Some(time));

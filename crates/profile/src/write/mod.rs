@@ -2,15 +2,16 @@
 
 mod lifetimes;
 mod samples;
+mod waits;
 
 use std::io::{self, Write};
 
 use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES,
-    CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord, Encoder,
-    FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord, Micros, Millis, MonitorRecord,
-    ObjectId, OldProfEncoder, Record, StartThreadRecord, StringId, StringRecord, TextEncoder,
-    ThreadSerial, Timing, TraceRecord, TraceSerial, TraceTime, tells_what_is_left_out,
+    CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ControlSettingsRecord, Encoder,
+    FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord, Micros, Millis, ObjectId,
+    OldProfEncoder, Record, StartThreadRecord, StringId, StringRecord, TextEncoder, ThreadSerial,
+    Timing, TraceRecord, TraceSerial, TraceTime, tells_what_is_left_out,
 };
 
 use crate::dense::Map;
@@ -411,33 +412,6 @@ impl<W: Write> Writer<'_, W> {
         self.out.write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())
-    }
-
-    fn monitors(&mut self, table: &Table) -> io::Result<()> {
-        let mut rows = Vec::with_capacity(table.len());
-        for (stack, labels, values) in table.rows() {
-            let class = self.class_of(labels)?;
-            rows.push(ContendedTime {
-                nanos: values[0],
-                count: values[1],
-                trace: self.trace_serial(stack, labels),
-                class,
-            });
-        }
-        let sum = |value: fn(&ContendedTime) -> u64| {
-            let values = rows.iter().map(value);
-            values.fold(0, u64::saturating_add)
-        };
-        let record = MonitorRecord::Time {
-            total: sum(|row| row.nanos),
-            count: sum(|row| row.count),
-            rows: rows.into(),
-        };
-        let is_written = self.encoder.monitor(Micros(0), &record, &mut self.buffer);
-        match record.note().filter(|_| !is_written) {
-            Some(note) => self.note(&note),
-            None => Ok(()),
-        }
     }
 
     /// Calls `row` with the values, split into rows that the form has room for.

@@ -5,6 +5,7 @@
 //! one CPU at most ([`SHARE`]): after a costly one the next rounds are skipped, and charged to what the next look sees.
 
 mod look;
+mod parked_virtual;
 mod table;
 
 use std::sync::{Arc, OnceLock};
@@ -25,6 +26,7 @@ use crate::output::Journal;
 use crate::stacks::Stacks;
 
 use look::Looks;
+use parked_virtual::ParkedVirtualThreads;
 use table::LockTable;
 
 /// The time between two looks.
@@ -55,8 +57,9 @@ struct LockWaitState {
     clock: IntervalClock,
     /// `None` in a VM in which only monitors are looked at.
     parks: OnceLock<Option<Parks>>,
-    /// Those that may be parked: platform threads.
+    /// The platform threads, each of which may be parked.
     threads: LiveThreads,
+    parked_virtual: ParkedVirtualThreads,
     table: LockTable,
 }
 
@@ -81,6 +84,7 @@ impl LockWaits {
             clock: IntervalClock::new(INTERVAL),
             parks: OnceLock::new(),
             threads: LiveThreads::default(),
+            parked_virtual: ParkedVirtualThreads::default(),
             table: LockTable::default(),
         };
         Self {
@@ -128,6 +132,22 @@ impl LockWaits {
         self.shared.threads.remove(serial, round);
     }
 
+    /// Called on a virtual thread that is about to leave its carrier.
+    pub(super) fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+        if let Some(Some(parks)) = self.shared.parks.get() {
+            let parked = &self.shared.parked_virtual;
+            parked.unmounted(jni, &parks.blockers, thread);
+        }
+    }
+
+    /// Called on a virtual thread that has a carrier again.
+    pub(super) fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+        if let Some(Some(parks)) = self.shared.parks.get() {
+            let parked = &self.shared.parked_virtual;
+            parked.mounted(jni, &parks.blockers, thread);
+        }
+    }
+
     pub(super) fn report(&self, report: &Report<'_>, cutoff: f64) {
         let samples = self.shared.table.samples(report.totals);
         table::write(report.journal, samples, INTERVAL, cutoff);
@@ -140,6 +160,7 @@ impl LockWaits {
 
     pub(super) fn give_back(&self) {
         self.shared.threads.close();
+        self.shared.parked_virtual.clear();
     }
 }
 
