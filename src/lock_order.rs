@@ -125,6 +125,8 @@ ranks! {
     LeftOut
     /// The shards of `monitors::PendingWaits`.
     PendingWaits
+    /// The shards of `monitors::lock_waits::ParkedVirtualThreads`.
+    ParkedVirtualThreads
     /// `monitors::lock_waits`: the samples.
     LockWaits
     /// `monitors::KnownVirtualThreads`.

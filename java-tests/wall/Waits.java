@@ -3,17 +3,25 @@ import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.channels.Selector;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
  * Each thread has the name of the one method in which it spends its time, and of what it does there:
  * <pre>
  *     sleeps   sleeping        parks   parked         waits   waiting, in Object.wait
  *     blocks   blocked         locks   parked         takes   parked
+ *     acquires parked, for a Semaphore                joins   parked, for a CompletableFuture
+ *     writes   parked, for a ReadWriteLock            awaits  parked, for a CountDownLatch
  *     reads    in a native call, on a socket          pipes   in a native call, on a pipe
+ *     selects  in a native call, in Selector.select
  *     spins    running, or without a CPU
  *     turns    sleeping, a third of the time in one, two thirds in two
  * </pre>
@@ -23,7 +31,8 @@ public class Waits {
     static final Object monitor = new Object();
     static final Object owned = new Object();
     static final ReentrantLock lock = new ReentrantLock();
-    static final CyclicBarrier beginning = new CyclicBarrier(11);
+    static final ReentrantReadWriteLock read = new ReentrantReadWriteLock();
+    static final CyclicBarrier beginning = new CyclicBarrier(16);
     static volatile boolean over;
     static volatile long sum;
 
@@ -77,6 +86,26 @@ public class Waits {
         new LinkedBlockingQueue<String>().take();
     }
 
+    static void acquires() throws Exception {
+        new Semaphore(0).acquire();
+    }
+
+    static void joins() {
+        new CompletableFuture<String>().join();
+    }
+
+    static void writes() {
+        read.writeLock().lock();
+    }
+
+    static void awaits() throws Exception {
+        new CountDownLatch(1).await();
+    }
+
+    static void selects() throws Exception {
+        Selector.open().select();
+    }
+
     static void reads(InputStream in) throws Exception {
         in.read();
     }
@@ -121,6 +150,7 @@ public class Waits {
         Socket served = server.accept();
         Process cat = new ProcessBuilder("cat").start();
         lock.lock();
+        read.readLock().lock();
         synchronized (owned) {
             start("sleeps", Waits::sleeps);
             start("parks", Waits::parks);
@@ -128,6 +158,11 @@ public class Waits {
             start("blocks", Waits::blocks);
             start("locks", Waits::locks);
             start("takes", Waits::takes);
+            start("acquires", Waits::acquires);
+            start("joins", Waits::joins);
+            start("writes", Waits::writes);
+            start("awaits", Waits::awaits);
+            start("selects", Waits::selects);
             start("reads", () -> reads(client.getInputStream()));
             start("pipes", () -> pipes(cat.getInputStream()));
             Thread spins = start("spins", Waits::spins);

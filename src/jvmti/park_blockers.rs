@@ -16,6 +16,8 @@ pub struct ParkBlockers {
     owner: sys::jfieldID,
     /// The class that has `owner`.
     ownable: GlobalRef,
+    /// `Thread.tid`.
+    id: sys::jfieldID,
 }
 
 // SAFETY: a field's id may be used on every thread, as long as its class is loaded; the boot loader's always are.
@@ -36,6 +38,7 @@ impl ParkBlockers {
                 c"Ljava/lang/Thread;",
             )?,
             ownable: GlobalRef::new(jni, ownable.object())?,
+            id: jni.field(thread.object(), c"tid", c"J")?,
         })
     }
 
@@ -47,6 +50,12 @@ impl ParkBlockers {
         // SAFETY: both references are valid, and the second one is a class.
         let is_ownable = unsafe { jni!(jni, IsInstanceOf, blocker.raw, self.ownable.raw) };
         is_ownable.then_some(blocker)
+    }
+
+    /// Returns the number by which Java tells a thread from all others. `thread` must be a thread.
+    pub fn id(&self, jni: Jni<'_>, thread: Object<'_>) -> i64 {
+        // SAFETY: the field is one of java.lang.Thread, and of type long; the reference is valid.
+        unsafe { jni!(jni, GetLongField, thread.raw, self.id) }
     }
 
     /// Returns the thread that owns a lock that [`ParkBlockers::lock_wanted_by`] returned; `None` if it is free or shared.

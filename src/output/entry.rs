@@ -6,8 +6,8 @@ use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
 use hprof_format::{
     EndThreadRecord, FrameId as FormatFrameId, FrameRecord, Line as FormatLine, LoadClassRecord,
-    ObjectId as FormatObjectId, Record, StartThreadRecord, StringId as FormatStringId,
-    StringRecord, TraceRecord, UnloadClassRecord,
+    MonitorRecord, ObjectId as FormatObjectId, Record, StartThreadRecord,
+    StringId as FormatStringId, StringRecord, TraceRecord, UnloadClassRecord,
 };
 use std::collections::HashMap;
 
@@ -147,6 +147,15 @@ impl Entry<'_> {
         });
         self.records.write(&record);
         number
+    }
+
+    /// Writes a record about monitors; in a format that has none, as a note.
+    pub fn monitor(&mut self, record: &MonitorRecord<'_>) {
+        if !self.records.write_monitor(record)
+            && let Some(note) = record.note()
+        {
+            self.note(&note);
+        }
     }
 
     /// Writes a comment for people, about the next record or the file.

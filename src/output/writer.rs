@@ -206,9 +206,11 @@ impl Records {
         self.append(|encoder, time, buffer| encoder.record(time, record, buffer));
     }
 
-    /// Appends a record about monitors, if the format has any.
-    pub fn write_monitor(&mut self, record: &MonitorRecord<'_>) {
-        self.append(|encoder, time, buffer| encoder.monitor(time, record, buffer));
+    /// Appends a record about monitors; returns `false` if the format has none.
+    pub(super) fn write_monitor(&mut self, record: &MonitorRecord<'_>) -> bool {
+        let mut is_written = true;
+        self.append(|encoder, time, buffer| is_written = encoder.monitor(time, record, buffer));
+        is_written
     }
 
     /// Appends the result of timing methods.

@@ -103,16 +103,22 @@ impl Events for EventHandler {
             if let Some(timer) = &session.engines.cpu_times {
                 timer.virtual_thread_mounted(thread);
             }
+            if let Some(monitors) = &session.engines.monitors {
+                monitors.virtual_thread_mounted(jni, thread);
+            }
         });
     }
 
-    fn virtual_thread_unmounted(&self, _jni: Jni<'_>, thread: Object<'_>) {
+    fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>) {
         GATE.run(|session| {
             if let Some(samples) = &session.engines.cpu_samples {
                 samples.current_thread_carries(None);
             }
             if let Some(timer) = &session.engines.cpu_times {
                 timer.virtual_thread_unmounted(thread);
+            }
+            if let Some(monitors) = &session.engines.monitors {
+                monitors.virtual_thread_unmounted(jni, thread);
             }
         });
     }

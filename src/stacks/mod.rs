@@ -158,10 +158,10 @@ impl Stacks {
         &self,
         jni: Jni<'_>,
         thread: ThreadSerial,
-        innermost: &str,
+        innermost: &[&str],
         frames: &[FrameInfo],
     ) -> TraceId {
-        let mut ids = vec![self.stand_in(innermost)];
+        let mut ids: Vec<FrameId> = innermost.iter().map(|name| self.stand_in(name)).collect();
         ids.extend(self.frame_ids(jni, frames));
         self.intern(thread, &ids)
     }

@@ -112,10 +112,6 @@ fn what_cannot_be_taken_is_refused() {
         ),
         ("monitor=yes", "option monitor=yes: must be y|n"),
         (
-            "monitor=y,format=b",
-            "option format=b: must be a with monitor=y, which the binary format has no records for",
-        ),
-        (
             "cpu=samples,net=localhost",
             "option net=localhost: must be <host>:<port>, an IPv6 address in brackets, the port from 1 to 65535",
         ),

@@ -153,7 +153,7 @@ fn dump(jvm: &Jvm, dumper: &str) -> Finished {
         "vm" => "dump",
         _ => "all,lifetimes=y",
     };
-    let options = format!("heap={heap},format=b,dumper={dumper},file=known.hprof");
+    let options = format!("heap={heap},monitor=y,format=b,dumper={dumper},file=known.hprof");
     Program::java(jvm, &options, &["-XX:+UseSerialGC"])
         .program("readers", "Known")
         .run_well()

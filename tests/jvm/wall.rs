@@ -6,13 +6,18 @@ use std::process::Command;
 use crate::harness::{Finished, Jvm, Program, any_jvm, cli};
 
 /// The threads of `Waits` that stay in the method of their name, and their states there.
-const STATES: [(&str, &[&str]); 9] = [
+const STATES: [(&str, &[&str]); 14] = [
     ("sleeps", &["sleeping"]),
     ("parks", &["parked"]),
     ("waits", &["waiting"]),
     ("blocks", &["blocked"]),
     ("locks", &["parked"]),
     ("takes", &["parked"]),
+    ("acquires", &["parked"]),
+    ("joins", &["parked"]),
+    ("writes", &["parked"]),
+    ("awaits", &["parked"]),
+    ("selects", &["native"]),
     ("reads", &["native"]),
     ("pipes", &["native"]),
     ("spins", &["running", "runnable"]),
@@ -87,6 +92,7 @@ fn check(what: &str, text: &str) {
         let method = format!("Waits.{thread}");
         let there = of(thread).filter(|row| row.is_in(&method) && row.has_state(states));
         let (there, all) = (sum(there), sum(of(thread)));
+        println!("{what}: {thread} {:.3}", there / all);
         assert!(
             all >= 25.0 && there >= 0.8 * all,
             "{what}: {thread} {there} of {all}"
@@ -186,6 +192,71 @@ fn a_virtual_thread_is_seen_on_its_carrier(jvm: &Jvm) {
     assert!(text.contains("(WALL SAMPLES have a virtual thread while a carrier runs it, not"));
 }
 on_every_jvm!(a_virtual_thread_is_seen_on_its_carrier from 21);
+
+fn threads_without_a_cpu_are_told_from_those_that_run(jvm: &Jvm) {
+    let options = OPTIONS.replace("wall=y", "wall=5ms");
+    let program = Program::java(jvm, &options, &[]).program("wall", "Crowded");
+    let run = program.arg("2500").run_well();
+    let rows = rows(&run.read("x.txt"));
+    let in_state = |state| {
+        let rows = rows.iter().filter(|row| row.is_in("Crowded.spins"));
+        sum(rows.filter(|row| row.has_state(&[state])))
+    };
+    let (running, runnable) = (in_state("running"), in_state("runnable"));
+    let (share, truth) = (running / (running + runnable), run.printed("cpu"));
+    println!("{}: running {share:.3}, truth {truth:.3}", jvm.feature);
+    assert!((share - truth).abs() < 0.15, "{share} {truth}");
+}
+on_every_jvm!(threads_without_a_cpu_are_told_from_those_that_run);
+
+/// Returns the time in which a virtual thread slept pinned, as the profile has it and as the program measured it, in ms.
+fn pinned(jvm: &Jvm, how: &str) -> (f64, f64) {
+    let options = "wall=10ms,cutoff=0,verbose=n,format=b,file=x.hprof";
+    let native = ["-Djdk.reflect.useNativeAccessorOnly=true"];
+    let program = Program::java(jvm, options, &native).program("wall", "Pinned21");
+    let run = program.arg(how).run_well();
+    let text = hprof(&["text", run.path("x.hprof").to_str().expect("a path")]);
+    let rows = rows(&text);
+    let is_pinned = |row: &&Row| {
+        row.stack
+            .get(1)
+            .is_some_and(|f| f == "java.lang.Thread.<pinned>")
+    };
+    let there = rows.iter().filter(|row| row.is_in("Pinned21.sleeps"));
+    let time = 10.0 * sum(there.filter(is_pinned));
+    // The commands show the same time as a value of its own.
+    let file = run.path("x.hprof");
+    let json = hprof(&[
+        "top",
+        "--value",
+        "pinned",
+        "--json",
+        file.to_str().expect("a path"),
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        json["total"].as_f64().expect("a number") / 1e6,
+        time,
+        "{json}"
+    );
+    (time, run.printed("slept_ms"))
+}
+
+fn a_virtual_thread_that_keeps_its_carrier_is_pinned(jvm: &Jvm) {
+    let monitors_pin = jvm.feature < 24;
+    for (how, pins) in [("frame", true), ("monitor", monitors_pin), ("free", false)] {
+        let (time, truth) = pinned(jvm, how);
+        println!("{}: {how} {time} of {truth} ms", jvm.feature);
+        match pins {
+            true => assert!(
+                time >= 0.7 * truth && time <= truth + 60.0,
+                "{how} {time} {truth}"
+            ),
+            false => assert!(time <= 30.0, "{how} {time}"),
+        }
+    }
+}
+on_every_jvm!(a_virtual_thread_that_keeps_its_carrier_is_pinned from 21);
 
 /// Runs `hprof` on a file.
 fn hprof(args: &[&str]) -> String {

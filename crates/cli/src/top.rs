@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long)]
     by: Option<By>,
 
-    /// The value: cpu, wall, blocked, parked, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, temporary-bytes, temporary-objects, survived-bytes, survived-objects, peak-bytes, peak-objects, contention,
+    /// The value: cpu, wall, blocked, parked, pinned, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes, live-objects, temporary-bytes, temporary-objects, survived-bytes, survived-objects, peak-bytes, peak-objects, contention,
     /// contentions or lock-wait [default: the first of these that the file has]
     #[arg(long)]
     value: Option<Metric>,
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
 
-    /// With --value wall, blocked or parked, include threads that wait for work, such as those of a pool
+    /// With --value wall, blocked, parked or pinned, include threads that wait for work, such as those of a pool
     #[arg(long)]
     idle: bool,
 

@@ -23,8 +23,11 @@ pub trait Encoder: Send {
     /// Appends one complete record.
     fn record(&mut self, time: Micros, record: &Record<'_>, out: &mut Vec<u8>);
 
-    /// Appends one complete record about monitors, in a format that has such records; otherwise nothing.
-    fn monitor(&mut self, _time: Micros, _record: &MonitorRecord<'_>, _out: &mut Vec<u8>) {}
+    /// Appends one complete record about monitors, in a format that has such records; returns `false` in any other, where
+    /// [`MonitorRecord::note`] takes its place.
+    fn monitor(&mut self, _time: Micros, _record: &MonitorRecord<'_>, _out: &mut Vec<u8>) -> bool {
+        false
+    }
 
     /// Appends the result of timing methods, in a format that can express it; otherwise nothing.
     fn timing(&mut self, _time: Micros, _timing: &Timing<'_>, _out: &mut Vec<u8>) {}

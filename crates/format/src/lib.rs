@@ -72,6 +72,7 @@ mod left_out;
 mod lifetimes;
 mod lock_waits;
 mod monitor;
+mod monitor_note;
 mod monitor_text;
 mod names;
 mod nearest;

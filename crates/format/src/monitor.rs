@@ -13,8 +13,8 @@ pub const MONITORS_BEFORE_LOCKS: &str = "only waiting for monitors (synchronized
 /// The note behind the last section of a snapshot for `hprof live`.
 pub const END_OF_SNAPSHOT: &str = "end of the snapshot";
 
-/// A record that only the text format has. It is not a [`crate::record::Record`], so that code for those handles only what both
-/// formats can hold.
+/// A record that only the text format has; a binary file has notes in its place ([`MonitorRecord::note`]). It is not a
+/// [`crate::record::Record`], so that code for those handles only what both formats can hold.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MonitorRecord<'a> {
     /// A thread begins to wait to be notified.

@@ -17,7 +17,7 @@ impl TextEncoder {
         &self,
         time: Micros,
         record: &MonitorRecord<'_>,
-        out: &mut Vec<u8>,
+        out: &mut impl Write,
     ) -> io::Result<()> {
         match record {
             MonitorRecord::Wait {
@@ -40,16 +40,7 @@ impl TextEncoder {
                 printable(signature.as_bytes()),
                 name(*thread)
             ),
-            MonitorRecord::Dump { threads, monitors } => {
-                writeln!(out, "MONITOR DUMP BEGIN")?;
-                threads
-                    .iter()
-                    .try_for_each(|thread| print_thread(thread, out))?;
-                monitors
-                    .iter()
-                    .try_for_each(|monitor| print_monitor(monitor, out))?;
-                writeln!(out, "MONITOR DUMP END")
-            }
+            MonitorRecord::Dump { threads, monitors } => print_dump(threads, monitors, out),
             MonitorRecord::Time { total, rows, .. } => self.print_time(time, *total, rows, out),
         }
     }
@@ -59,7 +50,7 @@ impl TextEncoder {
         time: Micros,
         total: u64,
         rows: &[ContendedTime],
-        out: &mut Vec<u8>,
+        out: &mut impl Write,
     ) -> io::Result<()> {
         let start = self.start_time();
         let millis = total / MILLISECOND;
@@ -85,7 +76,22 @@ impl TextEncoder {
     }
 }
 
-fn print_thread(thread: &ThreadState, out: &mut Vec<u8>) -> io::Result<()> {
+pub(crate) fn print_dump(
+    threads: &[ThreadState],
+    monitors: &[MonitorState],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(out, "MONITOR DUMP BEGIN")?;
+    threads
+        .iter()
+        .try_for_each(|thread| print_thread(thread, out))?;
+    monitors
+        .iter()
+        .try_for_each(|monitor| print_monitor(monitor, out))?;
+    writeln!(out, "MONITOR DUMP END")
+}
+
+fn print_thread(thread: &ThreadState, out: &mut impl Write) -> io::Result<()> {
     write!(
         out,
         "    THREAD {}, trace {}, status: ",
@@ -116,7 +122,7 @@ fn print_thread(thread: &ThreadState, out: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-fn print_monitor(monitor: &MonitorState, out: &mut Vec<u8>) -> io::Result<()> {
+fn print_monitor(monitor: &MonitorState, out: &mut impl Write) -> io::Result<()> {
     let signature = printable(monitor.signature.as_bytes());
     match monitor.owner {
         Some((owner, entries)) => {
@@ -130,7 +136,7 @@ fn print_monitor(monitor: &MonitorState, out: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// The line is printed even without threads, because parsers expect it.
-fn print_threads(what: &str, threads: &[ThreadSerial], out: &mut Vec<u8>) -> io::Result<()> {
+fn print_threads(what: &str, threads: &[ThreadSerial], out: &mut impl Write) -> io::Result<()> {
     let names: Vec<String> = threads.iter().map(|&thread| name(thread)).collect();
     let space = if names.is_empty() { "" } else { " " };
     writeln!(out, "\t{what}:{space}{}", names.join(", "))

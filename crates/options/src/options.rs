@@ -142,7 +142,7 @@ impl Options {
         match self.cpu {
             Some(Cpu::Times) => Some("cpu=times"),
             Some(Cpu::Old) => Some("cpu=old"),
-            _ => self.monitors.then_some("monitor=y"),
+            _ => None,
         }
     }
 }

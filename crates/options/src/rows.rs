@@ -56,7 +56,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "monitor",
-        description: "contention for monitors, waits (text only)",
+        description: "contention for monitors and locks",
         scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.monitors = on),
         ..OptionRow::SWITCH

@@ -107,11 +107,12 @@ impl Settings {
         Ok(())
     }
 
-    /// The name of the file decides, if the binary format has records for what is measured.
+    /// The name of the file decides, but for what the original wrote only as text: its command lines go on writing that.
     fn default_format(&self) -> Format {
         let file = self.file.as_deref().unwrap_or_default();
         let name = file.strip_suffix(".gz").unwrap_or(file);
-        match name.ends_with(".hprof") && self.options.text_only().is_none() {
+        let was_text_only = self.options.monitors || self.options.text_only().is_some();
+        match name.ends_with(".hprof") && !was_text_only {
             true => Format::Binary,
             false => Format::Text,
         }

@@ -32,9 +32,12 @@ impl Profile {
     pub fn basis(&self, metric: Metric) -> Basis {
         let is_estimate = self.standard_error(metric).is_some() || self.estimated.contains(&metric);
         match metric {
-            Metric::Cpu | Metric::Wall | Metric::Blocked | Metric::Parked | Metric::LockWait => {
-                Basis::Samples
-            }
+            Metric::Cpu
+            | Metric::Wall
+            | Metric::Blocked
+            | Metric::Parked
+            | Metric::Pinned
+            | Metric::LockWait => Basis::Samples,
             _ if is_estimate => Basis::Estimate,
             _ => Basis::Exact,
         }

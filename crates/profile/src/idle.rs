@@ -27,16 +27,19 @@ pub const WAITS_FOR_WORK: [&str; 18] = [
 ];
 
 /// The frames that stand for the state of a thread.
-const STATES: [&str; 8] = [
+const STATES: [&str; 9] = [
     "<blocked>",
     "<native>",
     "<parked>",
+    PINNED,
     "<runnable>",
     "<running>",
     "<sleeping>",
     "<vm>",
     "<waiting>",
 ];
+/// The frame below the state of a virtual thread that waits without giving its carrier back.
+const PINNED: &str = "<pinned>";
 /// The states in which a thread has something to do.
 const AT_WORK: [&str; 2] = ["<running>", "<runnable>"];
 
@@ -60,9 +63,14 @@ impl Profile {
         idle
     }
 
-    /// Adds to elapsed time the parts of it in which threads were blocked and parked, each as a value of its own.
+    /// Adds to elapsed time the parts of it in which threads were blocked, parked and pinned, each as a value of its own.
     pub(crate) fn tell_waits_apart(&mut self) {
-        const VALUES: [Metric; 3] = [Metric::Wall, Metric::Blocked, Metric::Parked];
+        const VALUES: [Metric; 4] = [
+            Metric::Wall,
+            Metric::Blocked,
+            Metric::Parked,
+            Metric::Pinned,
+        ];
         let mut tables = std::mem::take(&mut self.tables);
         let of_time = tables
             .iter_mut()
@@ -70,12 +78,15 @@ impl Profile {
         for table in of_time {
             let mut apart = Table::new(&VALUES);
             for (stack, labels, values) in table.rows() {
-                let [blocked, parked] =
-                    ["<blocked>", "<parked>"].map(|state| match self.state(stack) {
-                        Some(of_stack) if of_stack == state => values[0],
-                        _ => 0,
-                    });
-                apart.push(stack, labels, &[values[0], blocked, parked]);
+                let state = self.state(stack);
+                let part = |is_in_it: bool| if is_in_it { values[0] } else { 0 };
+                let values = [
+                    values[0],
+                    part(state == Some("<blocked>")),
+                    part(state == Some("<parked>")),
+                    part(self.is_pinned(stack)),
+                ];
+                apart.push(stack, labels, &values);
             }
             *table = apart;
         }
@@ -87,6 +98,14 @@ impl Profile {
         let &innermost = self.stacks.frames(stack).first()?;
         let frame = self.frame(innermost);
         self.is_state(frame).then(|| self.names.text(frame.method))
+    }
+
+    fn is_pinned(&self, stack: StackId) -> bool {
+        let frame = self.stacks.frames(stack).get(1);
+        frame.is_some_and(|&frame| {
+            let frame = self.frame(frame);
+            self.is_stand_in(frame) && self.names.text(frame.method) == PINNED
+        })
     }
 
     /// Returns `true` for the frame that stands for the state of a thread.

@@ -4,14 +4,14 @@ use foldhash::HashMap;
 
 use crate::group::{NO_HOLDER, UNKNOWN_TYPE};
 use crate::metric::Metric;
-use crate::model::{FrameId, Labels, Profile, StackId};
+use crate::model::{FrameId, Labels, LabelsId, Profile, Sample, StackId};
 use crate::own_code::OwnCode;
 
 /// The most methods by which a holder is shown: the innermost one is often a mere helper.
 pub const HOLDER_METHODS: usize = 3;
 
 /// Time that threads waited in one method for one lock, while another thread held it in one method.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wait {
     /// The method of the threads that waited: the innermost one that is not of the JDK or a well-known library.
     pub waiter: String,
@@ -37,30 +37,38 @@ impl Profile {
     /// Returns the waits for locks, the longest first.
     #[must_use]
     pub fn waits(&self) -> Vec<Wait> {
-        let mut sums: HashMap<(String, &str, Vec<String>), u64> = HashMap::default();
-        for sample in self.samples(Metric::LockWait) {
-            let labels = self.labels(sample.labels);
-            let key = (
-                self.own_methods(sample.stack, 1).pop().unwrap_or_default(),
-                self.lock(labels).unwrap_or(UNKNOWN_TYPE),
-                self.holder_methods(labels),
-            );
-            let sum = sums.entry(key).or_default();
+        self.waits_of_samples(self.samples(Metric::LockWait))
+    }
+
+    /// As [`Profile::waits`], of some samples of [`Metric::LockWait`].
+    #[must_use]
+    pub fn waits_of_samples(&self, samples: impl IntoIterator<Item = Sample>) -> Vec<Wait> {
+        let mut sums: HashMap<Wait, u64> = HashMap::default();
+        for sample in samples {
+            let sum = sums
+                .entry(self.wait(sample.stack, sample.labels))
+                .or_default();
             *sum = sum.saturating_add(sample.value);
         }
         let waits = sums.into_iter().filter(|&(_, nanos)| nanos > 0);
-        let wait = |((waiter, lock, holder), nanos): ((String, &str, _), _)| Wait {
-            waiter,
-            lock: lock.to_owned(),
-            holder,
-            nanos,
-        };
-        let mut waits: Vec<Wait> = waits.map(wait).collect();
+        let mut waits: Vec<Wait> = waits.map(|(wait, nanos)| Wait { nanos, ..wait }).collect();
         waits.sort_unstable_by(|a, b| {
             let key = |wait: &Wait| (wait.waiter.clone(), wait.lock.clone(), wait.holder.clone());
             b.nanos.cmp(&a.nanos).then_with(|| key(a).cmp(&key(b)))
         });
         waits
+    }
+
+    /// Returns the wait of a stack and labels, without its time.
+    #[must_use]
+    pub fn wait(&self, stack: StackId, labels: LabelsId) -> Wait {
+        let labels = self.labels(labels);
+        Wait {
+            waiter: self.own_methods(stack, 1).pop().unwrap_or_default(),
+            lock: self.lock(labels).unwrap_or(UNKNOWN_TYPE).to_owned(),
+            holder: self.holder_methods(labels),
+            nanos: 0,
+        }
     }
 
     /// Returns the name of the lock that was waited for; only that of its class if it is not told apart from others.

@@ -14,6 +14,8 @@ pub enum Metric {
     Blocked,
     /// The part of it in which they were parked, as for a lock of `java.util.concurrent`.
     Parked,
+    /// The part of it in which virtual threads waited without giving their carriers back.
+    Pinned,
     /// Time in the innermost method of a stack itself.
     Time,
     /// Time until the innermost method of a stack returned (the old prof format).
@@ -61,11 +63,12 @@ pub enum Unit {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Metric; 20] = [
+    pub const ALL: [Metric; 21] = [
         Metric::Cpu,
         Metric::Wall,
         Metric::Blocked,
         Metric::Parked,
+        Metric::Pinned,
         Metric::Time,
         Metric::InclusiveTime,
         Metric::AllocBytes,
@@ -92,6 +95,7 @@ impl Metric {
             Metric::Wall => "wall",
             Metric::Blocked => "blocked",
             Metric::Parked => "parked",
+            Metric::Pinned => "pinned",
             Metric::Time => "time",
             Metric::InclusiveTime => "inclusive-time",
             Metric::AllocBytes => "alloc-bytes",
@@ -118,6 +122,7 @@ impl Metric {
             Metric::Wall
             | Metric::Blocked
             | Metric::Parked
+            | Metric::Pinned
             | Metric::Time
             | Metric::InclusiveTime
             | Metric::Contention

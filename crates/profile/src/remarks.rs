@@ -149,7 +149,7 @@ fn about_unsampled(metric: Metric, reasons: &[(&str, u64)], all: u64) -> String 
         })
         .collect();
     let time = match metric {
-        Metric::Wall | Metric::Blocked | Metric::Parked => "time",
+        Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => "time",
         _ => "CPU time",
     };
     format!(

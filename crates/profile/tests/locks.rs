@@ -91,11 +91,15 @@ fn a_wait_is_charged_to_who_waited_and_to_who_held_the_lock() {
 
 #[test]
 fn a_sum_keeps_holders_in_either_form() {
+    const TIMES: &str = "\
+CPU TIME (ms) BEGIN (total = 7) Fri Nov 20 10:39:12 2026
+rank   self  accum   count trace method
+   1 100.00% 100.00%      1     3 p.B.scan
+CPU TIME (ms) END
+";
     let run = profile(RUN.as_bytes());
-    let locks = run.tables().iter();
-    let locks = locks.filter(|table| table.metrics() == [Metric::LockWait]);
-    let locks = run.with_tables(locks.cloned().collect());
-    for (of, form) in [(&run, Form::Text), (&locks, Form::Binary)] {
+    let timed = profile(format!("{RUN}{TIMES}").as_bytes());
+    for (of, form) in [(&timed, Form::Text), (&run, Form::Binary)] {
         let mut merger = Merger::default();
         merger.add(of, &Added::default());
         merger.add(of, &Added::default());
@@ -106,6 +110,9 @@ fn a_sum_keeps_holders_in_either_form() {
         for by in [By::Holder, By::Lock, By::Type, By::Method] {
             let twice = rows(of, by).into_iter().map(|(name, n)| (name, 2 * n));
             assert_eq!(rows(&again, by), twice.collect::<Vec<_>>(), "{by}");
+        }
+        for metric in [Metric::Contention, Metric::Contentions] {
+            assert_eq!(again.total(metric), 2 * run.total(metric), "{metric}");
         }
     }
 }

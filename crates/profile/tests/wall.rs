@@ -2,7 +2,7 @@
 
 use hprof_profile::*;
 
-/// 100 samples of 20 ms: 10 of a thread at work, 20 that waits for a lock, and of idle ones 40 in a pool, 29 of the VM's
+/// 100 samples of 20 ms: 10 of a thread at work, 20 of a virtual one that waits pinned, and of idle ones 40 in a pool, 29 of the VM's
 /// own; 1 is in a row that was left out.
 const RUN: &str = "\
 JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
@@ -14,6 +14,7 @@ TRACE 1:
 \tp.A.go(A.java:7)
 TRACE 2:
 \tjava.lang.Thread.<parked>(Thread.java:Unknown line)
+\tjava.lang.Thread.<pinned>(Thread.java:Unknown line)
 \tjdk.internal.misc.Unsafe.park(Unsafe.java:Unknown line)
 \tp.A.lock(A.java:9)
 TRACE 3:
@@ -48,10 +49,10 @@ fn profile(file: &[u8]) -> Profile {
 #[test]
 fn samples_are_the_time_that_they_stand_for_beside_those_of_the_cpu() {
     let run = profile(RUN.as_bytes());
-    let waits = [Metric::Blocked, Metric::Parked];
+    let waits = [Metric::Blocked, Metric::Parked, Metric::Pinned];
     assert_eq!(run.metrics()[..2], [Metric::Cpu, Metric::Wall]);
     assert_eq!(run.metrics()[2..], waits);
-    assert_eq!(waits.map(|wait| run.total(wait) / SAMPLE), [0, 60]);
+    assert_eq!(waits.map(|wait| run.total(wait) / SAMPLE), [0, 60, 20]);
     assert_eq!(run.total(Metric::Wall), 100 * SAMPLE);
     assert_eq!(run.total(Metric::Cpu), 7);
     let states = costs(&run, Metric::Wall, By::Method).into_iter();
@@ -90,9 +91,11 @@ fn threads_that_wait_for_work_can_be_left_out() {
         (Metric::Wall, 69 * SAMPLE),
         (Metric::Blocked, 0),
         (Metric::Parked, 40 * SAMPLE),
+        (Metric::Pinned, 0),
     ];
     assert_eq!(idle, expected);
     assert_eq!(run.total(Metric::Parked), 20 * SAMPLE);
+    assert_eq!(run.total(Metric::Pinned), 20 * SAMPLE);
     assert_eq!(run.total(Metric::Wall), 31 * SAMPLE);
     assert_eq!(run.total(Metric::Cpu), 7, "that is something else");
     assert!(run.remove_idle().iter().all(|&(_, value)| value == 0));

@@ -87,6 +87,9 @@ impl Costs {
                 if self.history.note(self.wanted, &text) {
                     return;
                 }
+                if let Some(record) = MonitorRecord::of_note(&text) {
+                    return self.monitor(&record);
+                }
                 let left_out = LeftOut::of_sites(&text);
                 self.left_out = left_out.or(self.left_out);
             }

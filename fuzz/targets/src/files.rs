@@ -230,7 +230,9 @@ pub fn text_reader(data: &[u8]) {
             Ok(None) => return,
             Ok(Some(entry)) => match &entry.item {
                 TextItem::Record(record) => encoder.record(entry.time, record, &mut out),
-                TextItem::Monitor(record) => encoder.monitor(entry.time, record, &mut out),
+                TextItem::Monitor(record) => {
+                    encoder.monitor(entry.time, record, &mut out);
+                }
                 TextItem::Timing(timing) => encoder.timing(entry.time, timing, &mut out),
                 TextItem::HeapDump { .. } => {}
             },

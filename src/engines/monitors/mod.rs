@@ -16,7 +16,7 @@ mod virtual_threads;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hprof_format::{MONITORS_BEFORE_LOCKS, ONLY_MONITORS};
+use hprof_format::MONITORS_BEFORE_LOCKS;
 
 use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
@@ -52,8 +52,7 @@ pub struct MonitorWatch {
     contentions: Arc<Contentions>,
     places: Contenders,
     pending_waits: Arc<PendingWaits>,
-    /// `None` if only costs are reported.
-    lock_waits: Option<LockWaits>,
+    lock_waits: LockWaits,
     known: KnownVirtualThreads,
     /// `true` if the VM omits virtual threads when it is asked for the users of a monitor.
     hides_virtual_threads: bool,
@@ -85,8 +84,7 @@ impl MonitorWatch {
         }
         let contentions = Arc::new(Contentions::default());
         let pending_waits = Arc::new(PendingWaits::default());
-        let lock_waits = (!only_costs)
-            .then(|| LockWaits::new(context, contentions.clone(), pending_waits.clone()));
+        let lock_waits = LockWaits::new(context, contentions.clone(), pending_waits.clone());
         Some(Self {
             env,
             virtual_threads: context.virtual_threads,
@@ -113,10 +111,7 @@ impl MonitorWatch {
             return;
         };
         // The clock is read last, so that the time this function took is not charged to the monitor.
-        let monitor = self
-            .lock_waits
-            .as_ref()
-            .and_then(|_| WeakRef::new(jni, monitor));
+        let monitor = WeakRef::new(jni, monitor);
         self.pending_waits.entering(serial, place, monitor);
     }
 
@@ -158,12 +153,14 @@ impl MonitorWatch {
         }
     }
 
-    /// Returns the note before MONITOR TIME.
-    fn note(&self) -> &'static str {
-        match self.lock_waits {
-            Some(_) => MONITORS_BEFORE_LOCKS,
-            None => ONLY_MONITORS,
-        }
+    /// Called on a virtual thread that has a carrier again.
+    pub fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+        self.lock_waits.virtual_thread_mounted(jni, thread);
+    }
+
+    /// Called on a virtual thread that is about to leave its carrier.
+    pub fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+        self.lock_waits.virtual_thread_unmounted(jni, thread);
     }
 
     /// Returns the signature of a monitor's class.
@@ -179,11 +176,10 @@ impl MonitorWatch {
 impl Engine for MonitorWatch {
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         self.places.start(jni);
-        if let Some(lock_waits) = &self.lock_waits {
-            lock_waits.start(jni)?;
-        }
-        if self.virtual_threads.is_some() {
+        self.lock_waits.start(jni)?;
+        if let Some(virtual_threads) = self.virtual_threads {
             self.env.enable(Event::VirtualThreadEnd)?;
+            virtual_threads.tell_of_mounts()?;
         }
         // Those are reported as they happen.
         let is_about_waits =
@@ -196,22 +192,19 @@ impl Engine for MonitorWatch {
 
     /// Keeps the costs so far, and the threads that wait now, for reports.
     fn stop(&self, _jni: Jni<'_>) {
-        if let Some(lock_waits) = &self.lock_waits {
-            lock_waits.stop();
-        }
+        self.lock_waits.stop();
         // If an event cannot be disabled, it finds no pending wait.
         for event in BEGINNINGS.into_iter().chain(ENDS) {
             let _ = self.env.disable(event);
         }
-        if self.virtual_threads.is_some() {
+        if let Some(virtual_threads) = self.virtual_threads {
             let _ = self.env.disable(Event::VirtualThreadEnd);
+            let _ = virtual_threads.be_silent_of_mounts();
         }
     }
 
     fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
-        if let Some(lock_waits) = &self.lock_waits {
-            lock_waits.thread_registered(jni, thread, serial);
-        }
+        self.lock_waits.thread_registered(jni, thread, serial);
     }
 
     fn virtual_thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
@@ -222,9 +215,7 @@ impl Engine for MonitorWatch {
         if let Some(serial) = serial {
             self.pending_waits.forget(serial);
             self.known.forget(serial);
-            if let Some(lock_waits) = &self.lock_waits {
-                lock_waits.thread_ended(serial);
-            }
+            self.lock_waits.thread_ended(serial);
         }
     }
 
@@ -251,25 +242,25 @@ impl Engine for MonitorWatch {
 
     fn report_without_vm(&self, report: &Report<'_>) {
         let costs = self.contentions.costs(report.totals);
-        report::monitor_time(report.journal, costs, self.cutoff, self.note());
-        if let Some(lock_waits) = &self.lock_waits {
-            lock_waits.report(report, self.cutoff);
-        }
+        report::monitor_time(report.journal, costs, self.cutoff, MONITORS_BEFORE_LOCKS);
+        self.lock_waits.report(report, self.cutoff);
     }
 
     fn report_known(&self, journal: &Journal, least: f64) {
         let costs = self.contentions.costs(Totals::Keep);
-        report::monitor_time(journal, costs, self.cutoff.max(least), self.note());
-        if let Some(lock_waits) = &self.lock_waits {
-            lock_waits.report_known(journal, self.cutoff.max(least));
-        }
+        report::monitor_time(
+            journal,
+            costs,
+            self.cutoff.max(least),
+            MONITORS_BEFORE_LOCKS,
+        );
+        self.lock_waits
+            .report_known(journal, self.cutoff.max(least));
     }
 
     fn give_back(&self, _jni: Jni<'_>) {
         self.pending_waits.clear();
         self.known.clear();
-        if let Some(lock_waits) = &self.lock_waits {
-            lock_waits.give_back();
-        }
+        self.lock_waits.give_back();
     }
 }

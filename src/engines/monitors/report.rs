@@ -20,7 +20,7 @@ pub fn waiting(journal: &Journal, signature: String, timeout: u64, thread: Threa
         timeout,
         thread: serials::thread(thread),
     };
-    journal.happened(move |entry| entry.records.write_monitor(&record));
+    journal.happened(move |entry| entry.monitor(&record));
 }
 
 /// Writes that a thread's wait is over, after `time_waited` milliseconds.
@@ -30,7 +30,7 @@ pub fn waited(journal: &Journal, signature: String, time_waited: u64, thread: Th
         time_waited,
         thread: serials::thread(thread),
     };
-    journal.happened(move |entry| entry.records.write_monitor(&record));
+    journal.happened(move |entry| entry.monitor(&record));
 }
 
 /// Writes the state of all monitors.
@@ -39,7 +39,7 @@ pub fn monitor_dump(journal: &Journal, states: &MonitorStates) {
         for &trace in &states.traces {
             entry.trace(trace);
         }
-        entry.records.write_monitor(&MonitorRecord::Dump {
+        entry.monitor(&MonitorRecord::Dump {
             threads: Cow::Borrowed(&states.threads),
             monitors: Cow::Borrowed(&states.monitors),
         });
@@ -73,7 +73,7 @@ pub fn monitor_time(
             trace: serials::trace(key.trace),
             class: serials::class(key.class),
         });
-        entry.records.write_monitor(&MonitorRecord::Time {
+        entry.monitor(&MonitorRecord::Time {
             total: total.nanos,
             count: total.count,
             rows: rows.collect(),

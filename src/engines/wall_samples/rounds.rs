@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::WallSamplerState;
-use super::state::{CpuShare, SystemState, WallState};
+use super::state::{CpuShare, PINNED, SystemState, WallState};
 use crate::engines::live_threads::LiveThread;
 use crate::jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
 use crate::memory;
@@ -67,6 +67,13 @@ struct Seen {
 struct Due {
     watched: SampledThread,
     cpu_time: u64,
+}
+
+/// The state and the stack of a thread.
+struct TakenStack {
+    stack: ThreadStack,
+    /// `true` for those of a virtual thread, followed by the stack of the carrier that it is mounted on.
+    is_mounted: bool,
 }
 
 /// The result of comparing a thread's CPU clock with that of the last look.
@@ -263,20 +270,23 @@ impl Rounds {
                 mut watched,
                 cpu_time,
             } = due;
-            let stack = stacks.get(index).filter(|stack| stack.state.is_alive());
-            let Some(ThreadStack { state, frames }) = stack else {
+            let taken = stacks.get(index);
+            let taken = taken.filter(|taken| taken.stack.state.is_alive());
+            let Some(TakenStack { stack, is_mounted }) = taken else {
                 match has_ended(shared, &watched.thread) {
                     true => watched.end(shared, now),
                     false => self.active.push_back(watched),
                 }
                 continue;
             };
+            let ThreadStack { state, frames } = stack;
             let state = WallState::of(*state, frames, system.as_ref(), &mut watched.share);
-            let frames = &frames[..frames.len().min(depth - 1)];
+            let names = [state.frame(), PINNED];
+            let names = &names[..1 + usize::from(*is_mounted && state.waits())];
+            let names = &names[..names.len().min(depth)];
+            let frames = &frames[..frames.len().min(depth - names.len())];
             let serial = watched.thread.serial;
-            let trace = shared
-                .stacks
-                .trace_below(jni, serial, state.frame(), frames);
+            let trace = shared.stacks.trace_below(jni, serial, names, frames);
             watched.charge_both(shared, Seen { cpu_time, trace }, now);
             self.active.push_back(watched);
         }
@@ -334,20 +344,27 @@ fn mounted_on<'a>(
 }
 
 /// Returns the states and stacks of threads, in their order; none if the VM does not tell.
-fn stacks(shared: &WallSamplerState, jni: Jni<'_>, due: &[Due], depth: usize) -> Vec<ThreadStack> {
+fn stacks(shared: &WallSamplerState, jni: Jni<'_>, due: &[Due], depth: usize) -> Vec<TakenStack> {
+    let taken = |stack: ThreadStack, is_mounted: bool| TakenStack { stack, is_mounted };
     let depth = depth.min(WholeStack::MOST);
     let threads = due.iter().map(|due| &*due.watched.thread);
     if shared.stops_all {
         let threads: Vec<Object<'_>> = threads.map(|thread| thread.thread.object()).collect();
-        return shared.env.stacks(&threads, depth).unwrap_or_default();
+        let stacks = shared.env.stacks(&threads, depth).unwrap_or_default();
+        // Virtual threads came later than the VMs that do so.
+        return stacks
+            .into_iter()
+            .map(|stack| taken(stack, false))
+            .collect();
     }
     let stack = |thread: &LiveThread| {
-        mounted(shared, jni, thread, depth).or_else(|| {
-            let mut frames = Vec::new();
-            append_stack(shared, thread.thread.object(), &mut frames, depth)?;
-            let state = shared.env.thread_state(thread.thread.object()).ok()?;
-            Some(ThreadStack { state, frames })
-        })
+        if let Some(stack) = mounted(shared, jni, thread, depth) {
+            return Some(taken(stack, true));
+        }
+        let mut frames = Vec::new();
+        append_stack(shared, thread.thread.object(), &mut frames, depth)?;
+        let state = shared.env.thread_state(thread.thread.object()).ok()?;
+        Some(taken(ThreadStack { state, frames }, false))
     };
     threads.map_while(stack).collect()
 }

@@ -25,6 +25,9 @@ pub(super) enum WallState {
     Vm,
 }
 
+/// The name of the frame below the state of a virtual thread that waits and keeps its carrier.
+pub(super) const PINNED: &str = "<pinned>";
+
 /// The system's information about a thread that the VM says is runnable.
 pub(super) struct SystemState {
     /// `true` if it is on a CPU, or waits for one.
@@ -59,6 +62,14 @@ impl WallState {
             Self::Native => "<native>",
             Self::Vm => "<vm>",
         }
+    }
+
+    /// Returns `true` for the states in which a virtual thread gives its carrier back, unless it is pinned.
+    pub(super) fn waits(self) -> bool {
+        matches!(
+            self,
+            Self::Blocked | Self::Parked | Self::Waiting | Self::Sleeping
+        )
     }
 
     /// Returns the state of a thread with this stack. `system` was asked just before the VM was.

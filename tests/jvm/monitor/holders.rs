@@ -56,6 +56,24 @@ fn holders_are_charged_for_what_others_waited(jvm: &Jvm) {
 }
 on_every_jvm!(holders_are_charged_for_what_others_waited);
 
+fn virtual_threads_that_are_parked_are_counted_by_place(jvm: &Jvm) {
+    let run = program(jvm, OPTIONS, &[], "Parked21").run_well();
+    let profile = read(&run);
+    let [mostly, partly] = ["mostly", "partly"].map(|method| {
+        let waiting = format!("Parked21.{method}");
+        samples(&profile, &waiting, "Parked21.holds")
+    });
+    let (time, truth) = (10.0 * (mostly + partly), run.printed("waited_ms"));
+    println!("{}: {mostly} {partly}, {time} of {truth} ms", jvm.feature);
+    assert!(
+        time >= 0.6 * truth && time <= 1.05 * truth,
+        "{time} {truth}"
+    );
+    let share = mostly / (mostly + partly);
+    assert!((share - 0.75).abs() < 0.05, "{share}");
+}
+on_every_jvm!(virtual_threads_that_are_parked_are_counted_by_place from 21);
+
 #[test]
 fn hprof_top_names_waiter_lock_and_holder() {
     let run = program(any_jvm(), OPTIONS, &[], "Held")

@@ -1,6 +1,7 @@
 //! `monitor=y`: contention, waits, and the state of all monitors. The programs are in `java-tests/monitor`, with the
 //! expected results in their first comments.
 
+mod binary;
 mod contention;
 mod dumps;
 mod holders;

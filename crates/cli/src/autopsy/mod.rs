@@ -27,8 +27,8 @@ use crate::text;
 /// Every other command takes such a file for the profile in it, too:
 /// `hprof top java.hprof.txt.blackbox`.
 ///
-/// Call times, contention and cpu=old are kept as text, which the binary format
-/// has no records for.
+/// Call times and cpu=old are kept as text: the binary format has no records for
+/// them.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {

@@ -71,7 +71,7 @@ pub struct App {
 }
 
 const HELP: [&str; 16] = [
-    "1 2 3 4, Tab      the pages: CPU, Allocation, Locks, Threads",
+    "1 2 3 4 5, Tab    the pages: CPU, Allocation, Locks, Threads, Holders",
     "Up Down PgUp PgDn Home End    select a row",
     "s                 order by the next column, marked with *",
     "/                 show only rows with a text; Enter keeps it, Esc removes it",
@@ -86,7 +86,7 @@ const HELP: [&str; 16] = [
     "called, `so far` is the time since the beginning. Allocation is estimated from",
     "one object in 512 KiB. Live are objects made since the beginning that the last",
     "collection found alive, or that are newer than it. Locks are monitors",
-    "(synchronized), not those of java.util.concurrent.",
+    "(synchronized); Holders are those of java.util.concurrent, too.",
 ];
 
 impl App {
@@ -124,7 +124,7 @@ impl App {
         match self.view {
             View::Cpu | View::Threads => true,
             View::Allocation => self.measured.allocation,
-            View::Locks => self.measured.locks,
+            View::Locks | View::Holders => self.measured.locks,
         }
     }
 
@@ -208,10 +208,10 @@ impl App {
             KeyCode::Char('a') if !self.is_measured() => {
                 let mut more = self.measured;
                 more.allocation |= self.view == View::Allocation;
-                more.locks |= self.view == View::Locks;
+                more.locks |= matches!(self.view, View::Locks | View::Holders);
                 return Action::Measure(more);
             }
-            KeyCode::Char(digit @ '1'..='4') => {
+            KeyCode::Char(digit @ '1'..='5') => {
                 self.turn_to(View::ALL[digit as usize - '1' as usize]);
             }
             KeyCode::Tab | KeyCode::Right => self.turn_to(View::ALL[(place + 1) % count]),

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use hprof_format::TextItem;
+use hprof_format::{LockWaits, Record, TextItem};
 use hprof_profile::{FrameId, LabelsId, Metric, Profile, Records, Sample, StackId, Table, Wanted};
 
 use crate::attach::ThreadTime;
 
-/// The metrics of the three tables, in the order of their values.
+/// The metrics of the tables, in the order of their values.
 const CPU: [Metric; 1] = [Metric::Cpu];
 const SITES: [Metric; 4] = [
     Metric::LiveBytes,
@@ -17,6 +17,7 @@ const SITES: [Metric; 4] = [
     Metric::AllocObjects,
 ];
 const LOCKS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
+const WAITS: [Metric; 1] = [Metric::LockWait];
 
 /// A stack with its class.
 pub type Place = (StackId, LabelsId);
@@ -37,6 +38,8 @@ pub struct Costs {
     pub sites: Rows<4>,
     /// The time that threads waited for monitors, and how often.
     pub locks: Rows<2>,
+    /// The time that threads waited for locks while others held them.
+    pub waits: Rows<1>,
 }
 
 /// The part of the program's life between two snapshots.
@@ -86,10 +89,15 @@ impl Model {
         self.records.created(millis);
     }
 
-    /// Takes an item of the agent's output; notes are of no interest here.
+    /// Takes an item of the agent's output. Of the notes, only LOCK WAITS is of interest here.
     pub fn take(&mut self, item: &TextItem) {
         match item {
-            TextItem::Record(hprof_format::Record::String(string)) if string.id.is_note() => {}
+            TextItem::Record(Record::String(string)) if string.id.is_note() => {
+                let note = String::from_utf8_lossy(&string.text);
+                if let Some(waits) = LockWaits::of_note(&note) {
+                    self.records.lock_waits(&waits);
+                }
+            }
             TextItem::Record(record) => self.records.record(record),
             TextItem::Monitor(record) => self.records.monitor(record),
             TextItem::Timing(_) | TextItem::HeapDump { .. } => {}
@@ -110,6 +118,7 @@ impl Model {
         self.snapshots += 1;
         add(&mut self.whole.cpu, &costs.cpu);
         add(&mut self.whole.locks, &costs.locks);
+        add(&mut self.whole.waits, &costs.waits);
         for values in self.whole.sites.values_mut() {
             (values[LIVE_BYTES], values[1]) = (0, 0);
         }
@@ -147,6 +156,8 @@ impl Model {
                 costs.sites = rows(profile, table, small_stacks);
             } else if metrics == LOCKS {
                 costs.locks = rows(profile, table, small_stacks);
+            } else if metrics == WAITS {
+                costs.waits = rows(profile, table, small_stacks);
             }
         }
         costs
@@ -163,6 +174,7 @@ impl Model {
         push(&mut tables, &CPU, &self.whole.cpu);
         push(&mut tables, &SITES, &self.whole.sites);
         push(&mut tables, &LOCKS, &self.whole.locks);
+        push(&mut tables, &WAITS, &self.whole.waits);
         let mut profile = self.profile().with_tables(tables);
         profile.length = u64::try_from(self.length.as_micros()).unwrap_or(u64::MAX);
         profile
@@ -272,6 +284,11 @@ MONITOR TIME BEGIN (total = 500 ms) Fri Nov 20 10:39:13 2026
 rank   self  accum   count trace monitor
    1 100.00% 100.00%       7 300001 Shop (Java)
 MONITOR TIME END
+LOCK WAITS BEGIN (total = 60, interval = 10 ms, holder known = 50) Fri Nov 20 10:39:13 2026
+rank   self  accum   count trace holder lock
+   1 83.33% 83.33%      50 300001 300002 Shop@1b2c
+   2 16.67% 100.00%      10 300001      0 Shop@1b2c
+LOCK WAITS END
 (end of the snapshot)
 ";
         let mut model = Model::new();
@@ -306,6 +323,8 @@ MONITOR TIME END
         assert_eq!(before, [&[1000, 1, 4000, 4]]);
         let locks: Vec<_> = model.whole.locks.values().collect();
         assert_eq!(locks, [&[500_000_000, 7]]);
+        let waits = samples(&model.whole.waits, 0).map(|sample| sample.value);
+        assert_eq!(waits.sum::<u64>(), 600_000_000);
         let used: Vec<_> = model.last.threads.iter().map(|(_, used)| *used).collect();
         assert_eq!(used, [1900, 0].map(Duration::from_millis));
     }
@@ -326,6 +345,10 @@ MONITOR TIME END
         assert_eq!(profile.total(Metric::AllocBytes), 12_000);
         assert_eq!(profile.total(Metric::LiveBytes), 3000);
         assert_eq!(profile.total(Metric::Contentions), 7);
+        assert_eq!(
+            profile.waits()[0].text(),
+            "Shop.price, as Shop.tax (called by Shop.price, Shop.main) held Shop@1b2c"
+        );
         let mut file = Vec::new();
         hprof_profile::write(&profile, &mut file).expect("memory");
         let read = hprof_profile::load(file.as_slice(), Wanted::Last).expect("a profile");

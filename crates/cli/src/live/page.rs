@@ -30,6 +30,8 @@ pub enum View {
     Locks,
     /// CPU time by thread.
     Threads,
+    /// Waits for locks, and who held them.
+    Holders,
 }
 
 /// A row of a page.
@@ -57,7 +59,13 @@ pub struct Column {
 
 impl View {
     /// All pages, in the order of their keys.
-    pub const ALL: [View; 4] = [View::Cpu, View::Allocation, View::Locks, View::Threads];
+    pub const ALL: [View; 5] = [
+        View::Cpu,
+        View::Allocation,
+        View::Locks,
+        View::Threads,
+        View::Holders,
+    ];
 
     /// Returns the page's name.
     pub fn name(self) -> &'static str {
@@ -66,6 +74,7 @@ impl View {
             View::Allocation => "Allocation",
             View::Locks => "Locks",
             View::Threads => "Threads",
+            View::Holders => "Holders",
         }
     }
 
@@ -95,11 +104,13 @@ impl View {
             column("so far", 9, seconds),
         ];
         static THREADS: [Column; 2] = [column("CPU%", 6, one), column("so far", 9, seconds)];
+        static HOLDERS: [Column; 2] = [column("waiting%", 8, one), column("so far", 9, seconds)];
         match self {
             View::Cpu => &CPU,
             View::Allocation => &ALLOCATION,
             View::Locks => &LOCKS,
             View::Threads => &THREADS,
+            View::Holders => &HOLDERS,
         }
     }
 
@@ -110,6 +121,7 @@ impl View {
             View::Allocation => "class and the method that allocates it",
             View::Locks => "class of the monitor, and the method that waits",
             View::Threads => "thread",
+            View::Holders => "the method that waits, the one that holds the lock, and the lock",
         }
     }
 
@@ -120,6 +132,7 @@ impl View {
             View::Allocation => allocation(model),
             View::Locks => locks(model),
             View::Threads => threads(&model.last),
+            View::Holders => holders(model),
         };
         let filter = filter.to_lowercase();
         let is_wanted = |text: &str| text.to_lowercase().contains(&filter);
@@ -153,6 +166,16 @@ impl View {
                 let waited = 100.0 * rate(sum(samples(&costs.locks, 0))) / 1e9;
                 format!("{count:.1} waits/s, {waited:.0} % of a thread's time; synchronized only")
             }
+            View::Holders => {
+                let all = samples(&costs.waits, 0);
+                let has_holder = |s: &Sample| model.profile().labels(s.labels).holder.is_some();
+                let (all, known) = (sum(all), sum(samples(&costs.waits, 0).filter(has_holder)));
+                let waited = 100.0 * rate(all) / 1e9;
+                let known = percent(known, all);
+                format!(
+                    "{waited:.0} % of a thread's time, by samples; of {known:.0} % of it the holder was seen"
+                )
+            }
             View::Threads => {
                 let used: Duration = model.last.threads.iter().map(|(_, used)| *used).sum();
                 let used = 100.0 * per(used.as_secs_f64(), *length);
@@ -182,6 +205,13 @@ impl View {
                 by_callers(&mut all, None)
             }
             View::Locks => by_callers(&mut samples(&model.whole.locks, 0).filter(is_it), None),
+            View::Holders => {
+                let is_it = |sample: &Sample| {
+                    let wait = profile.wait(sample.stack, sample.labels);
+                    safe(&wait.text()) == row.name
+                };
+                by_callers(&mut samples(&model.whole.waits, 0).filter(is_it), None)
+            }
             View::Threads => return Vec::new(),
         };
         lines(&tree)
@@ -272,6 +302,27 @@ fn locks(model: &Model) -> Vec<PageRow> {
             ],
             class: site.0,
             name: site.1,
+            thread: None,
+        }
+    });
+    rows.collect()
+}
+
+fn holders(model: &Model) -> Vec<PageRow> {
+    let profile = model.profile();
+    let Interval { length, costs, .. } = &model.last;
+    let waits = |rows| profile.waits_of_samples(samples(rows, 0)).into_iter();
+    let last: HashMap<String, u64> = waits(&costs.waits).map(|w| (w.text(), w.nanos)).collect();
+    let rows = waits(&model.whole.waits).map(|wait| {
+        let text = wait.text();
+        let nanos = last.get(&text).copied().unwrap_or_default();
+        PageRow {
+            values: vec![
+                100.0 * per(nanos as f64 / 1e9, *length),
+                wait.nanos as f64 / 1e9,
+            ],
+            class: String::new(),
+            name: safe(&text),
             thread: None,
         }
     });

@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_page_fits_small_and_large_screens() {
         for (width, height) in [(80, 24), (200, 60), (20, 6), (1, 1)] {
-            for keys in ["", "2", "3", "4", "?", "\n", "/sh"] {
+            for keys in ["", "2", "3", "4", "5", "?", "\n", "/sh"] {
                 let mut app = after(keys, "all").0;
                 assert_eq!(screen(&mut app, width, height).len(), usize::from(height));
             }
@@ -158,7 +158,10 @@ mod tests {
         let lines = screen(&mut after("", "cpu").0, 80, 24);
         let status = "0:00:04  every 2 s";
         assert_eq!(lines[0], format!("{:<62}{status}", "Shop (process 4711)"));
-        assert_eq!(lines[1], " 1 CPU  2 Allocation  3 Locks  4 Threads");
+        assert_eq!(
+            lines[1],
+            " 1 CPU  2 Allocation  3 Locks  4 Threads  5 Holders"
+        );
         assert_eq!(lines[2], "50 % of a CPU in 2.0 s, by 100 samples");
         assert_eq!(lines[3], " *CPU% with calls    so far  method");
         assert_eq!(lines[4], "  50.0       50.0    1.10 s  Shop.tax");

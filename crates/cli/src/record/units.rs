@@ -19,6 +19,7 @@ pub fn sentence(total: u64, metric: Metric, amounts: Amounts) -> String {
         Metric::Wall => format!("{amount} that passed for threads, running or not"),
         Metric::Blocked => format!("{amount} of waiting for monitors"),
         Metric::Parked => format!("{amount} of being parked"),
+        Metric::Pinned => format!("{amount} of being pinned"),
         Metric::Time | Metric::InclusiveTime => format!("{amount} in methods"),
         Metric::AllocBytes => format!("{amount} allocated"),
         Metric::AllocObjects => format!("{amount} objects allocated"),

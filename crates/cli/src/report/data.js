@@ -1,7 +1,7 @@
 // The profiles of this page. `data.rs` tells how they are written.
 
 const UNITS = {};
-const ORDER = ['cpu', 'wall', 'blocked', 'parked', 'time', 'inclusive-time', 'alloc-bytes', 'alloc-objects', 'live-bytes',
+const ORDER = ['cpu', 'wall', 'blocked', 'parked', 'pinned', 'time', 'inclusive-time', 'alloc-bytes', 'alloc-objects', 'live-bytes',
   'live-objects', 'temporary-bytes', 'temporary-objects', 'survived-bytes', 'survived-objects', 'peak-bytes', 'peak-objects',
   'contention', 'contentions', 'lock-wait', 'calls'];
 const MARKER = 3;

@@ -19,7 +19,7 @@ use crate::id_size::IdSize;
 use crate::reader::{Entry, HEADER_LENGTH, HeapEntry, HeapItem, Item, ReadError, Reader};
 use crate::record::{BasicType, ObjectId, Record, StringId, StringRecord, TraceSerial};
 use instance::{InstanceLayout, Layouts, is_kept};
-use names::{NamesInUse, replace_name};
+use names::{NamesInUse, replace_in_note, replace_name};
 use pseudonym::Pseudonym;
 use selection::Chosen;
 use thread_names::ThreadNames;
@@ -217,6 +217,8 @@ impl Redactor {
             hide_arguments(text, self.chosen.removes_names());
         } else if id.is_name() && !self.names.has(id) {
             Pseudonym::new(BasicType::Byte).replace(text, &self.key);
+        } else if id.is_note() && self.chosen.removes_names() {
+            replace_in_note(text, &self.key);
         } else if self.chosen.removes_names() && self.names.is_of_program(id) {
             replace_name(text, &self.key);
         }

@@ -13,6 +13,10 @@ use crate::record::{BasicType, Record, StringId};
 /// The ending of the name of a source file, after its last dot.
 const SOURCE_TYPES: [&[u8]; 4] = [b"java", b"kt", b"scala", b"groovy"];
 
+/// The beginning of a note with the state of all monitors, and of a line in it with the signature of a class.
+const MONITOR_DUMP: &[u8] = b"MONITOR DUMP BEGIN";
+const MONITOR: &[u8] = b"MONITOR ";
+
 /// The strings that other records name.
 #[derive(Debug, Default)]
 pub(super) struct NamesInUse(HashMap<StringId, NameUse>);
@@ -97,8 +101,26 @@ pub(super) fn replace_name(name: &mut [u8], key: &RedactKey) {
     if !name.starts_with(b"(") && !name.starts_with(b"[") {
         return replace_parts(name, key);
     }
-    // Descriptors: letters for primitive types, `L<class>;` for others.
-    let mut rest = name;
+    replace_in_descriptors(name, key);
+}
+
+/// Puts pseudonyms in the place of the classes that a MONITOR DUMP names, whose text a note is.
+pub(super) fn replace_in_note(note: &mut [u8], key: &RedactKey) {
+    if !note.starts_with(MONITOR_DUMP) {
+        return;
+    }
+    for line in note.split_mut(|&byte| byte == b'\n') {
+        let start = line.iter().position(|byte| !byte.is_ascii_whitespace());
+        let line = &mut line[start.unwrap_or_default()..];
+        if line.starts_with(MONITOR) {
+            replace_in_descriptors(&mut line[MONITOR.len()..], key);
+        }
+    }
+}
+
+/// Replaces the classes in descriptors: letters for primitive types, `L<class>;` for others.
+fn replace_in_descriptors(text: &mut [u8], key: &RedactKey) {
+    let mut rest = text;
     while let Some(start) = rest.iter().position(|&byte| byte == b'L') {
         let (_, class) = rest.split_at_mut(start + 1);
         let end = class
@@ -126,5 +148,37 @@ fn replace_parts(name: &mut [u8], key: &RedactKey) {
             // A part of an identifier begins with a letter, and has no `-`.
             *byte = b'a' + *byte % 26;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_classes_in_a_monitor_dump_get_pseudonyms() {
+        let replaced = |note: &str| {
+            let mut bytes = note.as_bytes().to_vec();
+            replace_in_note(&mut bytes, &RedactKey::new(&[7; 16]));
+            String::from_utf8(bytes).expect("it stays UTF-8")
+        };
+        let note = "\
+MONITOR DUMP BEGIN
+    THREAD 200001, trace 300013, status: R
+    MONITOR Lcom/acme/Vault; unowned
+\twaiting to enter:
+    MONITOR Ljava/lang/Object;
+MONITOR DUMP END
+";
+        let hidden = replaced(note);
+        assert!(!hidden.contains("acme") && !hidden.contains("Vault"));
+        let others = |text: &str| {
+            let lines = text.lines().filter(|line| !line.ends_with("unowned"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(others(&hidden), others(note));
+        assert_eq!(hidden.len(), note.len());
+        let other = "an estimate of Lcom/acme/Vault;";
+        assert_eq!(replaced(other), other);
     }
 }

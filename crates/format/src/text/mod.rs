@@ -69,16 +69,16 @@ This file is the profile of a Java program, written as a sequence of records:
       <waiting> (in Object.wait), <sleeping>, <native> (waits in a native
       method, such as one that reads from a socket), <vm> (waits for the Java
       VM). threads is how many there were. A virtual thread is sampled while
-      a carrier runs it, not while it waits unmounted.
+      a carrier runs it, not while it waits unmounted; <pinned> below the
+      state says that it waits and keeps its carrier.
 
   LOCK WAITS
       Who waited for which lock, and who held it (monitor=y): monitors
-      (synchronized) and, on platform threads, locks of
-      java.util.concurrent. All threads that wait are counted once in each
-      interval; their time is count times interval. trace is the stack of
-      the waiting threads, holder that of the thread that had the lock then:
-      0 where no thread was seen to have it. The number after @ is the
-      lock's identity hash code.
+      (synchronized) and locks of java.util.concurrent. All threads that
+      wait are counted once in each interval; their time is count times
+      interval. trace is the stack of the waiting threads, holder that of the
+      thread that had the lock then: 0 where no thread was seen to have it.
+      The number after @ is the lock's identity hash code.
 
   CPU TIME
       How much time each stack's innermost method took itself, without what
@@ -238,9 +238,10 @@ impl Encoder for TextEncoder {
             .expect("a Vec takes every write");
     }
 
-    fn monitor(&mut self, time: Micros, record: &MonitorRecord<'_>, out: &mut Vec<u8>) {
+    fn monitor(&mut self, time: Micros, record: &MonitorRecord<'_>, out: &mut Vec<u8>) -> bool {
         self.print_monitor(time, record, out)
             .expect("a Vec takes every write");
+        true
     }
 
     fn timing(&mut self, time: Micros, timing: &Timing<'_>, out: &mut Vec<u8>) {
@@ -278,6 +279,8 @@ impl TextEncoder {
                     self.print_lock_waits(time, &waits, out)?;
                 } else if let Some(course) = LiveCourse::of_note(&note) {
                     self.print_course(time, &course, out)?;
+                } else if let Some(record) = MonitorRecord::of_note(&note) {
+                    self.print_monitor(time, &record, out)?;
                 } else {
                     writeln!(out, "({})", printable(text))?;
                 }

@@ -30,6 +30,7 @@ use crate::timing::Timing;
 pub use error::TextError;
 use head::Head;
 use lines::Lines;
+pub(crate) use monitor::read_monitor_dump;
 use names::AssignedIds;
 
 /// An item in a text file.

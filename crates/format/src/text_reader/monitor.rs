@@ -83,6 +83,17 @@ pub(super) fn dump<R: Read>(lines: &mut Lines<R>) -> Result<MonitorRecord<'stati
     })
 }
 
+/// Parses the text of a dump; `None` if it has anything else.
+pub(crate) fn read_monitor_dump(text: &str) -> Option<MonitorRecord<'static>> {
+    if !text.starts_with(DUMP) {
+        return None;
+    }
+    let mut lines = Lines::new(text.as_bytes());
+    lines.next().ok()?;
+    let record = dump(&mut lines).ok()?;
+    lines.next().ok()?.is_none().then_some(record)
+}
+
 fn thread_state(text: &str) -> Option<ThreadState> {
     let (thread, rest) = text.split_once(", trace ")?;
     let (trace, mut status) = rest.split_once(", status: ")?;

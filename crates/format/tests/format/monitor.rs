@@ -1,4 +1,4 @@
-//! Records about monitors: the text format's layout, and their absence from the binary format.
+//! Records about monitors: the text format's layout, and the notes that take their place in the binary format.
 
 use std::borrow::Cow;
 
@@ -64,6 +64,16 @@ fn dump() -> MonitorRecord<'static> {
         threads: threads.into(),
         monitors: monitors.into(),
     }
+}
+
+fn two_rows() -> Vec<ContendedTime> {
+    let row = |nanos, count, class| ContendedTime {
+        nanos,
+        count,
+        trace: TraceSerial(300_117),
+        class: ClassSerial(class),
+    };
+    vec![row(75_000_000, 12, 7), row(999_999, 4_294_967_296, 8)]
 }
 
 #[test]
@@ -141,16 +151,10 @@ fn times_print_as_rows_of_shares() {
     for record in &records {
         encoder.record(Micros(0), record, &mut out);
     }
-    let row = |nanos, count, class| ContendedTime {
-        nanos,
-        count,
-        trace: TraceSerial(300_117),
-        class: ClassSerial(class),
-    };
     let time = MonitorRecord::Time {
         total: 82_999_999,
         count: 4_294_967_308,
-        rows: vec![row(75_000_000, 12, 7), row(999_999, 4_294_967_296, 8)].into(),
+        rows: two_rows().into(),
     };
     let printed = text(&mut encoder, &time);
     let (head, rows) = printed.split_once('\n').expect("lines");
@@ -170,6 +174,38 @@ MONITOR TIME END
 }
 
 #[test]
-fn the_binary_format_has_nothing_to_write() {
+fn the_binary_format_has_notes_in_their_place() {
     assert_eq!(text(&mut BinaryEncoder::new(), &dump()), "");
+    let time = MonitorRecord::Time {
+        total: u64::MAX,
+        count: 4_294_967_308,
+        rows: two_rows().into(),
+    };
+    let note = time.note().expect("a note");
+    assert_eq!(MonitorRecord::of_note(&note), Some(time));
+    // The names of threads are in the records of their start.
+    let mut unnamed = dump();
+    if let MonitorRecord::Dump { threads, .. } = &mut unnamed {
+        threads
+            .to_mut()
+            .iter_mut()
+            .for_each(|thread| thread.name.clear());
+    }
+    let note = dump().note().expect("a note");
+    assert_eq!(MonitorRecord::of_note(&note), Some(unnamed.clone()));
+    // The text format prints the note as the record.
+    let mut out = Vec::new();
+    let record = Record::String(StringRecord {
+        id: StringId::note(3),
+        text: note.into_bytes().into(),
+    });
+    TextEncoder::new().record(Micros(0), &record, &mut out);
+    let printed = String::from_utf8(out).expect("UTF-8");
+    assert_eq!(printed, text(&mut TextEncoder::new(), &unnamed));
+    let wait = MonitorRecord::Wait {
+        signature: Cow::Borrowed("LA;"),
+        timeout: 0,
+        thread: ThreadSerial(200_001),
+    };
+    assert_eq!(wait.note(), None);
 }

@@ -18,7 +18,9 @@ fn printed_again(text: &[u8]) -> Result<String, TextError> {
     while let Some(entry) = reader.read()? {
         match &entry.item {
             TextItem::Record(record) => encoder.record(entry.time, record, &mut out),
-            TextItem::Monitor(record) => encoder.monitor(entry.time, record, &mut out),
+            TextItem::Monitor(record) => {
+                encoder.monitor(entry.time, record, &mut out);
+            }
             TextItem::Timing(timing) => encoder.timing(entry.time, timing, &mut out),
             TextItem::HeapDump { .. } => {}
         }

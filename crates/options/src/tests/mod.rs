@@ -389,8 +389,8 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         ("heap=x", "option heap=x: must be dump|sites|all"),
         ("monitor=yes", "option monitor=yes: must be y|n"),
         (
-            "format=b,monitor=y",
-            "option format=b: must be a with monitor=y, which the binary format has no records for",
+            "format=b,monitor=y,cpu=old",
+            "option format=b: must be a with cpu=old, which the binary format has no records for",
         ),
         (
             "cpu=samples,net=h",

@@ -26,7 +26,12 @@ pub(crate) const OWN: [OwnEvent; 8] = [
         name: "hprof.WallTime",
         label: "Elapsed Time",
         description: "Time that passed for threads with this stack, whether they ran or waited",
-        metrics: &[Metric::Wall, Metric::Blocked, Metric::Parked],
+        metrics: &[
+            Metric::Wall,
+            Metric::Blocked,
+            Metric::Parked,
+            Metric::Pinned,
+        ],
     },
     OwnEvent {
         name: "hprof.CallTime",
@@ -98,6 +103,7 @@ pub(crate) fn field_name(metric: Metric) -> (&'static str, &'static str) {
         Metric::Wall => ("elapsedTime", "Elapsed Time"),
         Metric::Blocked => ("blockedTime", "Blocked Time"),
         Metric::Parked => ("parkedTime", "Parked Time"),
+        Metric::Pinned => ("pinnedTime", "Pinned Time"),
         Metric::Time => ("ownTime", "Own Time"),
         Metric::InclusiveTime => ("inclusiveTime", "Inclusive Time"),
         Metric::AllocBytes => ("allocatedBytes", "Allocated"),

@@ -229,6 +229,9 @@ impl Records {
         if let Some(course) = LiveCourse::of_note(text) {
             return self.course(course);
         }
+        if let Some(record) = MonitorRecord::of_note(text) {
+            return self.monitor(&record);
+        }
         self.left_out = LeftOut::of_sites(text).or(self.left_out);
         if let Some(errors) = StandardErrors::of_note(text) {
             self.errors = Some(errors);
@@ -354,7 +357,8 @@ impl Records {
         }
     }
 
-    fn lock_waits(&mut self, waits: &LockWaits) {
+    /// Takes the waits for locks.
+    pub fn lock_waits(&mut self, waits: &LockWaits) {
         if !self.begin(&LOCKS) {
             return;
         }

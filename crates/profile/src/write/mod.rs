@@ -2,15 +2,16 @@
 
 mod lifetimes;
 mod samples;
+mod waits;
 
 use std::io::{self, Write};
 
 use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES,
-    CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord, Encoder,
-    FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord, Micros, Millis, MonitorRecord,
-    ObjectId, OldProfEncoder, Record, StartThreadRecord, StringId, StringRecord, TextEncoder,
-    ThreadSerial, Timing, TraceRecord, TraceSerial, TraceTime, tells_what_is_left_out,
+    CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ControlSettingsRecord, Encoder,
+    FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord, Micros, Millis, ObjectId,
+    OldProfEncoder, Record, StartThreadRecord, StringId, StringRecord, TextEncoder, ThreadSerial,
+    Timing, TraceRecord, TraceSerial, TraceTime, tells_what_is_left_out,
 };
 
 use crate::dense::Map;
@@ -32,9 +33,9 @@ const CHUNK: usize = 64 * 1024;
 /// The forms of an HPROF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `format=b`: allocation sites and CPU samples.
+    /// `format=b`: all but call times.
     Binary,
-    /// `format=a`: call times and monitors too.
+    /// `format=a`: call times too.
     Text,
     /// `cpu=old`, which can hold nothing else.
     OldProf,
@@ -52,8 +53,10 @@ impl Form {
                 .filter(|&&m| !matches!(m, Metric::InclusiveTime | Metric::Calls));
             return (others.count() == 0 && !has(Metric::Time)).then_some(Form::OldProf);
         }
-        let text = has(Metric::Time) || has(Metric::Contention);
-        Some(if text { Form::Text } else { Form::Binary })
+        Some(match has(Metric::Time) {
+            true => Form::Text,
+            false => Form::Binary,
+        })
     }
 }
 
@@ -408,30 +411,6 @@ impl<W: Write> Writer<'_, W> {
         self.encoder.timing(Micros(0), timing, &mut self.buffer);
         self.out.write_all(&self.buffer)?;
         self.buffer.clear();
-        Ok(())
-    }
-
-    fn monitors(&mut self, table: &Table) -> io::Result<()> {
-        let mut rows = Vec::with_capacity(table.len());
-        for (stack, labels, values) in table.rows() {
-            let class = self.class_of(labels)?;
-            rows.push(ContendedTime {
-                nanos: values[0],
-                count: values[1],
-                trace: self.trace_serial(stack, labels),
-                class,
-            });
-        }
-        let sum = |value: fn(&ContendedTime) -> u64| {
-            let values = rows.iter().map(value);
-            values.fold(0, u64::saturating_add)
-        };
-        let record = MonitorRecord::Time {
-            total: sum(|row| row.nanos),
-            count: sum(|row| row.count),
-            rows: rows.into(),
-        };
-        self.encoder.monitor(Micros(0), &record, &mut self.buffer);
         Ok(())
     }
 

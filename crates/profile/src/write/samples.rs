@@ -1,12 +1,10 @@
-//! Writes CPU SAMPLES, WALL SAMPLES and LOCK WAITS: of the latter two, time is in samples of one millisecond.
+//! Writes CPU SAMPLES, and WALL SAMPLES, whose time is in samples of one millisecond.
 
 use std::io::{self, Write};
 
-use hprof_format::{
-    CpuSample, CpuSamplesRecord, LockWait, LockWaits, Record, WallSample, WallSamples,
-};
+use hprof_format::{CpuSample, CpuSamplesRecord, Record, WallSample, WallSamples};
 
-use super::{Writer, holder_labels, saturated, split};
+use super::{Writer, saturated, split};
 use crate::model::Table;
 use crate::records::NANOS_PER_MILLI;
 
@@ -44,32 +42,5 @@ impl<W: Write> Writer<'_, W> {
         let counts = samples.rows.iter().map(|row| row.count);
         samples.total = counts.fold(0, u64::saturating_add);
         self.note(&samples.note())
-    }
-    pub(super) fn lock_waits(&mut self, table: &Table) -> io::Result<()> {
-        let mut waits = LockWaits {
-            interval: 1,
-            ..LockWaits::default()
-        };
-        for (stack, labels, values) in table.rows() {
-            let of_row = *self.profile.labels(labels);
-            let holder = of_row.holder.and_then(|holder| {
-                let trace = self.traces.get(&(holder, holder_labels(&of_row)));
-                trace.copied()
-            });
-            let lock = of_row.lock.map(|lock| self.profile.names.text(lock));
-            let identity = lock.and_then(|lock| lock.rsplit_once('@'));
-            let count = values[0] / NANOS_PER_MILLI;
-            waits.total = waits.total.saturating_add(count);
-            waits.known = waits.known.saturating_add(holder.map_or(0, |_| count));
-            let row = LockWait {
-                count,
-                trace: self.trace_serial(stack, labels),
-                holder,
-                class: self.class_of(labels)?,
-                identity: identity.and_then(|(_, hash)| u32::from_str_radix(hash, 16).ok()),
-            };
-            waits.rows.push(row);
-        }
-        self.note(&waits.note())
     }
 }

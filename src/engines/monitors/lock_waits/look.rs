@@ -1,6 +1,7 @@
 //! One look at all threads that wait for locks, and at those that hold the locks.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -22,6 +23,8 @@ const LEAST_DEPTH: usize = 64;
 const MOST_QUESTIONS: usize = 64;
 /// The number of times that the VM is asked about a monitor whose holder is not known.
 const QUESTIONS_ABOUT_MONITOR: u32 = 2;
+/// The most virtual threads whose stacks stand for all that are parked for one lock.
+const MOST_VIRTUAL: usize = 16;
 /// The most locks that are told apart by their identity: the table must not grow with the number of locks.
 const MOST_IDENTITIES: usize = 1_000;
 
@@ -34,8 +37,8 @@ pub(super) struct Looks {
     /// The holders of the locks that threads waited for at the last look, as far as they are known.
     held: HashMap<(u32, ClassId), KnownHolder, FixedState>,
     identities: HashMap<u32, (), FixedState>,
-    /// The rows of the threads that waited at the last look.
-    waited: Vec<LockWaitKey>,
+    /// The rows of the threads that waited at the last look, with their number.
+    waited: Vec<(LockWaitKey, u64)>,
     stack: StackBuffer,
 }
 
@@ -60,6 +63,9 @@ struct WantedLock<'j> {
     class: ClassId,
     is_monitor: bool,
     waiting: Vec<(ThreadSerial, TraceId)>,
+    /// The number of virtual threads that are parked for it, and some of them.
+    virtual_count: u64,
+    some_virtual: Vec<LocalRef<'j>>,
 }
 
 /// The locks that threads wait for, each once.
@@ -82,6 +88,7 @@ impl Looks {
         wanted.add_monitors(shared);
         if let Some(Some(parks)) = shared.parks.get() {
             self.add_parked(shared, parks, &mut wanted);
+            wanted.add_virtual(shared, parks);
         }
         if rounds == 0 {
             return 0;
@@ -92,8 +99,8 @@ impl Looks {
             count => usize::try_from(shared.clock.round()).unwrap_or(0) % count,
         };
         wanted.all.rotate_left(first);
-        for key in self.waited.drain(..) {
-            shared.table.add(key, rounds);
+        for (key, count) in self.waited.drain(..) {
+            shared.table.add(key, rounds * count);
         }
         let (mut questions, mut stops) = (0, 0);
         let mut held = HashMap::default();
@@ -121,20 +128,23 @@ impl Looks {
                 None => None,
             };
             let identity = self.identity(lock.identity);
-            for &(thread, trace) in &lock.waiting {
-                let holder = match holder {
-                    // It has got the lock in the meantime.
-                    Some((owner, _)) if owner == thread => continue,
-                    holder => holder.map(|(_, trace)| trace),
-                };
+            let of_virtual = self.of_virtual(shared, jni, lock);
+            // A platform thread that owns it has got it in the meantime.
+            let is_waiting = |thread| holder.is_none_or(|(owner, _)| owner != thread);
+            let waiting = lock
+                .waiting
+                .iter()
+                .filter(|(thread, _)| is_waiting(*thread));
+            let of_platform = waiting.map(|&(_, trace)| (trace, 1));
+            for (trace, count) in of_platform.chain(of_virtual) {
                 let key = LockWaitKey {
                     trace,
-                    holder,
+                    holder: holder.map(|(_, trace)| trace),
                     class: lock.class,
                     identity,
                 };
-                shared.table.add(key, rounds);
-                self.waited.push(key);
+                shared.table.add(key, rounds * count);
+                self.waited.push((key, count));
             }
         }
         self.held = held;
@@ -168,11 +178,38 @@ impl Looks {
             parked.insert(thread.serial, stack);
             let waiting = (thread.serial, stack.trace);
             wanted.add(shared, lock, false, waiting, |lock| {
-                let class = jni.class_of(lock)?;
-                shared.stacks.class(jni, class.object()).ok()
+                class_of(shared, jni, lock)
             });
         }
         self.parked = parked;
+    }
+
+    /// Returns the stacks of virtual threads that are parked for a lock, with the number of threads that each stands for.
+    fn of_virtual(
+        &mut self,
+        shared: &LockWaitState,
+        jni: Jni<'_>,
+        lock: &WantedLock<'_>,
+    ) -> Vec<(TraceId, u64)> {
+        let Some(Some(parks)) = shared.parks.get() else {
+            return Vec::new();
+        };
+        let mut stacks = Vec::new();
+        for thread in &lock.some_virtual {
+            let thread = thread.object();
+            let trace = take(&mut self.stack, shared, jni, ThreadSerial::UNKNOWN, thread);
+            // If it has gone on, the stack may be from another place.
+            let wanted = parks.blockers.lock_wanted_by(jni, thread);
+            let still_waits = wanted.is_some_and(|w| jni.is_same(w.object(), lock.lock.object()));
+            if trace != TraceId::EMPTY && still_waits {
+                stacks.push((trace, 0));
+            }
+        }
+        let each = stacks.len() as u64;
+        for (index, (_, count)) in (0..).zip(&mut stacks) {
+            *count = lock.virtual_count / each + u64::from(index < lock.virtual_count % each);
+        }
+        stacks
     }
 
     /// Returns the thread that holds a lock, and its stack; `None` if the lock is free or shared, or changes hands.
@@ -224,6 +261,30 @@ impl<'j> WantedLocks<'j> {
         }
     }
 
+    /// Adds the locks for which virtual threads are parked.
+    fn add_virtual(&mut self, shared: &LockWaitState, parks: &Parks) {
+        let jni = self.jni;
+        let round = shared.clock.round();
+        shared.parked_virtual.each(jni, |thread| {
+            let Some(lock) = parks.blockers.lock_wanted_by(jni, thread.object()) else {
+                return;
+            };
+            let Some(lock) = self.find(shared, lock, false, |lock| class_of(shared, jni, lock))
+            else {
+                return;
+            };
+            // Each has the same chance to be among them.
+            let chance = FixedState::default().hash_one((round, lock.virtual_count));
+            lock.virtual_count += 1;
+            let place = usize::try_from(chance % lock.virtual_count).unwrap_or(usize::MAX);
+            if lock.some_virtual.len() < MOST_VIRTUAL {
+                lock.some_virtual.push(thread);
+            } else if let Some(kept) = lock.some_virtual.get_mut(place) {
+                *kept = thread;
+            }
+        });
+    }
+
     /// Adds a thread that waits for a lock. `class` names the lock's class if the lock is new.
     fn add(
         &mut self,
@@ -233,9 +294,20 @@ impl<'j> WantedLocks<'j> {
         waiting: (ThreadSerial, TraceId),
         class: impl FnOnce(Object<'_>) -> Option<ClassId>,
     ) {
-        let Ok(identity) = shared.env.identity_hash(lock.object()) else {
-            return;
-        };
+        if let Some(lock) = self.find(shared, lock, is_monitor, class) {
+            lock.waiting.push(waiting);
+        }
+    }
+
+    /// Returns a lock that threads wait for, which may be new; `None` if the VM does not tell what it is.
+    fn find(
+        &mut self,
+        shared: &LockWaitState,
+        lock: LocalRef<'j>,
+        is_monitor: bool,
+        class: impl FnOnce(Object<'_>) -> Option<ClassId>,
+    ) -> Option<&mut WantedLock<'j>> {
+        let identity = shared.env.identity_hash(lock.object()).ok()?;
         let identity = identity.cast_unsigned();
         let alike = self.by_identity.entry(identity).or_default();
         let known = alike.iter().copied().find(|&index| {
@@ -243,21 +315,28 @@ impl<'j> WantedLocks<'j> {
             self.jni.is_same(known, lock.object())
         });
         if let Some(known) = known {
-            return self.all[known].waiting.push(waiting);
+            return self.all.get_mut(known);
         }
-        if let Some(class) = class(lock.object()) {
-            alike.push(self.all.len());
-            self.all.push(WantedLock {
-                lock,
-                identity,
-                class,
-                is_monitor,
-                waiting: vec![waiting],
-            });
-            // Each is a reference that the thread holds until the look is over.
-            self.jni.announce_locals(self.all.len());
-        }
+        let class = class(lock.object())?;
+        alike.push(self.all.len());
+        self.all.push(WantedLock {
+            lock,
+            identity,
+            class,
+            is_monitor,
+            waiting: Vec::new(),
+            virtual_count: 0,
+            some_virtual: Vec::new(),
+        });
+        // Each is a reference that the thread holds until the look is over.
+        self.jni.announce_locals(self.all.len());
+        self.all.last_mut()
     }
+}
+
+fn class_of(shared: &LockWaitState, jni: Jni<'_>, lock: Object<'_>) -> Option<ClassId> {
+    let class = jni.class_of(lock)?;
+    shared.stacks.class(jni, class.object()).ok()
 }
 
 fn owner<'j>(

@@ -2,9 +2,10 @@
 //!
 //! A thread of the agent looks at an interval which threads wait, and asks the VM for the owners and for their stacks
 //! (`look`). A program that never waits for a lock is not stopped, and a free lock costs nothing. Looks take a share of
-//! one CPU at most ([`SHARE`]): after a costly one the next rounds are skipped, and charged to what the next look sees.
+//! one CPU at most ([`SHARE`]): when that is used up the next rounds are skipped, and charged to what is seen before and after.
 
 mod look;
+mod parked_virtual;
 mod table;
 
 use std::sync::{Arc, OnceLock};
@@ -25,15 +26,19 @@ use crate::output::Journal;
 use crate::stacks::Stacks;
 
 use look::Looks;
+use parked_virtual::ParkedVirtualThreads;
 use table::LockTable;
 
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// The share of one CPU that looks may take: one in this many.
 const SHARE: u32 = 100;
+/// The CPU time that looks may use in advance, at first and after times without waits: in a short program, and when waits
+/// begin, they are not to be missed.
+const ADVANCE: Duration = Duration::from_millis(300);
 /// The cost of a question for which the VM stops all threads, beyond the CPU time of the thread that asks.
 const STOP: Duration = Duration::from_micros(50);
-/// The longest time without a look: the first ones name many methods.
+/// The longest time without a look.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The interval at which unloaded classes are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -55,8 +60,9 @@ struct LockWaitState {
     clock: IntervalClock,
     /// `None` in a VM in which only monitors are looked at.
     parks: OnceLock<Option<Parks>>,
-    /// Those that may be parked: platform threads.
+    /// The platform threads, each of which may be parked.
     threads: LiveThreads,
+    parked_virtual: ParkedVirtualThreads,
     table: LockTable,
 }
 
@@ -81,6 +87,7 @@ impl LockWaits {
             clock: IntervalClock::new(INTERVAL),
             parks: OnceLock::new(),
             threads: LiveThreads::default(),
+            parked_virtual: ParkedVirtualThreads::default(),
             table: LockTable::default(),
         };
         Self {
@@ -128,6 +135,22 @@ impl LockWaits {
         self.shared.threads.remove(serial, round);
     }
 
+    /// Called on a virtual thread that is about to leave its carrier.
+    pub(super) fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+        if let Some(Some(parks)) = self.shared.parks.get() {
+            let parked = &self.shared.parked_virtual;
+            parked.unmounted(jni, &parks.blockers, thread);
+        }
+    }
+
+    /// Called on a virtual thread that has a carrier again.
+    pub(super) fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+        if let Some(Some(parks)) = self.shared.parks.get() {
+            let parked = &self.shared.parked_virtual;
+            parked.mounted(jni, &parks.blockers, thread);
+        }
+    }
+
     pub(super) fn report(&self, report: &Report<'_>, cutoff: f64) {
         let samples = self.shared.table.samples(report.totals);
         table::write(report.journal, samples, INTERVAL, cutoff);
@@ -140,6 +163,7 @@ impl LockWaits {
 
     pub(super) fn give_back(&self) {
         self.shared.threads.close();
+        self.shared.parked_virtual.clear();
     }
 }
 
@@ -172,14 +196,15 @@ impl LockWaitState {
         let mut looked = self.clock.round();
         let mut next = looked + 1;
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+        let mut credit = Credit::new(Instant::now());
         while worker.sleep_until(self.clock.moment_in(next)) {
             let round = self.clock.round();
             let began = own_cpu_time();
             let stops = looks.look(self, jni, round.saturating_sub(looked));
             looked = round;
             let cost = Duration::from_nanos(own_cpu_time().saturating_sub(began)) + STOP * stops;
-            next = self.clock.round() + 1 + self.rounds_to_skip(cost);
             let now = Instant::now();
+            next = self.clock.round() + 1 + self.rounds_to_skip(credit.pause_after(cost, now));
             if now >= next_sweep {
                 self.stacks.sweep(jni);
                 next_sweep = now + SWEEP_INTERVAL;
@@ -187,10 +212,66 @@ impl LockWaitState {
         }
     }
 
-    /// Returns the number of rounds without a look after one that cost so much.
-    fn rounds_to_skip(&self, cost: Duration) -> u64 {
-        let pause = cost.saturating_mul(SHARE).min(LONGEST_PAUSE).as_nanos()
-            / u128::from(self.clock.nanos());
-        u64::try_from(pause).unwrap_or(u64::MAX)
+    /// Returns the number of rounds without a look in a pause.
+    fn rounds_to_skip(&self, pause: Duration) -> u64 {
+        let rounds = pause.as_nanos() / u128::from(self.clock.nanos());
+        u64::try_from(rounds).unwrap_or(u64::MAX)
+    }
+}
+
+/// The CPU time that looks may still use.
+struct Credit {
+    rest: Duration,
+    /// The CPU time that they have used beyond it.
+    debt: Duration,
+    /// The time at which it was reckoned up.
+    since: Instant,
+}
+
+impl Credit {
+    fn new(now: Instant) -> Self {
+        Self {
+            rest: ADVANCE,
+            debt: Duration::ZERO,
+            since: now,
+        }
+    }
+
+    /// Takes the cost of a look; returns the time without one that it calls for.
+    fn pause_after(&mut self, cost: Duration, now: Instant) -> Duration {
+        let earned = now.saturating_duration_since(self.since) / SHARE;
+        self.since = now;
+        let (have, owe) = (self.rest + earned, self.debt + cost);
+        self.rest = have.saturating_sub(owe).min(ADVANCE);
+        self.debt = owe.saturating_sub(have);
+        self.debt.saturating_mul(SHARE).min(LONGEST_PAUSE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_use_their_share_and_some_time_in_advance() {
+        let mut now = Instant::now();
+        let mut credit = Credit::new(now);
+        let (mut used, mut paused) = (Duration::ZERO, Duration::ZERO);
+        let cost = Duration::from_millis(2);
+        while paused < Duration::from_secs(100) {
+            now += INTERVAL;
+            let pause = credit.pause_after(cost, now);
+            assert!(pause <= LONGEST_PAUSE);
+            used += cost;
+            assert!(pause.is_zero() || used > ADVANCE);
+            now += pause;
+            paused += pause + INTERVAL;
+        }
+        let most = ADVANCE + paused / SHARE;
+        assert!(used <= most + 2 * cost && used * 10 >= most * 9, "{used:?}");
+        // After a long rest there is an advance again, and no more.
+        now += 100 * ADVANCE * SHARE;
+        assert_eq!(credit.pause_after(ADVANCE, now), Duration::ZERO);
+        assert!(!credit.pause_after(cost, now).is_zero());
     }
 }
