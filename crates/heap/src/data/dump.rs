@@ -1,13 +1,15 @@
 //! A heap dump of a file, with the names, frames and stacks outside of it.
 
-use std::fs::File;
-use std::io::Cursor;
+use std::fs::{File, Metadata};
+use std::hash::BuildHasher;
+use std::io::{self, Cursor};
 use std::ops::{DerefMut, Range};
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use foldhash::HashMap;
+use foldhash::fast::FixedState;
 use hprof_format::{
     FrameRecord, Header, HeapError, HeapRecords, IdSize, Item, Line, LoadClassRecord, Millis,
     RECORD_HEADER, RawHeapRecord, ReadError, Reader, Record, StringId, StringRecord, TraceRecord,
@@ -22,6 +24,10 @@ use crate::data::progress::{Progress, Silent};
 
 /// The size in bytes below which a part is not worth a thread.
 const LEAST_PART: u64 = 1 << 20;
+
+/// The samples that tell one file from another, and the bytes of each.
+const SAMPLES: u64 = 64;
+const SAMPLE: usize = 16 << 10;
 
 /// The most facts about a run that are returned.
 const MOST_FACTS: u8 = 64;
@@ -44,6 +50,8 @@ pub struct Dump {
     reached: u64,
     tables: Tables,
     texts: Mutex<Texts>,
+    /// The indexes from which answers are taken.
+    indexes: Mutex<Vec<Arc<Mapped>>>,
 }
 
 /// The names and stacks resolved so far: thousands of classes may have the same name, and thousands of sites the same
@@ -113,6 +121,7 @@ impl Dump {
             reached,
             tables,
             texts: Mutex::default(),
+            indexes: Mutex::default(),
         })
     }
 
@@ -157,11 +166,35 @@ impl Dump {
         answer: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
         let answer = answer();
-        match self.bytes.is_whole() {
+        let indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.bytes.is_whole() && indexes.iter().all(|index| index.is_whole()) {
             true => answer,
             // The answer was computed from a different file.
             false => Err(Error::Changed.into()),
         }
+    }
+
+    /// Watches an index as well, from which answers are taken.
+    pub(crate) fn watch(&self, index: &Arc<Mapped>) {
+        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        indexes.push(Arc::clone(index));
+    }
+
+    /// Returns the facts about its file.
+    pub(crate) fn file_facts(&self) -> io::Result<Metadata> {
+        self.bytes.facts()
+    }
+
+    /// Returns a hash of the file's beginning, its end, and samples in between.
+    pub(crate) fn samples(&self) -> u64 {
+        let bytes = &self.bytes[..];
+        let state = FixedState::with_seed(SAMPLES);
+        let last = bytes.len().saturating_sub(SAMPLE);
+        let samples = (0..SAMPLES).map(|place| {
+            let start = (last as u128 * u128::from(place) / u128::from(SAMPLES - 1)) as usize;
+            &bytes[start..bytes.len().min(start + SAMPLE)]
+        });
+        samples.fold(0, |sum, sample| state.hash_one((sum, sample)))
     }
 
     pub(crate) fn id_size(&self) -> IdSize {

@@ -1,0 +1,364 @@
+//! The index of a dump: a file that holds its graph and its dominators, so that they need not be found again for each
+//! question.
+//!
+//! It begins with a head: the version of the format, the dump that it was made of, the options, and a checksum of the
+//! rest. An index that is not exactly what is expected counts as none. Whoever makes one for someone else can make the
+//! checksum right as well, so all numbers in it are checked: where it is read if that takes no time, otherwise where they
+//! are used. Such an index can tell lies about a dump, and nothing worse.
+
+use std::fs::{self, File, Permissions};
+use std::hash::BuildHasher;
+use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use foldhash::fast::FixedState;
+use hprof_format::{HeapRecord, HeapRecords, IdSize, ObjectId, Root};
+use tempfile::NamedTempFile;
+
+use crate::data::classes::Classes;
+use crate::data::counts::Counts;
+use crate::data::dominators::Dominators;
+use crate::data::dump::Dump;
+use crate::data::error::Error;
+use crate::data::findings::WasteFound;
+use crate::data::heap::{Heap, Options};
+use crate::data::layout::Layout;
+use crate::data::mapping::Mapped;
+use crate::data::memory::Memory;
+use crate::data::objects::Objects;
+use crate::data::places::Places;
+use crate::data::reference_pass::ReferencePass;
+use crate::data::references::Excluded;
+use crate::data::sections::{SectionReader, SectionWriter};
+use crate::data::ways::Ways;
+
+/// The first number of an index, with the version of the format.
+const MAGIC: [u8; 8] = *b"hprofix2";
+/// The bytes of it that all versions have.
+const ANY: usize = 7;
+/// The numbers of a head: what it is of, how it was read, its own length, and the checksum.
+const NUMBERS: usize = OF_DUMP + OF_OPTIONS + 2;
+const OF_DUMP: usize = 7;
+const OF_OPTIONS: usize = 6;
+/// Where the sections begin.
+const START: usize = NUMBERS * 8;
+/// The bytes of the rest that are added to the checksum at once.
+const BLOCK: usize = 1 << 20;
+
+/// An index of a dump, which has the right checksum.
+pub struct Saved<'a> {
+    dump: &'a Dump,
+    file: Arc<Mapped>,
+    /// How the dump was read.
+    options: [u64; OF_OPTIONS],
+}
+
+/// Removes an index.
+///
+/// # Errors
+/// If there is no such file, or it is not an index.
+pub fn remove_index(index: &Path) -> io::Result<()> {
+    check_kind(index)?;
+    fs::remove_file(index)
+}
+
+/// Returns an error unless the file is an index.
+fn check_kind(index: &Path) -> io::Result<()> {
+    let mut head = Vec::new();
+    File::open(index)?.take(ANY as u64).read_to_end(&mut head)?;
+    match head == MAGIC[..ANY] {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "is not an index, and is left alone",
+        )),
+    }
+}
+
+impl<'a> Saved<'a> {
+    /// Opens the index of a dump; `None` if there is none that belongs to the dump and is sound.
+    #[must_use]
+    pub fn open(dump: &'a Dump, index: &Path) -> Option<Saved<'a>> {
+        let file = File::open(index).ok()?;
+        let found = file.metadata().ok()?;
+        // Whoever can write to it can change it while it is read.
+        let is_own =
+            found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
+        if !is_own || !found.is_file() || found.len() < START as u64 {
+            return None;
+        }
+        let file = Arc::new(Mapped::of(&file).ok()?);
+        let head: &[[u8; 8]] = file.get(..START)?.as_chunks().0;
+        let head: Vec<u64> = head
+            .iter()
+            .map(|number| u64::from_ne_bytes(*number))
+            .collect();
+        let (&of_dump, rest) = head.split_first_chunk::<OF_DUMP>()?;
+        let (&options, rest) = rest.split_first_chunk::<OF_OPTIONS>()?;
+        let length = file.len() as u64;
+        if of_dump != facts(dump).ok()? || rest.first() != Some(&length) {
+            return None;
+        }
+        let sum = checksum(
+            &[&of_dump[..], &options[..], &[length]].concat(),
+            &file[START..],
+        );
+        if rest.last() != Some(&sum) {
+            return None;
+        }
+        dump.watch(&file);
+        Some(Saved {
+            dump,
+            file,
+            options,
+        })
+    }
+
+    pub(crate) fn dump(&self) -> &'a Dump {
+        self.dump
+    }
+
+    fn sections(&self, memory: &Memory) -> SectionReader {
+        SectionReader::new(Arc::clone(&self.file), START, memory)
+    }
+
+    /// Returns the counts of objects; `None` if they are for another layout.
+    pub(crate) fn counts(&self, layout: Option<Layout>) -> Option<Counts> {
+        let counts = Counts::load(&mut self.sections(&Memory::unlimited()))?;
+        counts.layout.is_wanted(layout).then_some(counts)
+    }
+
+    /// Reads the graph; `None` if the index is for other options, or has impossible numbers.
+    #[must_use]
+    pub fn heap(&self, options: &Options) -> Option<Heap<'a>> {
+        let (layout, rest) = self.options.split_first_chunk::<5>()?;
+        let layout = Layout::from_numbers(*layout)?;
+        let is_wanted = layout.is_wanted(options.layout) && rest == [excluded(options.excluded)];
+        if !is_wanted {
+            return None;
+        }
+        let mut index = self.sections(&options.memory);
+        Counts::load(&mut index)?;
+        let heap = read(self.dump, options, layout, &mut index)?;
+        (index.is_at_end() && self.file.is_whole()).then_some(heap)
+    }
+}
+
+/// Writes an index. It is published whole, for its owner alone, and replaces the one before. Returns its length.
+///
+/// # Errors
+/// If the file cannot be written; then there is none, or the one before. A file that is not an index is left alone.
+pub(crate) fn write(
+    heap: &Heap<'_>,
+    (counts, ways, waste): (&Counts, &Ways, &WasteFound),
+    index: &Path,
+) -> Result<u64, Error> {
+    match check_kind(index) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    let new = NewFile::beside(index)?;
+    let file = new.file();
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    let mut out = BufWriter::with_capacity(BLOCK, file);
+    out.write_all(&[0; START])?;
+    let mut out = SectionWriter::new(out);
+    counts.save(&mut out)?;
+    write_heap(heap, &mut out)?;
+    ways.save(&mut out)?;
+    waste.save(&mut out)?;
+    out.finish().flush()?;
+    let written = Mapped::of(file)?;
+    let length = written.len() as u64;
+    let mut head = facts(heap.dump)?.to_vec();
+    head.extend(heap.layout.numbers());
+    head.extend([excluded(heap.excluded), length]);
+    head.push(checksum(&head, &written[START..]));
+    let head = head.iter().map(|number| number.to_ne_bytes());
+    file.write_all_at(&head.flatten().collect::<Vec<u8>>(), 0)?;
+    drop(written);
+    heap.dump.unless_changed(|| Ok::<(), Error>(()))?;
+    new.publish(index)?;
+    Ok(length)
+}
+
+fn write_heap(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
+    let classes: Vec<u64> = heap.classes.dumped().map(|class| class.offset).collect();
+    out.table(&classes)?;
+    out.table(&heap.classes.others())?;
+    let mut roots = Vec::new();
+    for &(object, root) in &heap.roots {
+        let object = ObjectId(object);
+        HeapRecord::Root { object, root }.write(&mut roots);
+    }
+    out.table(&roots)?;
+    let places = heap.places.some.iter().map(|&(id, offset)| [id, offset]);
+    out.table(&places.collect::<Vec<[u64; 2]>>())?;
+    out.table(&[u64::from(heap.places.ascending)])?;
+    let all = heap.places.all.get();
+    out.table(all.map_or(&[][..], Vec::as_slice))?;
+    heap.objects.save(out)?;
+    heap.graph.save(out)?;
+    heap.dominators.save(out)
+}
+
+fn read<'a>(
+    dump: &'a Dump,
+    options: &Options,
+    layout: Layout,
+    index: &mut SectionReader,
+) -> Option<Heap<'a>> {
+    let mut classes = Classes::new(dump.id_size(), options.excluded);
+    for offset in index.list()? {
+        classes.add_at(offset, dump).ok()?;
+    }
+    classes.resolve().ok()?;
+    classes.lay_out(&layout);
+    for other in index.list()? {
+        classes.add_other(other, dump)?;
+    }
+    let roots = roots(&index.list::<u8>()?)?;
+    let some = index.list::<[u64; 2]>()?.into_iter();
+    let mut places = Places {
+        some: some.map(|[id, offset]| (id, offset)).collect(),
+        ascending: index.one::<u64>()? != 0,
+        ..Places::default()
+    };
+    let all: Vec<u64> = index.list()?;
+    let objects = Objects::load(index, classes.len())?;
+    if !places.ascending && !all.is_empty() {
+        places.all = (all.len() == objects.count() as usize).then(|| OnceLock::from(all))?;
+    }
+    let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
+    let (graph, objects, classes) = pass.load(index)?;
+    let dominators = Dominators::load(index, &objects)?;
+    let ways = Ways::load(index, objects.count())?;
+    let waste = WasteFound::load(index, &objects, &classes)?;
+    Some(Heap {
+        dump,
+        memory: options.memory.clone(),
+        layout,
+        excluded: options.excluded,
+        classes,
+        objects,
+        graph,
+        roots,
+        places,
+        dominators,
+        ways: OnceLock::from(ways),
+        waste: OnceLock::from(waste),
+    })
+}
+
+fn roots(bytes: &[u8]) -> Option<Vec<(u64, Root)>> {
+    let mut roots = Vec::new();
+    for record in HeapRecords::new(bytes, IdSize::Eight) {
+        match record.ok()?.decode().ok()? {
+            HeapRecord::Root { object, root } => roots.push((object.0, root)),
+            _ => return None,
+        }
+    }
+    Some(roots)
+}
+
+/// Returns the facts about a dump that must be the same when an index is made and when it is read.
+fn facts(dump: &Dump) -> io::Result<[u64; OF_DUMP]> {
+    let file = dump.file_facts()?;
+    let (number, dumps) = dump.place();
+    Ok([
+        u64::from_ne_bytes(MAGIC),
+        file.len(),
+        file.mtime() as u64,
+        file.mtime_nsec() as u64,
+        dump.samples(),
+        number as u64,
+        dumps as u64,
+    ])
+}
+
+fn excluded(excluded: Excluded) -> u64 {
+    let Excluded {
+        soft,
+        weak,
+        phantom,
+        finalizer,
+    } = excluded;
+    let kinds = [soft, weak, phantom, finalizer];
+    kinds
+        .iter()
+        .fold(0, |bits, &kind| bits << 1 | u64::from(kind))
+}
+
+/// Makes the checksum of an index right, for tests of what a hostile one can do.
+#[doc(hidden)]
+pub fn seal_index(index: &mut [u8]) {
+    if let Some((head, rest)) = index.split_at_mut_checked(START) {
+        let (numbers, sum) = head.split_at_mut(START - 8);
+        let numbers = numbers.as_chunks().0.iter();
+        let numbers: Vec<u64> = numbers.map(|&number| u64::from_ne_bytes(number)).collect();
+        sum.copy_from_slice(&checksum(&numbers, rest).to_ne_bytes());
+    }
+}
+
+fn checksum(head: &[u64], rest: &[u8]) -> u64 {
+    let state = FixedState::with_seed(u64::from_ne_bytes(MAGIC));
+    let blocks = rest.chunks(BLOCK);
+    blocks.fold(state.hash_one(head), |sum, block| {
+        state.hash_one((sum, block))
+    })
+}
+
+/// A file that is being written, in the folder where it will be.
+enum NewFile {
+    /// It has no name: nothing is left behind, however the process ends.
+    Unnamed(File),
+    /// On file systems without such files.
+    Named(NamedTempFile),
+}
+
+impl NewFile {
+    fn beside(path: &Path) -> io::Result<NewFile> {
+        use rustix::fs::{Mode, OFlags};
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let (flags, mode) = (OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR);
+        if let Ok(file) = rustix::fs::open(folder, flags, mode | Mode::WUSR) {
+            return Ok(NewFile::Unnamed(file.into()));
+        }
+        let named = tempfile::Builder::new()
+            .prefix(".hprof-index-")
+            .tempfile_in(folder)?;
+        Ok(NewFile::Named(named))
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            NewFile::Unnamed(file) => file,
+            NewFile::Named(named) => named.as_file(),
+        }
+    }
+
+    fn publish(self, path: &Path) -> io::Result<()> {
+        let file = match self {
+            NewFile::Unnamed(file) => file,
+            NewFile::Named(named) => {
+                named.persist(path)?;
+                return Ok(());
+            }
+        };
+        // A link cannot replace a file. Meanwhile there is no index, which is no harm.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let own = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let (here, flags) = (rustix::fs::CWD, rustix::fs::AtFlags::SYMLINK_FOLLOW);
+        rustix::fs::linkat(here, own, here, path, flags)?;
+        Ok(())
+    }
+}

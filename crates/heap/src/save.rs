@@ -1,0 +1,28 @@
+//! Saves the index of a dump.
+
+use std::path::Path;
+
+use crate::data::counts::Counts;
+use crate::data::error::Error;
+use crate::data::heap::Heap;
+use crate::data::layout::Known;
+use crate::data::progress::Progress;
+use crate::data::saved;
+
+impl Heap<'_> {
+    /// Writes an index of the dump, from which [`Saved`](crate::Saved) answers the same questions without a pass over the
+    /// dump. It is published whole, for its owner alone, and replaces the one before. Returns its length.
+    ///
+    /// # Errors
+    /// If the file cannot be written; then there is none, or the one before. A file that is not an index is left alone.
+    pub fn save_index(&self, index: &Path, progress: &dyn Progress) -> Result<u64, Error> {
+        self.dump.unless_changed(|| {
+            let layout = Some(self.layout).filter(|layout| layout.known == Known::Given);
+            let counts = Counts::of(self.dump, None, layout, progress)?;
+            if !self.places.ascending {
+                self.all_places()?;
+            }
+            saved::write(self, (&counts, self.ways()?, self.known_waste()?), index)
+        })
+    }
+}
