@@ -9,6 +9,9 @@ use crate::data::layout::Known;
 use crate::data::progress::Progress;
 use crate::data::saved;
 
+/// The share of the live heap from which something is a suspect unless another is asked for.
+const USUAL_THRESHOLD: f64 = 0.1;
+
 impl Heap<'_> {
     /// Writes an index of the dump, from which [`Saved`](crate::Saved) answers the same questions without a pass over the
     /// dump. It is published whole, for its owner alone, and replaces the one before. Returns its length.
@@ -22,6 +25,8 @@ impl Heap<'_> {
             if !self.places.ascending {
                 self.all_places()?;
             }
+            // Some suspects need a pass over the graph, which is then known.
+            self.leaks(USUAL_THRESHOLD, None)?;
             saved::write(self, (&counts, self.ways()?, self.known_waste()?), index)
         })
     }

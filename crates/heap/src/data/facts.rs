@@ -134,7 +134,8 @@ impl Facts {
                 index: HashMap::default(),
                 last: Vec::new(),
             };
-            let are_sites = kinds.all[1..].iter().all(|kind| is_site(kind.site));
+            let are_sites = kinds.all[0] == FactKind::default()
+                && kinds.all[1..].iter().all(|kind| is_site(kind.site));
             (of.len() == count && least > 0 && usize::from(most) < kinds.all.len() && are_sites)
                 .then_some(Columns::Together { kinds, of })?
         };
@@ -200,6 +201,23 @@ impl Facts {
         units[number as usize] = u16::try_from(size).unwrap_or(u16::MAX);
         if size >= u16::MAX.into() {
             self.large.entry(number).or_insert(size * UNIT);
+        }
+    }
+
+    /// Returns the number of the kind of an object, or of its site if these are kept apart.
+    #[inline]
+    pub(crate) fn kind(&self, number: u32) -> usize {
+        match &self.columns {
+            Columns::Together { of, .. } => of[number as usize].into(),
+            Columns::Apart { sites, .. } => sites[number as usize] as usize,
+        }
+    }
+
+    /// Returns the site of each kind, in their order, of which there are `all_sites` if these are kept apart.
+    pub(crate) fn kinds(&self, all_sites: usize) -> Vec<SiteIndex> {
+        match &self.columns {
+            Columns::Together { kinds, .. } => kinds.all.iter().map(|kind| kind.site).collect(),
+            Columns::Apart { .. } => (0..).take(all_sites).collect(),
         }
     }
 

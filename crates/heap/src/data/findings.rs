@@ -1,8 +1,15 @@
-//! What questions find by reading the dump once more, kept for the index.
+//! What questions find by a pass over the dump or the graph, kept for the index.
 
+use std::hash::BuildHasher;
 use std::io::{self, Write};
+use std::ops::DerefMut;
+use std::sync::{Mutex, PoisonError};
+
+use foldhash::HashMap;
+use foldhash::fast::FixedState;
 
 use crate::data::classes::{ClassIndex, Classes};
+use crate::data::facts::MOST_BYTES;
 use crate::data::objects::{Objects, SiteIndex};
 use crate::data::sections::{SectionReader, SectionWriter};
 
@@ -46,6 +53,46 @@ pub(crate) enum WasteKind {
     Empty(ClassIndex),
     /// They are collections of a class with few elements.
     Sparse(ClassIndex),
+}
+
+/// The retained sizes of several objects together, each of which took a pass over the graph, by a hash of the objects.
+#[derive(Debug, Default)]
+pub(crate) struct Together(Mutex<HashMap<u64, u64>>);
+
+impl Together {
+    /// Returns the size of these objects, which is computed once.
+    pub(crate) fn get<E>(
+        &self,
+        objects: &[u32],
+        compute: impl FnOnce() -> Result<u64, E>,
+    ) -> Result<u64, E> {
+        let key = FixedState::with_seed(0).hash_one(objects);
+        if let Some(&known) = self.all().get(&key) {
+            return Ok(known);
+        }
+        let bytes = compute()?;
+        self.all().insert(key, bytes);
+        Ok(bytes)
+    }
+
+    fn all(&self) -> impl DerefMut<Target = HashMap<u64, u64>> {
+        // An entry is complete when it is inserted: a panic leaves none half made.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes them as a section of an index.
+    pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
+        let mut all: Vec<[u64; 2]> = self.all().iter().map(|(&key, &size)| [key, size]).collect();
+        all.sort_unstable();
+        out.table(&all)
+    }
+
+    /// Reads them; `None` if they are damaged.
+    pub(crate) fn load(index: &mut SectionReader) -> Option<Together> {
+        let all = index.list::<[u64; 2]>()?.into_iter();
+        let all = all.map(|[key, size]| (size <= MOST_BYTES).then_some((key, size)));
+        Some(Together(Mutex::new(all.collect::<Option<_>>()?)))
+    }
 }
 
 /// The numbers of a row in an index.

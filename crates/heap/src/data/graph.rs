@@ -26,8 +26,8 @@ pub(crate) struct Graph {
     /// The references of classes and threads in addition to those in their rows.
     more: HashMap<u32, Vec<u32>>,
     has_more: FixedBitSet,
-    /// The class object of each site; [`NONE`] if it is a root or not in the dump.
-    class_of_site: Vec<u32>,
+    /// The class object of each kind of objects; [`NONE`] if it is a root or not in the dump.
+    class_of_kind: Vec<u32>,
     /// The omitted references, each with its source; `None` if there are very many.
     omitted: Option<Numbers<[u32; 2]>>,
     pub(crate) roots: Roots,
@@ -126,7 +126,7 @@ impl Graph {
     pub(crate) fn new(
         rows: Rows,
         more: HashMap<u32, Vec<u32>>,
-        class_of_site: Vec<u32>,
+        class_of_kind: Vec<u32>,
         omitted: Option<Numbers<[u32; 2]>>,
         roots: Roots,
         objects: u32,
@@ -137,7 +137,7 @@ impl Graph {
             rows,
             more,
             has_more,
-            class_of_site,
+            class_of_kind,
             omitted,
             roots,
         }
@@ -173,7 +173,7 @@ impl Graph {
     #[inline]
     pub(crate) fn targets(&self, number: u32, objects: &Objects) -> Targets<'_> {
         Targets {
-            class: self.class_of_site[objects.site(number) as usize],
+            class: self.class_of_kind[objects.kind(number)],
             row: self.rows.row(number),
             more: self.more(number),
         }
@@ -214,7 +214,7 @@ impl Graph {
     #[inline]
     pub(crate) fn each_of_all(&self, objects: &Objects, mut visit: impl FnMut(u32, To)) {
         for (number, row) in self.rows.iter() {
-            let class = self.class_of_site[objects.site(number) as usize];
+            let class = self.class_of_kind[objects.kind(number)];
             if class != NONE {
                 visit(number, To::Class(class));
             }

@@ -9,7 +9,7 @@ use crate::data::dominators::{Dominators, Place};
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::find_layout::layout_of;
-use crate::data::findings::WasteFound;
+use crate::data::findings::{Together, WasteFound};
 use crate::data::graph::Graph;
 use crate::data::index::Index;
 use crate::data::layout::Layout;
@@ -49,6 +49,7 @@ pub struct Heap<'a> {
     pub(crate) ways: OnceLock<Ways>,
     /// Computed when first needed.
     pub(crate) waste: OnceLock<WasteFound>,
+    pub(crate) together: Together,
 }
 
 impl<'a> Heap<'a> {
@@ -86,7 +87,7 @@ impl<'a> Heap<'a> {
         let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
         let (graph, objects, classes) = pass.read(places.ascending, &options.memory, progress)?;
         progress.at(Stage::Dominators, 0, 1);
-        let dominators = Dominators::of(&graph, &objects, &options.memory)?;
+        let dominators = Dominators::of(&graph, &objects, &options.memory, progress)?;
         Ok(Heap {
             dump,
             memory: options.memory.clone(),
@@ -100,6 +101,7 @@ impl<'a> Heap<'a> {
             dominators,
             ways: OnceLock::new(),
             waste: OnceLock::new(),
+            together: Together::default(),
         })
     }
 

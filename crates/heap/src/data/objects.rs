@@ -126,6 +126,17 @@ impl Objects {
         self.facts.size(number)
     }
 
+    /// Returns the number of the kind of an object: all of a kind have the same site.
+    #[inline]
+    pub(crate) fn kind(&self, number: u32) -> usize {
+        self.facts.kind(number)
+    }
+
+    /// Returns the site of each kind.
+    pub(crate) fn kinds(&self) -> Vec<SiteIndex> {
+        self.facts.kinds(self.sites.len())
+    }
+
     #[inline]
     pub(crate) fn site(&self, number: u32) -> SiteIndex {
         self.facts.site(number)

@@ -14,7 +14,7 @@ use crate::data::error::Error;
 use crate::data::graph::{Graph, NONE, Roots};
 use crate::data::layout::Layout;
 use crate::data::memory::{Growing, Memory, Numbers};
-use crate::data::objects::{Objects, Site};
+use crate::data::objects::{Objects, Site, SiteIndex};
 use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::rows::{Appended, Lengths, NewRow, Rows};
 use crate::data::sections::SectionReader;
@@ -115,9 +115,9 @@ impl<'a> ReferencePass<'a> {
         omitted: Option<Numbers<[u32; 2]>>,
     ) -> (Graph, Objects, Classes) {
         self.add_locals();
-        let class_of_site = self.class_objects();
+        let class_of_kind = self.class_objects();
         let objects = self.objects.count();
-        let graph = Graph::new(rows, self.more, class_of_site, omitted, self.roots, objects);
+        let graph = Graph::new(rows, self.more, class_of_kind, omitted, self.roots, objects);
         (graph, self.objects, self.contents.classes)
     }
 
@@ -320,17 +320,21 @@ impl<'a> ReferencePass<'a> {
         }
     }
 
+    /// Returns the class object of each kind of objects.
     fn class_objects(&self) -> Vec<u32> {
-        let class_object = |site: Site| {
-            let class = self.contents.classes.get(site.class);
+        let class_object = |site: SiteIndex| {
+            // The first entry is not a site.
+            let site = Some(site).filter(|&site| site != 0)?;
+            let class = self
+                .contents
+                .classes
+                .get(self.objects.sites.get(site).class);
             let number = self.objects.ids.find(class.id).filter(|_| class.id != 0)?;
             (!self.roots.is_root.contains(number as usize)).then_some(number)
         };
-        let mut sites = self.objects.sites.iter();
-        // The first entry is not a site.
-        sites.next();
-        std::iter::once(NONE)
-            .chain(sites.map(|site| class_object(site).unwrap_or(NONE)))
+        let kinds = self.objects.kinds().into_iter();
+        kinds
+            .map(|site| class_object(site).unwrap_or(NONE))
             .collect()
     }
 }

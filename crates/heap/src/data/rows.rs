@@ -85,15 +85,12 @@ impl Rows {
     /// Iterates over the rows of all objects.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Row<'_>)> {
         let bytes = &self.bytes[..];
-        let first = Some(0).filter(|&at| at < bytes.len());
-        let first = first.map(|at| content(bytes, at));
-        let all = std::iter::successors(first, |before| {
-            let at = before.end;
-            (at < bytes.len()).then(|| content(bytes, at))
-        });
-        (0..self.objects)
-            .zip(all)
-            .map(|(own, content)| (own, self.row_at(own, content)))
+        let mut at = 0;
+        (0..self.objects).map_while(move |own| {
+            let content = (at < bytes.len()).then(|| content(bytes, at))?;
+            at = content.end;
+            Some((own, self.row_at(own, content)))
+        })
     }
 
     /// Returns an upper bound for the numbers in all rows.

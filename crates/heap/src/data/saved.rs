@@ -10,7 +10,7 @@ use std::fs::{self, File, Permissions};
 use std::hash::BuildHasher;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +23,7 @@ use crate::data::counts::Counts;
 use crate::data::dominators::Dominators;
 use crate::data::dump::Dump;
 use crate::data::error::Error;
-use crate::data::findings::WasteFound;
+use crate::data::findings::{Together, WasteFound};
 use crate::data::heap::{Heap, Options};
 use crate::data::layout::Layout;
 use crate::data::mapping::Mapped;
@@ -35,6 +35,8 @@ use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::ways::Ways;
 
+/// The bytes that an object takes at three references.
+const AN_OBJECT: u64 = 24;
 /// The first number of an index, with the version of the format.
 const MAGIC: [u8; 8] = *b"hprofix2";
 /// The bytes of it that all versions have.
@@ -68,7 +70,7 @@ pub fn remove_index(index: &Path) -> io::Result<()> {
 /// Returns an error unless the file is an index.
 fn check_kind(index: &Path) -> io::Result<()> {
     let mut head = Vec::new();
-    File::open(index)?.take(ANY as u64).read_to_end(&mut head)?;
+    open_file(index)?.take(ANY as u64).read_to_end(&mut head)?;
     match head == MAGIC[..ANY] {
         true => Ok(()),
         false => Err(io::Error::new(
@@ -78,11 +80,18 @@ fn check_kind(index: &Path) -> io::Result<()> {
     }
 }
 
+/// Opens a file without waiting, which a pipe of that name would make others do.
+fn open_file(path: &Path) -> io::Result<File> {
+    let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC).bits();
+    let flags = i32::try_from(flags).unwrap_or_default();
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
 impl<'a> Saved<'a> {
     /// Opens the index of a dump; `None` if there is none that belongs to the dump and is sound.
     #[must_use]
     pub fn open(dump: &'a Dump, index: &Path) -> Option<Saved<'a>> {
-        let file = File::open(index).ok()?;
+        let file = open_file(index).ok()?;
         let found = file.metadata().ok()?;
         // Whoever can write to it can change it while it is read.
         let is_own =
@@ -162,6 +171,7 @@ pub(crate) fn write(
     }
     let new = NewFile::beside(index)?;
     let file = new.file();
+    check_room(file, heap.objects.count())?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     let mut out = BufWriter::with_capacity(BLOCK, file);
     out.write_all(&[0; START])?;
@@ -170,6 +180,7 @@ pub(crate) fn write(
     write_heap(heap, &mut out)?;
     ways.save(&mut out)?;
     waste.save(&mut out)?;
+    heap.together.save(&mut out)?;
     out.finish().flush()?;
     let written = Mapped::of(file)?;
     let length = written.len() as u64;
@@ -183,6 +194,20 @@ pub(crate) fn write(
     heap.dump.unless_changed(|| Ok::<(), Error>(()))?;
     new.publish(index)?;
     Ok(length)
+}
+
+/// Returns an error if the index would take more than nine tenths of the free room.
+fn check_room(file: &File, objects: u32) -> io::Result<()> {
+    let found = rustix::fs::fstatvfs(file)?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let about = u64::from(objects) * AN_OBJECT;
+    match about <= free / 10 * 9 {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::StorageFull,
+            format!("needs about {about} bytes, of {free} that are free"),
+        )),
+    }
 }
 
 fn write_heap(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
@@ -250,6 +275,7 @@ fn read<'a>(
         dominators,
         ways: OnceLock::from(ways),
         waste: OnceLock::from(waste),
+        together: Together::load(index)?,
     })
 }
 

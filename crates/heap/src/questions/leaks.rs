@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
 use foldhash::{HashMap, HashSet};
 use hprof_format::{ObjectId, Value};
 use serde::Serialize;
@@ -254,13 +255,14 @@ impl Heap<'_> {
     }
 
     fn retained_by(&self, places: &[Place]) -> Result<u64, Error> {
-        let mut members = fixedbitset::FixedBitSet::with_capacity(self.objects.count() as usize);
-        members.extend(
-            places
-                .iter()
-                .map(|&place| self.dominators.object(place) as usize),
-        );
-        self.retained_without(|object| members.contains(object as usize))
+        let objects = places.iter().map(|&place| self.dominators.object(place));
+        let mut objects: Vec<u32> = objects.collect();
+        objects.sort_unstable();
+        self.together.get(&objects, || {
+            let mut members = FixedBitSet::with_capacity(self.objects.count() as usize);
+            members.extend(objects.iter().map(|&object| object as usize));
+            self.retained_without(|object| members.contains(object as usize))
+        })
     }
 
     /// Returns `true` if the dump has the stacks that allocated its objects.

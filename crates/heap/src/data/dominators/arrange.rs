@@ -17,29 +17,33 @@ pub(super) fn arrange(
     memory: &Memory,
 ) -> io::Result<Dominators> {
     let length = tree.order.len();
-    let mut links = Links::of(tree, memory)?;
+    let Links {
+        order,
+        mut first,
+        next,
+        inners,
+    } = Links::of(tree, memory)?;
     let mut out = Arranged {
-        order: memory.table(length)?,
         used: 0,
         inner: NewSet::new(length, memory)?,
-        ends: memory.table(links.inners)?,
+        ends: memory.table(inners)?,
         retained: RetainedSizes {
-            units: memory.table(links.inners)?,
+            units: memory.table(inners)?,
             large: HashMap::default(),
         },
         inners: 0,
         bytes: 0,
-        before: memory.table(links.inners)?,
+        open: memory.table(inners)?,
         depth: 0,
     };
-    out.all(&mut links, objects);
-    drop(links);
-    if out.depth > 0 {
-        // No root reaches anything.
-        out.leave(TOP);
+    out.all(&order, &mut first, &next, objects);
+    drop(next);
+    let mut arranged: Numbers<u32> = memory.table(length)?;
+    for (&place, &object) in first.iter().zip(&order[..]) {
+        arranged[place as usize] = object;
     }
     Ok(Dominators {
-        order: out.order,
+        order: arranged,
         inner: out.inner.rank(memory)?,
         ends: out.ends,
         retained: out.retained,
@@ -85,7 +89,6 @@ impl Links {
 
 /// The arranged tree while it is made.
 struct Arranged {
-    order: Numbers<u32>,
     used: Place,
     inner: NewSet,
     ends: Numbers<Place>,
@@ -93,27 +96,23 @@ struct Arranged {
     inners: u32,
     /// The bytes of all objects so far.
     bytes: u64,
-    /// The same when each inner place on the way down was entered; unused entries are never allocated.
-    before: Numbers<u64>,
+    /// The inner places on the way down: their ranks, and the bytes before each. Unused entries are never allocated.
+    open: Numbers<[u64; 2]>,
     depth: usize,
 }
 
 impl Arranged {
-    /// Adds everything. When an inner place is entered, its rank replaces its first child in `first`, so that it is
-    /// known when everything below has been added.
-    fn all(&mut self, links: &mut Links, objects: &Objects) {
-        let (order, first, next) = (&links.order[..], &mut links.first[..], &links.next[..]);
+    /// Gives every place its new one, which replaces its first child in `first`. See [`Links`].
+    fn all(&mut self, order: &[u32], first: &mut [Place], next: &[Place], objects: &Objects) {
         let mut at = TOP;
         loop {
-            let below = first[at as usize];
+            let below = std::mem::replace(&mut first[at as usize], self.used);
             if below != TOP || at == TOP {
-                first[at as usize] = self.enter();
+                self.enter();
             }
-            let object = order[at as usize];
-            self.order[self.used as usize] = object;
             self.used += 1;
             if at != TOP {
-                self.bytes += objects.size(object);
+                self.bytes += objects.size(order[at as usize]);
             }
             if below != TOP {
                 at = below;
@@ -126,29 +125,32 @@ impl Arranged {
                 if is_beside {
                     break;
                 }
-                self.leave(first[at as usize]);
+                self.leave();
             }
             if at == TOP {
-                return;
+                break;
             }
+        }
+        if self.depth > 0 {
+            // No root reaches anything.
+            self.leave();
         }
     }
 
-    /// Begins an inner place; returns its rank.
-    fn enter(&mut self) -> u32 {
-        let rank = self.inners;
+    /// Begins an inner place.
+    fn enter(&mut self) {
+        self.open[self.depth] = [self.inners.into(), self.bytes];
         self.inner.insert(self.used);
         self.inners += 1;
-        self.before[self.depth] = self.bytes;
         self.depth += 1;
-        rank
     }
 
-    /// Ends the inner place with this rank.
-    fn leave(&mut self, rank: u32) {
+    /// Ends the last inner place that has begun.
+    fn leave(&mut self) {
         self.depth -= 1;
+        let [rank, before] = self.open[self.depth];
         self.ends[rank as usize] = self.used;
-        self.retained
-            .set(rank, self.bytes - self.before[self.depth]);
+        // There are fewer inner places than places.
+        self.retained.set(rank as u32, self.bytes - before);
     }
 }

@@ -17,6 +17,7 @@ use crate::data::facts::MOST_BYTES;
 use crate::data::graph::Graph;
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::{Objects, UNIT};
+use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::ranks::Ranks;
 use crate::data::sections::{SectionReader, SectionWriter};
 
@@ -40,9 +41,18 @@ pub(crate) struct Dominators {
 }
 
 impl Dominators {
-    pub(crate) fn of(graph: &Graph, objects: &Objects, memory: &Memory) -> io::Result<Dominators> {
-        let search = Search::of(graph, objects, memory)?;
-        let tree = semi_nca::semi_nca(search, graph, objects, memory)?;
+    pub(crate) fn of(
+        graph: &Graph,
+        objects: &Objects,
+        memory: &Memory,
+        progress: &dyn Progress,
+    ) -> io::Result<Dominators> {
+        let steps = Steps {
+            progress,
+            all: u64::from(objects.count()),
+        };
+        let search = Search::of(graph, objects, memory, &steps)?;
+        let tree = semi_nca::semi_nca(search, graph, objects, memory, &steps)?;
         arrange::arrange(tree, objects, memory)
     }
 
@@ -182,6 +192,31 @@ impl Dominators {
         }
         while let Some((above, _)) = open.pop() {
             visit(Step::Leave(above));
+        }
+    }
+}
+
+/// Reports how far the dominators are: the search is the first half, Semi-NCA the second.
+struct Steps<'a> {
+    progress: &'a dyn Progress,
+    all: u64,
+}
+
+impl Steps<'_> {
+    #[inline]
+    fn searched(&self, places: usize) {
+        self.at(places as u64);
+    }
+
+    #[inline]
+    fn found(&self, places: usize) {
+        self.at(self.all + places as u64);
+    }
+
+    #[inline]
+    fn at(&self, done: u64) {
+        if done.is_multiple_of(STEP) {
+            self.progress.at(Stage::Dominators, done, 2 * self.all);
         }
     }
 }

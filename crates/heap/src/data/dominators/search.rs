@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::data::dominators::{Place, TOP};
+use crate::data::dominators::{Place, Steps, TOP};
 use crate::data::graph::{Graph, NONE};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
@@ -17,7 +17,12 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn of(graph: &Graph, objects: &Objects, memory: &Memory) -> io::Result<Search> {
+    pub(super) fn of(
+        graph: &Graph,
+        objects: &Objects,
+        memory: &Memory,
+        steps: &Steps<'_>,
+    ) -> io::Result<Search> {
         let count = objects.count() as usize;
         let mut search = Search {
             order: memory.table(count + 1)?,
@@ -26,13 +31,19 @@ impl Search {
         };
         // How far the references were followed, for each object on the way down; unused entries are never allocated.
         let mut followed: Numbers<u64> = memory.table(count + 1)?;
-        let used = search.run(graph, objects, &mut followed);
+        let used = search.run(graph, objects, &mut followed, steps);
         search.order.truncate(used);
         search.parent.truncate(used);
         Ok(search)
     }
 
-    fn run(&mut self, graph: &Graph, objects: &Objects, followed: &mut [u64]) -> usize {
+    fn run(
+        &mut self,
+        graph: &Graph,
+        objects: &Objects,
+        followed: &mut [u64],
+        steps: &Steps<'_>,
+    ) -> usize {
         let order = &mut self.order[..];
         let parent = &mut self.parent[..];
         let place = &mut self.place[..];
@@ -55,6 +66,7 @@ impl Search {
                         (found, used as Place, at as Place);
                     at = used;
                     used += 1;
+                    steps.searched(used);
                     depth += 1;
                     followed[depth] = 0;
                 } else if depth == 0 {

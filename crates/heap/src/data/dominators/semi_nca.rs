@@ -6,7 +6,7 @@ use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 
 use crate::data::dominators::search::Search;
-use crate::data::dominators::{Place, TOP};
+use crate::data::dominators::{Place, Steps, TOP};
 use crate::data::graph::{Graph, NONE, To};
 use crate::data::memory::{Memory, Numbers, Offsets};
 use crate::data::objects::Objects;
@@ -208,6 +208,7 @@ pub(super) fn semi_nca(
     graph: &Graph,
     objects: &Objects,
     memory: &Memory,
+    steps: &Steps<'_>,
 ) -> io::Result<SearchTree> {
     let Search {
         order,
@@ -234,6 +235,7 @@ pub(super) fn semi_nca(
             least = least.min(forest.least(from, place as Place));
         });
         forest.label[place] = least;
+        steps.found(length - place);
         // Only smaller places follow, so the end of this row is not needed any more.
         backward.rows.set(place + 1, least.into());
     }
