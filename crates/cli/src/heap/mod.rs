@@ -3,6 +3,7 @@
 mod diff;
 mod exhausted;
 mod index;
+mod index_places;
 pub mod options;
 pub mod pages;
 mod print;
@@ -25,7 +26,8 @@ use crate::profile::OwnCodeArgument;
 use crate::terminal::Terminal;
 use diff::Diff;
 use exhausted::Exhausted;
-use index::{Index, IndexPlaces};
+use index::Index;
+use index_places::IndexPlaces;
 use options::{Choice, ObjectId, Reading};
 
 /// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them

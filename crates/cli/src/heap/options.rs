@@ -9,7 +9,7 @@ use clap::Args;
 use hprof_heap::{Excluded, Layout, Memory, Options};
 use serde::Serialize;
 
-use super::index::IndexPlaces;
+use super::index_places::IndexPlaces;
 use crate::failure::Failure;
 use crate::size;
 

@@ -1,7 +1,6 @@
 //! A heap dump of a file, with the names, frames and stacks outside of it.
 
 use std::fs::{File, Metadata};
-use std::hash::BuildHasher;
 use std::io::{self, Cursor};
 use std::ops::{DerefMut, Range};
 use std::panic::resume_unwind;
@@ -9,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use foldhash::HashMap;
-use foldhash::fast::FixedState;
 use hprof_format::{
     FrameRecord, Header, HeapError, HeapRecords, IdSize, Item, Line, LoadClassRecord, Millis,
     RECORD_HEADER, RawHeapRecord, ReadError, Reader, Record, StringId, StringRecord, TraceRecord,
@@ -24,10 +22,6 @@ use crate::data::progress::{Progress, Silent};
 
 /// The size in bytes below which a part is not worth a thread.
 const LEAST_PART: u64 = 1 << 20;
-
-/// The samples that tell one file from another, and the bytes of each.
-const SAMPLES: u64 = 64;
-const SAMPLE: usize = 16 << 10;
 
 /// The most facts about a run that are returned.
 const MOST_FACTS: u8 = 64;
@@ -185,16 +179,9 @@ impl Dump {
         self.bytes.facts()
     }
 
-    /// Returns a hash of the file's beginning, its end, and samples in between.
-    pub(crate) fn samples(&self) -> u64 {
-        let bytes = &self.bytes[..];
-        let state = FixedState::with_seed(SAMPLES);
-        let last = bytes.len().saturating_sub(SAMPLE);
-        let samples = (0..SAMPLES).map(|place| {
-            let start = (last as u128 * u128::from(place) / u128::from(SAMPLES - 1)) as usize;
-            &bytes[start..bytes.len().min(start + SAMPLE)]
-        });
-        samples.fold(0, |sum, sample| state.hash_one((sum, sample)))
+    /// Returns the whole file.
+    pub(crate) fn file_bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     pub(crate) fn id_size(&self) -> IdSize {

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytemuck::Pod;
 use libc::{c_int, c_void, sigaction, siginfo_t};
-use memmap2::{Mmap, MmapMut};
+use memmap2::{Mmap, MmapMut, UncheckedAdvice};
 
 /// The number of bytes that distinguish one HPROF file from another, because they include the first record's time.
 const HEAD: usize = 64;
@@ -54,6 +54,15 @@ impl Mapped {
     /// Returns the facts about the file.
     pub(crate) fn facts(&self) -> io::Result<Metadata> {
         self.file.metadata()
+    }
+
+    /// Gives the memory of pages back that have been read. They are mapped again when they are needed.
+    pub(crate) fn release(&self) {
+        // SAFETY: the mapping is that of a file and is never written to, so every page comes back with the content of the
+        // file, as if it had not been read before; one that an error has replaced by zeros stays a page of zeros.
+        let advised = unsafe { self.bytes.unchecked_advise(UncheckedAdvice::DontNeed) };
+        // It is advice.
+        let _ = advised;
     }
 
     /// Returns a range of the file as numbers; `None` if it is not within the file, or not whole numbers at a place

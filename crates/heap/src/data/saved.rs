@@ -8,7 +8,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::hash::BuildHasher;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -47,6 +47,9 @@ const OF_DUMP: usize = 7;
 const OF_OPTIONS: usize = 6;
 /// Where the sections begin.
 const START: usize = NUMBERS * 8;
+/// The samples that tell one file from another, and the bytes of each.
+const SAMPLES: u64 = 64;
+const SAMPLE: usize = 16 << 10;
 /// The bytes of the rest that are added to the checksum at once.
 const BLOCK: usize = 1 << 20;
 
@@ -113,11 +116,13 @@ impl<'a> Saved<'a> {
         }
         let sum = checksum(
             &[&of_dump[..], &options[..], &[length]].concat(),
-            &file[START..],
+            sum_of(&file[START..]),
         );
         if rest.last() != Some(&sum) {
             return None;
         }
+        // A question needs a part of it.
+        file.release();
         dump.watch(&file);
         Some(Saved {
             dump,
@@ -173,24 +178,19 @@ pub(crate) fn write(
     let file = new.file();
     check_room(file, heap.objects.count())?;
     file.set_permissions(Permissions::from_mode(0o600))?;
-    let mut out = BufWriter::with_capacity(BLOCK, file);
-    out.write_all(&[0; START])?;
-    let mut out = SectionWriter::new(out);
+    let mut out = SectionWriter::new(SummedWriter::behind_head(file)?);
     counts.save(&mut out)?;
     write_heap(heap, &mut out)?;
     ways.save(&mut out)?;
     waste.save(&mut out)?;
     heap.together.save(&mut out)?;
-    out.finish().flush()?;
-    let written = Mapped::of(file)?;
-    let length = written.len() as u64;
+    let (length, sum) = out.finish().finish()?;
     let mut head = facts(heap.dump)?.to_vec();
     head.extend(heap.layout.numbers());
     head.extend([excluded(heap.excluded), length]);
-    head.push(checksum(&head, &written[START..]));
+    head.push(checksum(&head, sum));
     let head = head.iter().map(|number| number.to_ne_bytes());
     file.write_all_at(&head.flatten().collect::<Vec<u8>>(), 0)?;
-    drop(written);
     heap.dump.unless_changed(|| Ok::<(), Error>(()))?;
     new.publish(index)?;
     Ok(length)
@@ -299,10 +299,21 @@ fn facts(dump: &Dump) -> io::Result<[u64; OF_DUMP]> {
         file.len(),
         file.mtime() as u64,
         file.mtime_nsec() as u64,
-        dump.samples(),
+        samples(dump.file_bytes()),
         number as u64,
         dumps as u64,
     ])
+}
+
+/// Returns a hash of a file's beginning, its end, and samples in between.
+fn samples(bytes: &[u8]) -> u64 {
+    let state = FixedState::with_seed(SAMPLES);
+    let last = bytes.len().saturating_sub(SAMPLE);
+    let samples = (0..SAMPLES).map(|place| {
+        let start = (last as u128 * u128::from(place) / u128::from(SAMPLES - 1)) as usize;
+        &bytes[start..bytes.len().min(start + SAMPLE)]
+    });
+    samples.fold(0, |sum, sample| state.hash_one((sum, sample)))
 }
 
 fn excluded(excluded: Excluded) -> u64 {
@@ -325,16 +336,76 @@ pub fn seal_index(index: &mut [u8]) {
         let (numbers, sum) = head.split_at_mut(START - 8);
         let numbers = numbers.as_chunks().0.iter();
         let numbers: Vec<u64> = numbers.map(|&number| u64::from_ne_bytes(number)).collect();
-        sum.copy_from_slice(&checksum(&numbers, rest).to_ne_bytes());
+        sum.copy_from_slice(&checksum(&numbers, sum_of(rest)).to_ne_bytes());
     }
 }
 
-fn checksum(head: &[u64], rest: &[u8]) -> u64 {
-    let state = FixedState::with_seed(u64::from_ne_bytes(MAGIC));
-    let blocks = rest.chunks(BLOCK);
-    blocks.fold(state.hash_one(head), |sum, block| {
-        state.hash_one((sum, block))
-    })
+/// Returns the checksum of an index, given its head and the sum of the rest.
+fn checksum(head: &[u64], rest: u64) -> u64 {
+    hasher().hash_one((head, rest))
+}
+
+fn sum_of(bytes: &[u8]) -> u64 {
+    bytes.chunks(BLOCK).fold(0, add_block)
+}
+
+fn add_block(sum: u64, block: &[u8]) -> u64 {
+    hasher().hash_one((sum, block))
+}
+
+fn hasher() -> FixedState {
+    FixedState::with_seed(u64::from_ne_bytes(MAGIC))
+}
+
+/// Writes blocks of a file behind the head, and adds them up.
+struct SummedWriter<'a> {
+    file: &'a File,
+    block: Vec<u8>,
+    length: u64,
+    sum: u64,
+}
+
+impl SummedWriter<'_> {
+    fn behind_head(mut file: &File) -> io::Result<SummedWriter<'_>> {
+        file.write_all(&[0; START])?;
+        Ok(SummedWriter {
+            file,
+            block: Vec::with_capacity(BLOCK),
+            length: START as u64,
+            sum: 0,
+        })
+    }
+
+    fn write_block(&mut self) -> io::Result<()> {
+        self.sum = add_block(self.sum, &self.block);
+        self.file.write_all(&self.block)?;
+        self.length += self.block.len() as u64;
+        self.block.clear();
+        Ok(())
+    }
+
+    /// Returns the length of the file and the sum, as [`sum_of`] does.
+    fn finish(mut self) -> io::Result<(u64, u64)> {
+        if !self.block.is_empty() {
+            self.write_block()?;
+        }
+        Ok((self.length, self.sum))
+    }
+}
+
+impl Write for SummedWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = bytes.len().min(BLOCK - self.block.len());
+        self.block.extend_from_slice(&bytes[..count]);
+        if self.block.len() == BLOCK {
+            self.write_block()?;
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A file that is being written, in the folder where it will be.

@@ -155,14 +155,17 @@ impl Heap<'_> {
 
     fn find_largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
         let classes = class.map(|name| self.classes_named(name)).transpose()?;
+        let is_wanted = |place| {
+            let class = self.objects.class(self.dominators.object(place));
+            let wanted = classes.as_ref();
+            wanted.is_none_or(|classes| classes.contains(class as usize))
+        };
         let mut places: Vec<u32> = Vec::new();
         let by_size = |&place: &u32| (std::cmp::Reverse(self.retained(place)), place);
+        // So many bytes are too few, as enough places have more, or as many and come before.
+        let mut too_few = None;
         for place in self.dominators.places() {
-            let class = self.objects.class(self.dominators.object(place));
-            if classes
-                .as_ref()
-                .is_some_and(|classes| !classes.contains(class as usize))
-            {
+            if Some(self.retained(place)) <= too_few || !is_wanted(place) {
                 continue;
             }
             places.push(place);
@@ -170,6 +173,7 @@ impl Heap<'_> {
             if places.len() / 2 > most {
                 places.sort_by_key(by_size);
                 places.truncate(most);
+                too_few = places.last().map(|&last| self.retained(last));
             }
         }
         places.sort_by_key(by_size);
