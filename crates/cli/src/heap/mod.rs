@@ -38,6 +38,9 @@ use options::{Choice, ObjectId, Reading};
 /// The retained size of an object is the number of bytes that a garbage collection would free without it. Weak and
 /// phantom references and finalizers do not keep their targets alive, as in a collection; --exclude changes that.
 ///
+/// The first question about a dump of 32 MB or more writes an index beside it (FILE.index), from which further questions are
+/// answered at once.
+///
 /// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are
 /// used.
 #[derive(Subcommand)]
