@@ -47,6 +47,8 @@ const OF_DUMP: usize = 7;
 const OF_OPTIONS: usize = 6;
 /// Where the sections begin.
 const START: usize = NUMBERS * 8;
+/// The bytes after which memory is given back; whole blocks.
+const PART: usize = 16 * BLOCK;
 /// The samples that tell one file from another, and the bytes of each.
 const SAMPLES: u64 = 64;
 const SAMPLE: usize = 16 << 10;
@@ -116,13 +118,11 @@ impl<'a> Saved<'a> {
         }
         let sum = checksum(
             &[&of_dump[..], &options[..], &[length]].concat(),
-            sum_of(&file[START..]),
+            sum_of_mapped(&file),
         );
         if rest.last() != Some(&sum) {
             return None;
         }
-        // A question needs a part of it.
-        file.release();
         dump.watch(&file);
         Some(Saved {
             dump,
@@ -347,6 +347,16 @@ fn checksum(head: &[u64], rest: u64) -> u64 {
 
 fn sum_of(bytes: &[u8]) -> u64 {
     bytes.chunks(BLOCK).fold(0, add_block)
+}
+
+/// Returns the sum of a mapped index. A question needs a part of it, so that no page stays in memory for the sum.
+fn sum_of_mapped(file: &Mapped) -> u64 {
+    let parts = file[START..].chunks(PART);
+    parts.fold(0, |sum, part| {
+        let sum = part.chunks(BLOCK).fold(sum, add_block);
+        file.release();
+        sum
+    })
 }
 
 fn add_block(sum: u64, block: &[u8]) -> u64 {
