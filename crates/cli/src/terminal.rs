@@ -21,6 +21,8 @@ pub struct Terminal {
     is_terminal: bool,
     next: Cell<Instant>,
     has_spoken: Cell<bool>,
+    /// The stage of a long operation, and when it began.
+    stage: Cell<Option<(Stage, Instant)>>,
 }
 
 impl Terminal {
@@ -30,6 +32,7 @@ impl Terminal {
             is_terminal: io::stderr().is_terminal(),
             next: Cell::new(Instant::now() + TIMEOUT),
             has_spoken: Cell::new(false),
+            stage: Cell::new(None),
         }
     }
 
@@ -64,9 +67,27 @@ impl Drop for Terminal {
 
 impl Progress for Terminal {
     fn at(&self, stage: Stage, done: u64, all: u64) {
+        let began = match self.stage.get() {
+            Some((known, began)) if known == stage => began,
+            _ => Instant::now(),
+        };
+        self.stage.set(Some((stage, began)));
         let percent = (done * 100).checked_div(all).unwrap_or(0);
-        self.show(format_args!("{} {percent} %", stage.describe()));
+        let what = stage.describe();
+        match time_left(began.elapsed(), done, all) {
+            Some(left) => self.show(format_args!(
+                "{what} {percent} %, {} s left",
+                left.as_secs()
+            )),
+            None => self.show(format_args!("{what} {percent} %")),
+        }
     }
+}
+
+/// Returns the time that the rest of a stage takes if it goes on as before; `None` as long as that says little.
+fn time_left(passed: Duration, done: u64, all: u64) -> Option<Duration> {
+    let says_much = passed >= Duration::from_secs(1) && done < all && done >= all / 20;
+    says_much.then(|| passed.mul_f64((all - done) as f64 / done.max(1) as f64))
 }
 
 /// A file that shows how far it has been read or written.
@@ -145,5 +166,20 @@ impl<F: Write> Write for Watched<F> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_told_when_it_is_known() {
+        let seconds = Duration::from_secs;
+        assert_eq!(time_left(seconds(10), 50, 100), Some(seconds(10)));
+        assert_eq!(time_left(seconds(4), 80, 100), Some(seconds(1)));
+        for (passed, done, all) in [(0, 50, 100), (10, 4, 100), (10, 100, 100), (10, 0, 0)] {
+            assert_eq!(time_left(seconds(passed), done, all), None);
+        }
     }
 }

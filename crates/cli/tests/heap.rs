@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -19,6 +20,11 @@ const POINT: ObjectId = ObjectId(0x700);
 /// Returns a file whose dump has instances before their class, so that `check` needs a second pass, and no totals, so
 /// that `text` needs one; one record of 100 KB makes sure that the second pass has to go back beyond the buffer.
 fn profile(next: u64) -> Vec<u8> {
+    profile_with(next, &[7; 100_000])
+}
+
+/// Returns the same with another array.
+fn profile_with(next: u64, elements: &[u8]) -> Vec<u8> {
     let fields = next.to_be_bytes();
     let point = |object| HeapRecord::Instance {
         object: ObjectId(object),
@@ -26,14 +32,13 @@ fn profile(next: u64) -> Vec<u8> {
         class: POINT,
         fields: &fields,
     };
-    let bytes = [7; 100_000];
     let dump = [
         point(0x800),
         HeapRecord::PrimitiveArray {
             object: ObjectId(0x808),
             trace: TRACE,
             element: BasicType::Byte,
-            elements: &bytes,
+            elements,
         },
         HeapRecord::Class(ClassDump {
             class: POINT,
@@ -316,4 +321,136 @@ layout: header 8, references 4, alignment 8 bytes (assumed; --layout sets anothe
 ";
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
     }
+}
+
+/// Runs `hprof heap` with a cache folder of its own.
+fn heap(arguments: &[&str], file: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hprof"))
+        .arg("heap")
+        .args(arguments)
+        .arg(file)
+        .env("XDG_CACHE_HOME", cache_beside(file))
+        .output()
+        .expect("the command starts")
+}
+
+fn cache_beside(file: &Path) -> PathBuf {
+    file.with_file_name("cache")
+}
+
+/// Returns the files of a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).into_iter().flatten();
+    let names = files.map(|file| file.expect("readable").file_name().into_string());
+    let mut names: Vec<String> = names.collect::<Result<_, _>>().expect("UTF-8");
+    names.sort();
+    names
+}
+
+const QUESTIONS: [&[&str]; 9] = [
+    &["summary"],
+    &["leaks", "--json"],
+    &["leaks"],
+    &["retained", "--by", "object"],
+    &["retained", "--by", "site", "--exact"],
+    &["histogram"],
+    &["histogram", "--retained"],
+    &["paths", "--class", "Point"],
+    &["threads"],
+];
+
+#[test]
+fn questions_are_answered_from_an_index_until_the_dump_changes() {
+    let folder = directory("index");
+    let file = folder.join("x.hprof");
+    fs::write(&file, profile(0x810)).expect("room for it");
+    let index = folder.join("x.hprof.index");
+    let ask = || QUESTIONS.map(|question| heap(question, &file)).to_vec();
+    let before = ask();
+    assert_eq!(
+        names(&folder),
+        ["x.hprof"],
+        "it is too small to get one by itself"
+    );
+    let made = heap(&["index"], &file);
+    let said = String::from_utf8_lossy(&made.stdout);
+    assert!(
+        made.status.success() && said.contains("x.hprof.index: "),
+        "{said}"
+    );
+    assert_eq!(ask(), before);
+    // A damaged one is not believed, and another dump is not taken for this one.
+    let mut damaged = fs::read(&index).expect("it is there");
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(&index, damaged).expect("room for it");
+    assert_eq!(ask(), before);
+    assert!(heap(&["index"], &file).status.success());
+    fs::write(&file, profile(0)).expect("room for it");
+    let changed = heap(&["summary", "--no-index"], &file);
+    assert_eq!(heap(&["summary"], &file), changed);
+    assert!(heap(&["index", "--remove"], &file).status.success());
+    assert_eq!(names(&folder), ["x.hprof"]);
+    let missing = heap(&["index", "--remove"], &file);
+    let message = String::from_utf8_lossy(&missing.stderr);
+    assert!(message.contains("there is no index"), "{message}");
+    assert!(!missing.status.success());
+    let _ = fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn the_first_question_about_a_large_dump_writes_its_index() {
+    let folder = directory("large_index");
+    let file = folder.join("x.hprof");
+    fs::write(&file, profile_with(0x810, &vec![7; 33 << 20])).expect("room for it");
+    let plain = heap(&["leaks", "--no-index"], &file);
+    assert!(plain.status.success());
+    assert_eq!(names(&folder), ["x.hprof"]);
+    assert_eq!(heap(&["leaks"], &file), plain);
+    assert_eq!(names(&folder), ["x.hprof", "x.hprof.index"]);
+    let index = folder.join("x.hprof.index");
+    let found = fs::metadata(&index).expect("it is there");
+    assert_eq!(found.permissions().mode() & 0o777, 0o600);
+    assert_eq!(heap(&["leaks"], &file), plain);
+    let same = fs::metadata(&index).expect("it is there");
+    assert_eq!(same.modified().ok(), found.modified().ok());
+    // One for other options does not replace it.
+    assert!(
+        heap(&["leaks", "--exclude", "none"], &file)
+            .status
+            .success()
+    );
+    let same = fs::metadata(&index).expect("it is there");
+    assert_eq!(same.modified().ok(), found.modified().ok());
+    // What is no index stays, and the cache has the index.
+    fs::write(&index, "mine").expect("room for it");
+    assert_eq!(heap(&["leaks"], &file), plain);
+    assert_eq!(fs::read(&index).ok().as_deref(), Some(&b"mine"[..]));
+    let cache = cache_beside(&file).join("hprof");
+    let cached = names(&cache);
+    assert!(
+        matches!(&cached[..], [name] if name.starts_with("x.hprof.")),
+        "{cached:?}"
+    );
+    assert_eq!(heap(&["leaks"], &file), plain);
+    assert_eq!(names(&cache), cached);
+    let _ = fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn an_index_is_of_a_file_that_is_not_compressed() {
+    let folder = directory("compressed_index");
+    let file = folder.join("x.hprof.gz");
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder
+        .write_all(&profile_with(0x810, &vec![7; 33 << 20]))
+        .expect("a vector has room");
+    fs::write(&file, encoder.finish().expect("a vector has room")).expect("room for it");
+    let refused = heap(&["index"], &file);
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(message.contains("unpack it first"), "{message}");
+    assert!(!refused.status.success());
+    assert!(heap(&["summary"], &file).status.success());
+    assert_eq!(names(&folder), ["x.hprof.gz"]);
+    let _ = fs::remove_dir_all(&folder);
 }

@@ -38,6 +38,7 @@
 
 mod data;
 mod questions;
+mod save;
 
 pub use data::births::{Births, MadeAfter, MadeWhen, NoBirths, TimeSince};
 pub use data::dump::Dump;
@@ -49,13 +50,16 @@ pub use data::memory::{Memory, is_asking};
 pub use data::names::Stack;
 pub use data::progress::{Progress, Silent, Stage};
 pub use data::references::{Excluded, ExcludedError};
+#[doc(hidden)]
+pub use data::saved::seal_index;
+pub use data::saved::{Saved, remove_index};
 pub use questions::allocated::{Allocated, Rest};
 pub use questions::appeared::Appeared;
 pub use questions::areas::Area;
 pub use questions::diff::{Change, diff};
 pub use questions::groups::{By, Group};
 pub use questions::growing::Piling;
-pub use questions::histogram::{Histogram, Row, ages, histogram};
+pub use questions::histogram::{Histogram, Row, ages, histogram, histogram_of};
 pub use questions::keeping::{Keeping, Retained};
 pub use questions::leaks::{Kept, Leaks, Suspect, SuspectKind};
 pub use questions::own_code::{IsOwn, by_own_frame};

@@ -16,11 +16,13 @@
 
 mod classes;
 mod files;
+mod indexes;
 mod recordings;
 mod requests;
 
 pub use classes::instrumenter;
 pub use files::{black_box, checker, reader, redactor, text, text_reader};
+pub use indexes::index;
 pub use recordings::recording;
 pub use requests::{commands, options};
 
@@ -28,7 +30,7 @@ pub use requests::{commands, options};
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their binaries and of the folders with their seeds.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("black_box", black_box),
     ("reader", reader),
     ("recording", recording),
@@ -37,6 +39,7 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("text", text),
     ("text_reader", text_reader),
     ("instrumenter", instrumenter),
+    ("index", index),
     ("options", options),
     ("commands", commands),
 ];

@@ -31,8 +31,8 @@ const ANSWERED: usize = 16;
 ///
 /// Prints an address that only this machine can open, and serves it until
 /// Ctrl-C. The address contains a token: a request without it, from another page
-/// or for another host is refused. Nothing is written, and names in the dump are
-/// never treated as markup.
+/// or for another host is refused. Nothing is written but an index of a large
+/// dump, and names in a dump are never treated as markup.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {

@@ -2,6 +2,8 @@
 
 mod diff;
 mod exhausted;
+mod index;
+mod index_places;
 pub mod options;
 pub mod pages;
 mod print;
@@ -24,6 +26,8 @@ use crate::profile::OwnCodeArgument;
 use crate::terminal::Terminal;
 use diff::Diff;
 use exhausted::Exhausted;
+use index::Index;
+use index_places::IndexPlaces;
 use options::{Choice, ObjectId, Reading};
 
 /// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
@@ -33,6 +37,9 @@ use options::{Choice, ObjectId, Reading};
 ///
 /// The retained size of an object is the number of bytes that a garbage collection would free without it. Weak and
 /// phantom references and finalizers do not keep their targets alive, as in a collection; --exclude changes that.
+///
+/// The first question about a dump of 32 MB or more writes an index beside it (FILE.index), from which further questions are
+/// answered at once.
 ///
 /// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are
 /// used.
@@ -56,6 +63,8 @@ pub enum HeapCommand {
     Threads(RowsArguments),
     /// Compare two dumps, of two files or of one, by class and by allocation site
     Diff(Diff),
+    /// Write the index of a dump in advance, from which all questions about it are answered, or remove it
+    Index(Index),
 }
 
 /// A file and the way to read it.
@@ -295,6 +304,7 @@ impl HeapCommand {
                 })
             }),
             HeapCommand::Diff(arguments) => arguments.run(),
+            HeapCommand::Index(arguments) => arguments.run(),
         }
     }
 }
@@ -310,10 +320,6 @@ fn fault(file: &Path) -> impl Fn(hprof_heap::Error) -> Failure + '_ {
 }
 
 impl DumpArguments {
-    fn with_dump<T>(&self, then: impl FnOnce(&Dump) -> Result<T, Failure>) -> Result<T, Failure> {
-        with_dump(&self.file, self.choice.dump, then)
-    }
-
     /// Prints the answer in the requested form.
     fn print(
         &self,
@@ -359,24 +365,35 @@ fn dump_in(opened: &File, file: &Path, number: Option<usize>) -> Result<Dump, Fa
     })
 }
 
-/// Reads the graph of a dump and passes it to `body`.
+/// Reads the graph of a dump, or its index, and passes it to `then`.
 pub fn with_heap<T>(
     file: &Path,
     number: Option<usize>,
     reading: &Reading,
     then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    with_dump(file, number, |dump| with_heap_of(dump, file, reading, then))
+    let opened = input::open_mappable(file)?;
+    let dump = dump_in(&opened, file, number)?;
+    let places = reading.index_places(&opened, file, number);
+    with_heap_of(&dump, &places, file, reading, then)
 }
 
 fn with_heap_of<T>(
     dump: &Dump,
+    places: &IndexPlaces,
     file: &Path,
     reading: &Reading,
     then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    let options = reading.graph.options();
+    if let Some(heap) = places.heap(dump, &options) {
+        return then(&heap);
+    }
     let terminal = Terminal::new();
-    let heap = Heap::of(dump, &reading.options(), &terminal);
+    let heap = Heap::of(dump, &options, &terminal);
+    if let Ok(heap) = &heap {
+        places.save_if_worth_it(heap, &terminal);
+    }
     terminal.clear();
     then(&heap.map_err(fault(file))?)
 }
@@ -400,7 +417,8 @@ impl Leaks {
         };
         let first = exhausted.as_ref().map(Exhausted::to_string);
         let runs: Vec<String> = first.into_iter().chain(about::dump(&dump)).collect();
-        with_heap_of(&dump, file, reading, |heap| {
+        let places = reading.index_places(&opened, file, choice.dump);
+        with_heap_of(&dump, &places, file, reading, |heap| {
             let mine = self.own.mine.as_ref();
             let is_own = mine.map(|own| |frame: &str| own.has_frame(frame));
             let is_own = is_own.as_ref().map(|is_own| is_own as IsOwn<'_>);
@@ -457,23 +475,29 @@ fn print_groups(rows: &RowsArguments, heap: &Heap<'_>, groups: &[Group]) -> Resu
 impl Histogram {
     fn run(&self) -> Result<(), Failure> {
         let RowsArguments { source, .. } = &self.rows;
-        source.with_dump(|dump| {
-            let terminal = Terminal::new();
-            let layout = source.reading.layout;
-            let found = match self.by.property() {
-                Some(by) => hprof_heap::histogram(dump, by, layout, &terminal),
-                None => {
-                    let births = births(&source.file, dump)?;
-                    hprof_heap::ages(dump, &births, layout, &terminal)
-                }
-            };
-            terminal.clear();
-            let mut found = found.map_err(fault(&source.file))?;
-            let totals = print::Totals::of(&found.rows);
-            found.rows.truncate(self.rows.most());
-            source.print(dump, &found, |out, sizes| {
-                print::histogram(out, sizes, &found, &totals)
-            })
+        let DumpArguments {
+            file,
+            choice,
+            reading,
+            ..
+        } = source;
+        let opened = input::open_mappable(file)?;
+        let dump = dump_in(&opened, file, choice.dump)?;
+        let places = reading.index_places(&opened, file, choice.dump);
+        let terminal = Terminal::new();
+        let layout = reading.graph.layout;
+        let found = match self.by.property() {
+            Some(by) => places
+                .histogram(&dump, by, layout)
+                .unwrap_or_else(|| hprof_heap::histogram(&dump, by, layout, &terminal)),
+            None => hprof_heap::ages(&dump, &births(file, &dump)?, layout, &terminal),
+        };
+        terminal.clear();
+        let mut found = found.map_err(fault(file))?;
+        let totals = print::Totals::of(&found.rows);
+        found.rows.truncate(self.rows.most());
+        source.print(&dump, &found, |out, sizes| {
+            print::histogram(out, sizes, &found, &totals)
         })
     }
 }

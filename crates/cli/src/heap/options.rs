@@ -1,5 +1,6 @@
 //! The options for reading a dump and printing the answer.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
@@ -8,6 +9,7 @@ use clap::Args;
 use hprof_heap::{Excluded, Layout, Memory, Options};
 use serde::Serialize;
 
+use super::index_places::IndexPlaces;
 use crate::failure::Failure;
 use crate::size;
 
@@ -17,6 +19,16 @@ pub struct Reading {
     /// Print JSON; sizes are in bytes
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    pub graph: GraphReading,
+    /// Neither use nor write an index of the dump
+    #[arg(long)]
+    no_index: bool,
+}
+
+/// The options for reading the graph of a dump.
+#[derive(Args)]
+pub struct GraphReading {
     /// The VM's object layout, in bytes: header (8, 12 or 16), references (4 or 8), alignment; detected by default
     #[arg(long, value_name = "HEADER,REFERENCE,ALIGNMENT")]
     pub layout: Option<Layout>,
@@ -36,13 +48,23 @@ pub struct Choice {
     pub dump: Option<usize>,
 }
 
-impl Reading {
+impl GraphReading {
     /// Returns the options for reading the graph.
     pub fn options(&self) -> Options {
         Options {
             layout: self.layout,
             excluded: self.exclude,
             memory: self.memory.map_or_else(Memory::unlimited, Memory::limited),
+        }
+    }
+}
+
+impl Reading {
+    /// Returns the places where the index of a dump may be.
+    pub fn index_places(&self, opened: &File, file: &Path, dump: Option<usize>) -> IndexPlaces {
+        match self.no_index {
+            true => IndexPlaces::none(),
+            false => IndexPlaces::automatic(opened, file, dump),
         }
     }
 

@@ -17,6 +17,11 @@ pub(crate) type ClassIndex = u32;
 /// No class.
 pub(crate) const NO_CLASS: ClassIndex = u32::MAX;
 
+/// A class that the dump lacks, in an index: one by the id of its object, of arrays of a primitive type, and of classes.
+const OBJECT: u64 = 0;
+const ARRAY: u64 = 1;
+const OF_CLASSES: u64 = 2;
+
 /// The name of `java.lang.Class` in a dump that does not have it.
 const CLASS: &str = "java.lang.Class";
 
@@ -65,11 +70,19 @@ pub(crate) struct Class {
     /// The number of references among all of an instance's fields, and the bytes of the others.
     fields: (u64, u64),
     strength: Strength,
-    /// The offsets of the references in an instance that count; computed when the first instance is seen, so that the
-    /// memory is proportional to that instance.
-    references: Option<Box<[u32]>>,
+    /// Computed when the first instance is seen, so that the memory is proportional to that instance.
+    references: Option<ReferenceOffsets>,
     /// The size of an instance in the VM, in bytes.
     pub(crate) instance_size: u64,
+}
+
+/// The offsets of the references in an instance.
+#[derive(Debug, Default)]
+pub(crate) struct ReferenceOffsets {
+    /// Those that count.
+    pub(crate) counting: Box<[u32]>,
+    /// The others, of reference objects to their referents.
+    pub(crate) omitted: Box<[u32]>,
 }
 
 #[derive(Debug)]
@@ -247,6 +260,37 @@ impl Classes {
             .map(|(index, class)| (index as ClassIndex, class))
     }
 
+    /// Iterates over the classes of the dump, in the order in which they were added.
+    pub(crate) fn dumped(&self) -> impl Iterator<Item = &Class> {
+        self.all.iter().take(self.downwards.len())
+    }
+
+    /// Returns the classes that objects refer to and the dump lacks, in the form of [`Classes::add_other`].
+    pub(crate) fn others(&self) -> Vec<[u64; 2]> {
+        let others = self.all.iter().skip(self.downwards.len());
+        let other = |class: &Class| {
+            let element = class.name.strip_suffix("[]").and_then(primitive);
+            match (class.object, element) {
+                (0, Some(element)) => [ARRAY, element as u64],
+                (0, None) => [OF_CLASSES, 0],
+                (object, _) => [OBJECT, object],
+            }
+        };
+        others.map(other).collect()
+    }
+
+    /// Adds a class that the dump lacks; `None` if there is no such class.
+    pub(crate) fn add_other(&mut self, [kind, value]: [u64; 2], dump: &Dump) -> Option<()> {
+        let next = self.all.len() as ClassIndex;
+        let index = match kind {
+            OBJECT => self.find_or_add(value, dump),
+            ARRAY => self.primitive_array(BasicType::from_byte(u8::try_from(value).ok()?)?),
+            OF_CLASSES => self.class_class(),
+            _ => return None,
+        };
+        (index == next).then_some(())
+    }
+
     #[inline]
     pub(crate) fn find(&self, id: u64) -> Option<ClassIndex> {
         self.index.get(&id).copied()
@@ -299,27 +343,33 @@ impl Classes {
         (class.id != 0).then(|| class.fields.0 * self.id_size.bytes() + class.fields.1)
     }
 
-    /// Returns the offsets of the references in an instance that count.
+    /// Returns the offsets of the references in an instance.
     #[inline]
-    pub(crate) fn references(&mut self, index: ClassIndex) -> &[u32] {
+    pub(crate) fn references(&mut self, index: ClassIndex) -> &ReferenceOffsets {
         if self.get(index).references.is_none() {
             let found = self.find_references(index);
             self.all[index as usize].references = Some(found);
         }
-        self.get(index).references.as_deref().unwrap_or_default()
+        self.all[index as usize]
+            .references
+            .get_or_insert_with(ReferenceOffsets::default)
     }
 
-    fn find_references(&self, index: ClassIndex) -> Box<[u32]> {
+    fn find_references(&self, index: ClassIndex) -> ReferenceOffsets {
         let strength = self.get(index).strength;
-        let mut places = Vec::new();
+        let (mut counting, mut omitted) = (Vec::new(), Vec::new());
         for field in self.fields(index) {
             let weak = &*self.get(field.class).name == "java.lang.ref.Reference"
                 && self.excluded.has(strength);
-            if field.kind == BasicType::Object && !weak {
-                places.push(field.place as u32);
+            if field.kind == BasicType::Object {
+                let offsets = if weak { &mut omitted } else { &mut counting };
+                offsets.push(field.place as u32);
             }
         }
-        places.into()
+        ReferenceOffsets {
+            counting: counting.into(),
+            omitted: omitted.into(),
+        }
     }
 
     /// Iterates over the fields of an instance, in the order of the dump.

@@ -1,7 +1,7 @@
 //! A heap dump of a file, with the names, frames and stacks outside of it.
 
-use std::fs::File;
-use std::io::Cursor;
+use std::fs::{File, Metadata};
+use std::io::{self, Cursor};
 use std::ops::{DerefMut, Range};
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +44,8 @@ pub struct Dump {
     reached: u64,
     tables: Tables,
     texts: Mutex<Texts>,
+    /// The indexes from which answers are taken.
+    indexes: Mutex<Vec<Arc<Mapped>>>,
 }
 
 /// The names and stacks resolved so far: thousands of classes may have the same name, and thousands of sites the same
@@ -113,6 +115,7 @@ impl Dump {
             reached,
             tables,
             texts: Mutex::default(),
+            indexes: Mutex::default(),
         })
     }
 
@@ -157,11 +160,28 @@ impl Dump {
         answer: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
         let answer = answer();
-        match self.bytes.is_whole() {
+        let indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.bytes.is_whole() && indexes.iter().all(|index| index.is_whole()) {
             true => answer,
             // The answer was computed from a different file.
             false => Err(Error::Changed.into()),
         }
+    }
+
+    /// Watches an index as well, from which answers are taken.
+    pub(crate) fn watch(&self, index: &Arc<Mapped>) {
+        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        indexes.push(Arc::clone(index));
+    }
+
+    /// Returns the facts about its file.
+    pub(crate) fn file_facts(&self) -> io::Result<Metadata> {
+        self.bytes.facts()
+    }
+
+    /// Returns the whole file.
+    pub(crate) fn file_bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     pub(crate) fn id_size(&self) -> IdSize {

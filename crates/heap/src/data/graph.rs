@@ -1,28 +1,23 @@
 //! The references between objects.
 
+use std::io::{self, Write};
+
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 use hprof_format::Root;
-use hprof_format::bytes::read_id_be;
 
-use crate::data::classes::Classes;
-use crate::data::contents::{Content, Contents, Object};
-use crate::data::dump::Dump;
-use crate::data::error::Error;
-use crate::data::index::Index;
-use crate::data::layout::Layout;
-use crate::data::memory::Memory;
-use crate::data::objects::{Objects, Site};
-use crate::data::places::Places;
-use crate::data::progress::{Progress, STEP, Stage};
-use crate::data::rows::{Appended, Lengths, NewRow, Row, Rows};
+use crate::data::memory::Numbers;
+use crate::data::objects::Objects;
+use crate::data::rows::{Row, Rows};
+use crate::data::sections::SectionWriter;
 
 /// No object.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The references between the objects of a dump.
 ///
-/// References to roots are omitted, because a root keeps itself alive. A local variable of a thread that is an object
+/// References to roots are omitted, because a root keeps itself alive; so are those that do not keep their target alive.
+/// A local variable of a thread that is an object
 /// of the dump is a reference of that object. The reference of every object to its class is not stored either: it
 /// follows from the object's site.
 #[derive(Debug)]
@@ -31,8 +26,10 @@ pub(crate) struct Graph {
     /// The references of classes and threads in addition to those in their rows.
     more: HashMap<u32, Vec<u32>>,
     has_more: FixedBitSet,
-    /// The class object of each site; [`NONE`] if it is a root or not in the dump.
-    class_of_site: Vec<u32>,
+    /// The class object of each kind of objects; [`NONE`] if it is a root or not in the dump.
+    class_of_kind: Vec<u32>,
+    /// The omitted references, each with its source; `None` if there are very many.
+    omitted: Option<Numbers<[u32; 2]>>,
     pub(crate) roots: Roots,
 }
 
@@ -60,7 +57,7 @@ pub(crate) struct Local {
 }
 
 impl Roots {
-    fn of(roots: &[(u64, Root)], objects: &Objects) -> Roots {
+    pub(crate) fn of(roots: &[(u64, Root)], objects: &Objects) -> Roots {
         let mut threads = HashMap::default();
         let mut traces = HashMap::default();
         for &(id, root) in roots {
@@ -118,51 +115,65 @@ fn holder(root: Root) -> Option<(u32, i32)> {
 }
 
 impl Graph {
-    /// Makes the second pass over a dump: references, classes, stacks and sizes.
-    pub(crate) fn of(
-        dump: &Dump,
-        index: Index,
-        layout: &Layout,
-        memory: &Memory,
-        progress: &dyn Progress,
-    ) -> Result<(Graph, Objects, Classes, Places), Error> {
-        let objects = Objects::new(index.ids, memory)?;
-        let roots = Roots::of(&index.roots, &objects);
-        let count = objects.count() as usize;
-        let mut pass = ReferencePass {
-            contents: Contents {
-                dump,
-                layout: *layout,
-                classes: index.classes,
-            },
-            objects,
-            more: HashMap::default(),
-            roots,
-        };
-        let rows = if index.places.ascending && !memory.is_limited() {
-            pass.append(memory, progress)?
-        } else {
-            pass.count_and_fill(memory, progress)?
-        };
-        pass.add_locals();
-        let mut has_more = FixedBitSet::with_capacity(count);
-        has_more.extend(pass.more.keys().map(|&number| number as usize));
-        let class_of_site = pass.class_objects();
-        let graph = Graph {
+    /// Writes the references as sections of an index, except those of classes, which are read again.
+    pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
+        self.rows.save(out)?;
+        out.table(&[u64::from(self.omitted.is_some())])?;
+        out.table(self.omitted.as_deref().unwrap_or_default())
+    }
+
+    /// Creates the graph of references that have been read. `more` has those of classes and threads.
+    pub(crate) fn new(
+        rows: Rows,
+        more: HashMap<u32, Vec<u32>>,
+        class_of_kind: Vec<u32>,
+        omitted: Option<Numbers<[u32; 2]>>,
+        roots: Roots,
+        objects: u32,
+    ) -> Graph {
+        let mut has_more = FixedBitSet::with_capacity(objects as usize);
+        has_more.extend(more.keys().map(|&number| number as usize));
+        Graph {
             rows,
-            more: pass.more,
+            more,
             has_more,
-            class_of_site,
-            roots: pass.roots,
-        };
-        Ok((graph, pass.objects, pass.contents.classes, index.places))
+            class_of_kind,
+            omitted,
+            roots,
+        }
+    }
+
+    /// Returns the objects that refer to one, in their order, at most `most`; `None` if the dump has to be asked. Local
+    /// variables of threads are not among the references.
+    pub(crate) fn referrers(
+        &self,
+        number: u32,
+        most: usize,
+        is_class: impl Fn(u32) -> bool,
+    ) -> Option<Vec<u32>> {
+        let omitted = self.omitted.as_ref()?;
+        let mut found: Vec<u32> = Vec::new();
+        if !self.roots.is_root.contains(number as usize) {
+            let rows = self.rows.iter().filter(|(_, row)| row.has(number));
+            found.extend(rows.map(|(from, _)| from).take(most));
+            let others = self.more.iter();
+            let others = others.filter(|&(&from, to)| to.contains(&number) && is_class(from));
+            found.extend(others.map(|(&from, _)| from));
+        }
+        let omitted = omitted.iter().filter(|&&[_, to]| to == number);
+        found.extend(omitted.map(|&[from, _]| from));
+        found.retain(|&from| (from as usize) < self.has_more.len());
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(most);
+        Some(found)
     }
 
     /// Returns the objects that an object refers to, without roots.
     #[inline]
     pub(crate) fn targets(&self, number: u32, objects: &Objects) -> Targets<'_> {
         Targets {
-            class: self.class_of_site[objects.site(number) as usize],
+            class: self.class_of_kind[objects.kind(number)],
             row: self.rows.row(number),
             more: self.more(number),
         }
@@ -203,7 +214,7 @@ impl Graph {
     #[inline]
     pub(crate) fn each_of_all(&self, objects: &Objects, mut visit: impl FnMut(u32, To)) {
         for (number, row) in self.rows.iter() {
-            let class = self.class_of_site[objects.site(number) as usize];
+            let class = self.class_of_kind[objects.kind(number)];
             if class != NONE {
                 visit(number, To::Class(class));
             }
@@ -265,172 +276,5 @@ impl Targets<'_> {
         let passed = found.map_or(rest.len(), |place| place + 1);
         *next = (at + passed) as u64 + 1;
         found.map(|place| rest[place])
-    }
-}
-
-struct ReferencePass<'a> {
-    contents: Contents<'a>,
-    objects: Objects,
-    more: HashMap<u32, Vec<u32>>,
-    roots: Roots,
-}
-
-impl<'a> ReferencePass<'a> {
-    /// Builds the rows in one pass: objects come in the order of their numbers.
-    fn append(&mut self, memory: &Memory, progress: &dyn Progress) -> Result<Rows, Error> {
-        let objects = self.objects.count();
-        let mut rows = Appended::new(objects, self.most_references(), memory)?;
-        self.each_row(progress, |number, row| rows.add(number, row))?;
-        Ok(rows.finish(objects)?)
-    }
-
-    /// Builds the rows in two passes: first their lengths, then their contents.
-    fn count_and_fill(&mut self, memory: &Memory, progress: &dyn Progress) -> Result<Rows, Error> {
-        let objects = self.objects.count();
-        let mut rows = Lengths::new(objects, self.most_references(), memory)?;
-        self.each_row(progress, |number, row| rows.set(number, row))?;
-        let mut rows = rows.fill(memory)?;
-        let mut row = NewRow::default();
-        let mut filled = FixedBitSet::with_capacity(objects as usize);
-        self.each_record(progress, |pass, number, object| {
-            // If there are several records of one object, the first one counts, as above.
-            if filled.put(number as usize) || matches!(object.content, Content::Class(_)) {
-                return Ok(());
-            }
-            pass.each_target(object, |to| row.push(number, to));
-            rows.set(number, &mut row);
-            Ok(())
-        })?;
-        Ok(rows.finish(memory)?)
-    }
-
-    /// Returns an upper bound for the references in the dump.
-    fn most_references(&self) -> u64 {
-        let dump = self.contents.dump;
-        dump.length() / dump.id_size().bytes()
-    }
-
-    /// Calls `visit` with the row of every object at its first occurrence, except classes, whose references are kept
-    /// apart. The row is empty afterwards.
-    fn each_row(
-        &mut self,
-        progress: &dyn Progress,
-        mut visit: impl FnMut(u32, &mut NewRow),
-    ) -> Result<(), Error> {
-        let mut row = NewRow::default();
-        self.each_object(progress, |pass, number, object| {
-            if matches!(object.content, Content::Class(_)) {
-                pass.add_class(number, object);
-                return;
-            }
-            pass.each_target(object, |to| row.push(number, to));
-            visit(number, &mut row);
-        })
-    }
-
-    /// Calls `visit` with every object at its first occurrence.
-    fn each_object(
-        &mut self,
-        progress: &dyn Progress,
-        mut visit: impl FnMut(&mut Self, u32, &Object<'a>),
-    ) -> Result<(), Error> {
-        self.each_record(progress, |pass, number, object| {
-            let site = Site {
-                class: object.class,
-                trace: object.trace,
-            };
-            let site = pass.objects.sites.intern(site);
-            if pass.objects.set(number, site, object.size)? {
-                visit(pass, number, object);
-            }
-            Ok(())
-        })
-    }
-
-    fn each_record(
-        &mut self,
-        progress: &dyn Progress,
-        mut visit: impl FnMut(&mut Self, u32, &Object<'a>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let dump = self.contents.dump;
-        let mut bytes = 0;
-        for (count, found) in (0_u64..).zip(dump.records()) {
-            let found = found?;
-            bytes += found.record.bytes().len() as u64;
-            if count % STEP == 0 {
-                progress.at(Stage::References, bytes, dump.length());
-            }
-            let Some(object) = self.contents.object(&found)? else {
-                continue;
-            };
-            // The first pass has seen it.
-            if let Some(number) = self.objects.ids.find(object.id) {
-                visit(self, number, &object)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Calls `visit` with the objects that one refers to, without its class and roots.
-    #[inline]
-    fn each_target(&mut self, object: &Object<'_>, mut visit: impl FnMut(u32)) {
-        let id_size = self.contents.dump.id_size();
-        let (ids, is_root) = (&self.objects.ids, &self.roots.is_root);
-        let mut to = |id: u64| {
-            if id != 0
-                && let Some(number) = ids.find(id)
-                && !is_root.contains(number as usize)
-            {
-                visit(number);
-            }
-        };
-        match object.content {
-            Content::Fields(fields) => {
-                for &place in self.contents.classes.references(object.class) {
-                    to(read_id_be(fields, place as usize, id_size));
-                }
-            }
-            Content::Elements(elements) => {
-                let size = id_size.bytes() as usize;
-                for element in elements.chunks_exact(size) {
-                    to(read_id_be(element, 0, id_size));
-                }
-            }
-            Content::Class(ref references) => references.iter().for_each(|&id| to(id)),
-            Content::Primitives(_) => {}
-        }
-    }
-
-    fn add_class(&mut self, number: u32, object: &Object<'_>) {
-        let mut references = Vec::new();
-        self.each_target(object, |to| references.push(to));
-        if !references.is_empty() {
-            self.more.insert(number, references);
-        }
-    }
-
-    fn add_locals(&mut self) {
-        for local in &self.roots.locals {
-            if !self.roots.is_root.contains(local.object as usize) {
-                self.more
-                    .entry(local.thread)
-                    .or_default()
-                    .push(local.object);
-            }
-        }
-    }
-
-    fn class_objects(&self) -> Vec<u32> {
-        let class_object = |site: Site| {
-            let class = self.contents.classes.get(site.class);
-            let number = self.objects.ids.find(class.id).filter(|_| class.id != 0)?;
-            (!self.roots.is_root.contains(number as usize)).then_some(number)
-        };
-        let mut sites = self.objects.sites.iter();
-        // The first entry is not a site.
-        sites.next();
-        std::iter::once(NONE)
-            .chain(sites.map(|site| class_object(site).unwrap_or(NONE)))
-            .collect()
     }
 }

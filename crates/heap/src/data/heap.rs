@@ -1,10 +1,15 @@
 //! A dump with its graph.
 
+use std::sync::OnceLock;
+
+use hprof_format::Root;
+
 use crate::data::classes::Classes;
-use crate::data::dominators::Dominators;
+use crate::data::dominators::{Dominators, Place};
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::find_layout::layout_of;
+use crate::data::findings::{Together, WasteFound};
 use crate::data::graph::Graph;
 use crate::data::index::Index;
 use crate::data::layout::Layout;
@@ -12,7 +17,9 @@ use crate::data::memory::Memory;
 use crate::data::objects::Objects;
 use crate::data::places::Places;
 use crate::data::progress::{Progress, Stage};
+use crate::data::reference_pass::ReferencePass;
 use crate::data::references::Excluded;
+use crate::data::ways::Ways;
 
 /// The options for reading a dump.
 #[derive(Clone, Debug)]
@@ -34,8 +41,15 @@ pub struct Heap<'a> {
     pub(crate) classes: Classes,
     pub(crate) objects: Objects,
     pub(crate) graph: Graph,
+    /// The roots as the dump has them: ids, with their reasons.
+    pub(crate) roots: Vec<(u64, Root)>,
     pub(crate) places: Places,
     pub(crate) dominators: Dominators,
+    /// Computed when first needed.
+    pub(crate) ways: OnceLock<Ways>,
+    /// Computed when first needed.
+    pub(crate) waste: OnceLock<WasteFound>,
+    pub(crate) together: Together,
 }
 
 impl<'a> Heap<'a> {
@@ -58,16 +72,22 @@ impl<'a> Heap<'a> {
     }
 
     fn read(dump: &'a Dump, options: &Options, progress: &dyn Progress) -> Result<Heap<'a>, Error> {
-        let mut index = Index::of(dump, options.excluded, progress)?;
+        let Index {
+            ids,
+            mut classes,
+            roots,
+            places,
+        } = Index::of(dump, options.excluded, progress)?;
         let layout = match options.layout {
             Some(layout) => layout,
-            None => layout_of(dump, &mut index.classes)?,
+            None => layout_of(dump, &mut classes)?,
         };
-        index.classes.lay_out(&layout);
-        let (graph, objects, classes, places) =
-            Graph::of(dump, index, &layout, &options.memory, progress)?;
+        classes.lay_out(&layout);
+        let objects = Objects::new(ids, &options.memory)?;
+        let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
+        let (graph, objects, classes) = pass.read(places.ascending, &options.memory, progress)?;
         progress.at(Stage::Dominators, 0, 1);
-        let dominators = Dominators::of(&graph, &objects, &options.memory)?;
+        let dominators = Dominators::of(&graph, &objects, &options.memory, progress)?;
         Ok(Heap {
             dump,
             memory: options.memory.clone(),
@@ -76,8 +96,29 @@ impl<'a> Heap<'a> {
             classes,
             objects,
             graph,
+            roots,
             places,
             dominators,
+            ways: OnceLock::new(),
+            waste: OnceLock::new(),
+            together: Together::default(),
         })
+    }
+
+    /// Returns the bytes that would be freed with the object at a place of the dominator tree; for the top, all live
+    /// bytes.
+    #[inline]
+    pub(crate) fn retained(&self, place: Place) -> u64 {
+        self.dominators.retained(place, &self.objects)
+    }
+
+    /// Returns the shortest paths from roots to all objects. They are searched once.
+    pub(crate) fn ways(&self) -> Result<&Ways, Error> {
+        if let Some(ways) = self.ways.get() {
+            return Ok(ways);
+        }
+        let most = self.dominators.len() as usize;
+        let ways = Ways::of(&self.graph, &self.objects, most, &self.memory)?;
+        Ok(self.ways.get_or_init(|| ways))
     }
 }

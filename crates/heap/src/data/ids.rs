@@ -1,7 +1,14 @@
 //! Maps ids to numbers: objects are numbered in the order of their ids, from 0.
 
+use std::io::{self, Write};
+
 use foldhash::HashMap;
 
+use crate::data::sections::{SectionReader, SectionWriter};
+
+/// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
+/// roots.
+pub(crate) const MAX_OBJECTS: u64 = u32::MAX as u64 - 1;
 /// The number of granules of the address range in one page, as a power of two.
 const PAGE_BITS: u32 = 12;
 const WORDS: usize = 1 << (PAGE_BITS - 6);
@@ -271,6 +278,63 @@ impl Ids {
             Ids::Bitmap(bitmap) => bitmap.count,
             Ids::List(list) => list.len() as u32,
         }
+    }
+
+    /// Writes them as sections of an index.
+    pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
+        match self {
+            Ids::Bitmap(bitmap) => {
+                out.table(&[u64::from(bitmap.shift)])?;
+                let keys: Vec<u64> = bitmap.keys.iter().map(|&(key, _)| key).collect();
+                out.table(&keys)?;
+                let words = bitmap.keys.iter().flat_map(|&(_, page)| {
+                    let words = &bitmap.words[page as usize * WORDS..][..WORDS];
+                    words.iter().map(|word| word.bits)
+                });
+                out.table(&words.collect::<Vec<u64>>())
+            }
+            Ids::List(list) => {
+                out.table(&[u64::from(u64::BITS)])?;
+                out.table(list)
+            }
+        }
+    }
+
+    /// Reads them; `None` if they are damaged.
+    pub(crate) fn load(index: &mut SectionReader) -> Option<Ids> {
+        let shift = u32::try_from(index.one::<u64>()?).ok()?;
+        let keys: Vec<u64> = index.list()?;
+        if !keys.is_sorted_by(|one, next| one < next) {
+            return None;
+        }
+        let most = MAX_OBJECTS as usize;
+        if shift >= u64::BITS {
+            return (keys.len() < most).then_some(Ids::List(keys));
+        }
+        let bits = index.table::<u64>()?;
+        let is_sound = keys.iter().all(|key| key >> (u64::BITS - PAGE_BITS) == 0)
+            && keys.len() < most
+            && bits.len() == keys.len().checked_mul(WORDS)?;
+        if !is_sound {
+            return None;
+        }
+        let mut before = 0;
+        let words = bits.iter().map(|&bits| {
+            let word = Word { bits, before };
+            before += u64::from(bits.count_ones());
+            word
+        });
+        let words = words.collect();
+        let keys: Vec<(u64, u32)> = keys.into_iter().zip(0..).collect();
+        Some(Ids::Bitmap(Bitmap {
+            shift,
+            directory: Directory::of(&keys),
+            keys,
+            words,
+            count: u32::try_from(before)
+                .ok()
+                .filter(|&count| u64::from(count) < MAX_OBJECTS)?,
+        }))
     }
 
     /// Returns the number of an object, if the dump has it.

@@ -8,15 +8,12 @@ use hprof_format::{HeapKind, HeapRecord, Root};
 use crate::data::classes::Classes;
 use crate::data::dump::{Dump, Found};
 use crate::data::error::Error;
-use crate::data::ids::{IdSet, Ids};
+use crate::data::ids::{IdSet, Ids, MAX_OBJECTS};
 use crate::data::places::{Places, STRIDE};
 use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::records;
 use crate::data::references::Excluded;
 
-/// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
-/// roots.
-const MAX_OBJECTS: u64 = u32::MAX as u64 - 1;
 pub(crate) struct Index {
     pub(crate) ids: Ids,
     pub(crate) classes: Classes,

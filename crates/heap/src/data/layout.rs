@@ -89,6 +89,39 @@ impl Layout {
         }
     }
 
+    /// Returns it in numbers, for an index.
+    pub(crate) fn numbers(&self) -> [u64; 5] {
+        let sizes = [
+            self.header,
+            self.array_header,
+            self.reference,
+            self.alignment,
+        ];
+        let [header, array_header, reference, alignment] = sizes.map(u64::from);
+        let known = self.known as u64;
+        [header, array_header, reference, alignment, known]
+    }
+
+    /// Returns the layout of these numbers; `None` if there is none.
+    pub(crate) fn from_numbers(numbers: [u64; 5]) -> Option<Layout> {
+        let [header, array_header, reference, alignment, of] = numbers;
+        let known = [Known::Found, Known::Assumed, Known::Given];
+        let known = known.into_iter().find(|&known| known as u64 == of)?;
+        let size = |number| u32::try_from(number).ok().filter(|&size| size <= 256);
+        Some(Layout {
+            header: size(header)?,
+            array_header: size(array_header)?,
+            reference: size(reference).filter(|&size| size > 0)?,
+            alignment: size(alignment).filter(|size| size.is_power_of_two())?,
+            known,
+        })
+    }
+
+    /// Returns `true` if it is what was asked for: by name, or else by nobody.
+    pub(crate) fn is_wanted(&self, wanted: Option<Layout>) -> bool {
+        wanted.map_or(self.known != Known::Given, |wanted| wanted == *self)
+    }
+
     /// Returns the size of an instance with that many references and that many bytes of other fields.
     #[inline]
     pub(crate) fn instance(&self, references: u64, others: u64) -> u64 {

@@ -6,18 +6,19 @@
 
 #![allow(unsafe_code)]
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::mem::MaybeUninit;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::ptr;
-use std::sync::OnceLock;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use bytemuck::Pod;
 use libc::{c_int, c_void, sigaction, siginfo_t};
-use memmap2::{Mmap, MmapMut};
+use memmap2::{Mmap, MmapMut, UncheckedAdvice};
 
 /// The number of bytes that distinguish one HPROF file from another, because they include the first record's time.
 const HEAD: usize = 64;
@@ -50,6 +51,30 @@ impl Mapped {
         })
     }
 
+    /// Returns the facts about the file.
+    pub(crate) fn facts(&self) -> io::Result<Metadata> {
+        self.file.metadata()
+    }
+
+    /// Gives the memory of pages back that have been read. They are mapped again when they are needed.
+    pub(crate) fn release(&self) {
+        // SAFETY: the mapping is that of a file and is never written to, so every page comes back with the content of the
+        // file, as if it had not been read before; one that an error has replaced by zeros stays a page of zeros.
+        let advised = unsafe { self.bytes.unchecked_advise(UncheckedAdvice::DontNeed) };
+        // It is advice.
+        let _ = advised;
+    }
+
+    /// Returns a range of the file as numbers; `None` if it is not within the file, or not whole numbers at a place
+    /// where such numbers can be.
+    pub(crate) fn part<T: Pod>(file: &Arc<Mapped>, range: Range<usize>) -> Option<MappedPart<T>> {
+        let entries: &[T] = bytemuck::try_cast_slice(file.get(range)?).ok()?;
+        Some(MappedPart {
+            entries: NonNull::from(entries),
+            _file: Arc::clone(file),
+        })
+    }
+
     /// Returns `true` if everything read so far was the file's content: it has been neither truncated nor overwritten.
     pub(crate) fn is_whole(&self) -> bool {
         let length = self.file.metadata().map(|found| found.len());
@@ -65,6 +90,31 @@ impl Deref for Mapped {
     #[inline]
     fn deref(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+/// Numbers in a mapped file, which stays mapped as long as they are used.
+#[derive(Debug)]
+pub(crate) struct MappedPart<T: Pod> {
+    entries: NonNull<[T]>,
+    _file: Arc<Mapped>,
+}
+
+// SAFETY: it gives out nothing but shared references to numbers in memory that no code of this process writes to, like
+// the slice of a `Mapped`, which may be sent and shared.
+unsafe impl<T: Pod> Send for MappedPart<T> {}
+// SAFETY: as above.
+unsafe impl<T: Pod> Sync for MappedPart<T> {}
+
+impl<T: Pod> Deref for MappedPart<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the pointer is that of a slice within the bytes of `_file`, which was checked to be aligned and is
+        // valid as numbers whatever is in it. The mapping does not move and lasts at least as long as this value, which
+        // is longer than the reference.
+        unsafe { self.entries.as_ref() }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytemuck::Pod;
 use memmap2::MmapMut;
 
-use crate::data::mapping;
+use crate::data::mapping::{self, MappedPart};
 
 /// The memory limit for large tables. Clones share it.
 #[derive(Clone, Debug)]
@@ -175,12 +175,22 @@ pub(crate) struct Numbers<T: Pod> {
 }
 
 #[derive(Debug)]
-enum Place<T> {
+enum Place<T: Pod> {
     Here(Vec<T>),
     Spilled(MmapMut, usize, PhantomData<T>),
+    /// In an index, which is never written to.
+    Saved(MappedPart<T>),
 }
 
 impl<T: Pod> Numbers<T> {
+    /// Returns a table of an index.
+    pub(crate) fn mapped(part: MappedPart<T>, memory: &Memory) -> Numbers<T> {
+        Numbers {
+            place: Place::Saved(part),
+            memory: memory.clone(),
+        }
+    }
+
     /// Frees everything after the first `length` entries.
     pub(crate) fn truncate(&mut self, length: usize) {
         match &mut self.place {
@@ -191,6 +201,8 @@ impl<T: Pod> Numbers<T> {
                 self.memory.give_back::<T>(before - entries.len());
             }
             Place::Spilled(_, spilled, _) => *spilled = length.min(*spilled),
+            // Tables of an index are complete.
+            Place::Saved(_) => {}
         }
     }
 }
@@ -210,6 +222,14 @@ impl Offsets {
         } else {
             Offsets::Long(memory.table(rows + 1)?)
         })
+    }
+
+    /// Returns the number of starts.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Offsets::Short(starts) => starts.len(),
+            Offsets::Long(starts) => starts.len(),
+        }
     }
 
     #[inline]
@@ -237,12 +257,8 @@ impl Offsets {
     /// Turns the length of each row into its end; returns the end of the last one. Filling a row backwards from its
     /// end, moving it each time, leaves it at the start.
     pub(crate) fn add_up(&mut self) -> u64 {
-        let rows = match self {
-            Offsets::Short(starts) => starts.len(),
-            Offsets::Long(starts) => starts.len(),
-        };
         let mut total = 0;
-        for row in 0..rows {
+        for row in 0..self.len() {
             total += self.get(row);
             self.set(row, total);
         }
@@ -281,6 +297,7 @@ impl<T: Pod> Deref for Numbers<T> {
             Place::Spilled(file, length, _) => {
                 bytemuck::cast_slice(&file[..length * size_of::<T>()])
             }
+            Place::Saved(part) => part,
         }
     }
 }
@@ -293,6 +310,7 @@ impl<T: Pod> DerefMut for Numbers<T> {
             Place::Spilled(file, length, _) => {
                 bytemuck::cast_slice_mut(&mut file[..*length * size_of::<T>()])
             }
+            Place::Saved(_) => &mut [],
         }
     }
 }

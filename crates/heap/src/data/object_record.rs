@@ -45,7 +45,8 @@ impl Heap<'_> {
         Ok(None)
     }
 
-    fn all_places(&self) -> Result<&[u64], Error> {
+    /// Returns the offset of each object's record. They are determined once.
+    pub(crate) fn all_places(&self) -> Result<&[u64], Error> {
         if let Some(places) = self.places.all.get() {
             return Ok(places);
         }

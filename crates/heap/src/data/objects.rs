@@ -1,20 +1,15 @@
-//! The facts about each object: class, stack, size.
+//! The objects of a dump: their numbers, classes, stacks and sizes.
 
-use std::io;
+use std::io::{self, Write};
 
 use foldhash::HashMap;
 
 use crate::data::classes::ClassIndex;
+use crate::data::facts::Facts;
+pub(crate) use crate::data::facts::{SiteIndex, UNIT};
 use crate::data::ids::Ids;
-use crate::data::memory::{Memory, Numbers};
-
-/// The index in [`Sites`] of a class and the stack that allocated some of its objects. 0 is not a site.
-pub(crate) type SiteIndex = u32;
-
-/// Sizes are multiples of this.
-pub(crate) const UNIT: u64 = 8;
-/// The marker in the table of sizes that the size is stored elsewhere.
-const LARGE: u16 = u16::MAX;
+use crate::data::memory::Memory;
+use crate::data::sections::{SectionReader, SectionWriter};
 
 /// A class and the trace that allocated objects of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,63 +64,42 @@ impl Sites {
     }
 }
 
-/// The site of each object: in two bytes as long as there are few sites.
-#[derive(Debug)]
-enum SiteColumn {
-    Short(Numbers<u16>),
-    Long(Numbers<SiteIndex>),
-}
-
-impl SiteColumn {
-    #[inline]
-    fn get(&self, place: usize) -> SiteIndex {
-        match self {
-            SiteColumn::Short(sites) => sites[place].into(),
-            SiteColumn::Long(sites) => sites[place],
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, place: usize, site: SiteIndex, memory: &Memory) -> io::Result<()> {
-        if let SiteColumn::Short(sites) = self {
-            if let Ok(site) = u16::try_from(site) {
-                sites[place] = site;
-                return Ok(());
-            }
-            let mut long: Numbers<SiteIndex> = memory.table(sites.len())?;
-            let all = long.iter_mut().zip(&sites[..]);
-            all.for_each(|(long, &short)| *long = short.into());
-            *self = SiteColumn::Long(long);
-        }
-        if let SiteColumn::Long(sites) = self {
-            sites[place] = site;
-        }
-        Ok(())
-    }
-}
-
 /// The objects of a dump, by number.
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) ids: Ids,
     pub(crate) sites: Sites,
-    site_of: SiteColumn,
-    sizes: Numbers<u16>,
-    large: HashMap<u32, u64>,
-    memory: Memory,
+    facts: Facts,
 }
 
 impl Objects {
     pub(crate) fn new(ids: Ids, memory: &Memory) -> io::Result<Objects> {
-        let count = ids.count() as usize;
-        Ok(Objects {
-            ids,
-            sites: Sites::new(),
-            site_of: SiteColumn::Short(memory.table(count)?),
-            memory: memory.clone(),
-            sizes: memory.table(count)?,
-            large: HashMap::default(),
-        })
+        let facts = Facts::new(ids.count() as usize, memory)?;
+        let sites = Sites::new();
+        Ok(Objects { ids, sites, facts })
+    }
+
+    /// Writes them as sections of an index.
+    pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
+        self.ids.save(out)?;
+        let sites = self.sites.all.iter().map(|site| [site.class, site.trace]);
+        out.table(&sites.collect::<Vec<[u32; 2]>>())?;
+        self.facts.save(out)
+    }
+
+    /// Reads them, of so many classes; `None` if they are damaged.
+    pub(crate) fn load(index: &mut SectionReader, classes: usize) -> Option<Objects> {
+        let ids = Ids::load(index)?;
+        let all = index.list::<[u32; 2]>()?.into_iter();
+        let mut sites = Sites::new();
+        sites.all = all.map(|[class, trace]| Site { class, trace }).collect();
+        // The first one stands for objects without a record.
+        let mut own = sites.all.iter().skip(1);
+        if sites.all.is_empty() || own.any(|site| site.class as usize >= classes) {
+            return None;
+        }
+        let facts = Facts::load(index, ids.count() as usize, sites.len())?;
+        Some(Objects { ids, sites, facts })
     }
 
     pub(crate) fn count(&self) -> u32 {
@@ -142,29 +116,30 @@ impl Objects {
         if self.site(number) != 0 {
             return Ok(false);
         }
-        self.site_of.set(number as usize, site, &self.memory)?;
-        let units = size.div_ceil(UNIT);
-        if units < u64::from(LARGE) {
-            self.sizes[number as usize] = units as u16;
-        } else {
-            self.sizes[number as usize] = LARGE;
-            self.large.insert(number, units * UNIT);
-        }
+        self.facts.set(number, site, size)?;
         Ok(true)
     }
 
     /// Returns its shallow size, in bytes.
     #[inline]
     pub(crate) fn size(&self, number: u32) -> u64 {
-        match self.sizes[number as usize] {
-            LARGE => self.large.get(&number).copied().unwrap_or_default(),
-            units => u64::from(units) * UNIT,
-        }
+        self.facts.size(number)
+    }
+
+    /// Returns the number of the kind of an object: all of a kind have the same site.
+    #[inline]
+    pub(crate) fn kind(&self, number: u32) -> usize {
+        self.facts.kind(number)
+    }
+
+    /// Returns the site of each kind.
+    pub(crate) fn kinds(&self) -> Vec<SiteIndex> {
+        self.facts.kinds(self.sites.len())
     }
 
     #[inline]
     pub(crate) fn site(&self, number: u32) -> SiteIndex {
-        self.site_of.get(number as usize)
+        self.facts.site(number)
     }
 
     #[inline]

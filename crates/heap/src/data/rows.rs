@@ -3,10 +3,11 @@
 //! A row is its length in bytes, then for each number its difference from that of the row's own object, with the sign in
 //! the lowest bit; all in the form of [`varint`].
 
-use std::io;
+use std::io::{self, Write};
 use std::ops::Range;
 
 use crate::data::memory::{Growing, Memory, Numbers, Offsets};
+use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::varint;
 
 /// The distance between rows whose starts are stored; the others are found from there by the rows' lengths.
@@ -19,6 +20,7 @@ const MOST_BYTES: u64 = 5;
 pub(crate) struct Rows {
     starts: Offsets,
     bytes: Numbers<u8>,
+    objects: u32,
 }
 
 /// The numbers of one row.
@@ -26,6 +28,8 @@ pub(crate) struct Rows {
 pub(crate) struct Row<'a> {
     own: u32,
     bytes: &'a [u8],
+    /// All numbers are below.
+    objects: u32,
 }
 
 impl Rows {
@@ -37,22 +41,55 @@ impl Rows {
         for _ in 0..own as usize % STRIDE {
             at = content(bytes, at).end;
         }
-        let bytes = &bytes[content(bytes, at)];
-        Row { own, bytes }
+        self.row_at(own, content(bytes, at))
+    }
+
+    /// Returns a row with its content; an empty one, if that is not there.
+    #[inline]
+    fn row_at(&self, own: u32, content: Range<usize>) -> Row<'_> {
+        Row {
+            own,
+            bytes: self.bytes.get(content).unwrap_or_default(),
+            objects: self.objects,
+        }
+    }
+
+    /// Writes them as sections of an index.
+    pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
+        match &self.starts {
+            Offsets::Short(starts) => {
+                out.table::<u64>(&[])?;
+                out.table(starts)?;
+            }
+            Offsets::Long(starts) => out.table(starts)?,
+        }
+        out.table(&self.bytes)
+    }
+
+    /// Reads the rows of so many objects; `None` if there are fewer.
+    pub(crate) fn load(index: &mut SectionReader, objects: u32) -> Option<Rows> {
+        let long: Numbers<u64> = index.table()?;
+        let starts = match long.is_empty() {
+            true => Offsets::Short(index.table()?),
+            false => Offsets::Long(long),
+        };
+        let bytes = index.table()?;
+        let least = objects as usize / STRIDE + 1;
+        (starts.len() >= least).then_some(Rows {
+            starts,
+            bytes,
+            objects,
+        })
     }
 
     /// Iterates over the rows of all objects.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Row<'_>)> {
         let bytes = &self.bytes[..];
-        let first = Some(0).filter(|&at| at < bytes.len());
-        let first = first.map(|at| content(bytes, at));
-        let all = std::iter::successors(first, |before| {
-            let at = before.end;
-            (at < bytes.len()).then(|| content(bytes, at))
-        });
-        (0..).zip(all).map(|(own, content)| {
-            let bytes = &bytes[content];
-            (own, Row { own, bytes })
+        let mut at = 0;
+        (0..self.objects).map_while(move |own| {
+            let content = (at < bytes.len()).then(|| content(bytes, at))?;
+            at = content.end;
+            Some((own, self.row_at(own, content)))
         })
     }
 
@@ -69,14 +106,26 @@ impl Row<'_> {
         self.bytes.len()
     }
 
-    /// Returns the number at a byte of the row, and moves `at` behind it; `None` at the end.
+    /// Returns `true` if the row has a number.
+    pub(crate) fn has(&self, wanted: u32) -> bool {
+        let mut at = 0;
+        std::iter::from_fn(|| self.next(&mut at)).any(|number| number == wanted)
+    }
+
+    /// Returns the number at a byte of the row, and moves `at` behind it; `None` at the end, and at what cannot be a
+    /// number.
     #[inline]
     pub(crate) fn next(&self, at: &mut usize) -> Option<u32> {
         if *at >= self.bytes.len() {
             return None;
         }
         let difference = varint::unfold(varint::read(self.bytes, at));
-        Some((i64::from(self.own) + difference) as u32)
+        let number = i64::from(self.own).wrapping_add(difference) as u64;
+        if number >= u64::from(self.objects) {
+            *at = self.bytes.len();
+            return None;
+        }
+        Some(number as u32)
     }
 }
 
@@ -143,6 +192,7 @@ impl Appended {
         Ok(Rows {
             starts: self.starts,
             bytes: self.bytes.finish()?,
+            objects,
         })
     }
 }
@@ -224,6 +274,7 @@ impl Filled {
         Ok(Rows {
             starts,
             bytes: self.bytes,
+            objects: self.objects,
         })
     }
 }
@@ -238,7 +289,7 @@ fn most_bytes(objects: u32, numbers: u64) -> u64 {
 fn content(bytes: &[u8], start: usize) -> Range<usize> {
     let mut at = start;
     let length = varint::read(bytes, &mut at) as usize;
-    at..at + length
+    at..at.saturating_add(length)
 }
 
 #[cfg(test)]
@@ -272,8 +323,11 @@ mod tests {
                 0..70,
             ),
         ) {
-            let memory = Memory::unlimited();
+            // All numbers are those of objects.
             let objects = expected.len() as u32;
+            let below = |row: Vec<u32>| row.into_iter().map(|number| number % objects).collect();
+            let expected: Vec<Vec<u32>> = expected.into_iter().map(below).collect();
+            let memory = Memory::unlimited();
             let most = expected.iter().map(Vec::len).sum::<usize>() as u64;
             let mut row = NewRow::default();
             let mut appended = Appended::new(objects, most, &memory).expect("there is memory");
@@ -302,19 +356,19 @@ mod tests {
         let memory = Memory::unlimited();
         let mut row = NewRow::default();
         let mut lengths = Lengths::new(3, 1000, &memory).expect("there is memory");
-        collected(1, &[7; 200], &mut row);
+        collected(1, &[2; 200], &mut row);
         lengths.set(1, &mut row);
-        collected(2, &[5], &mut row);
+        collected(2, &[1], &mut row);
         lengths.set(2, &mut row);
         let mut filled = lengths.fill(&memory).expect("there is memory");
         for numbers in [1, 500] {
-            collected(1, &vec![7; numbers], &mut row);
+            collected(1, &vec![2; numbers], &mut row);
             filled.set(1, &mut row);
         }
-        collected(2, &[5], &mut row);
+        collected(2, &[1], &mut row);
         filled.set(2, &mut row);
         let rows = filled.finish(&memory).expect("there is memory");
         let (last, mut at) = (rows.row(2), 0);
-        assert_eq!((last.next(&mut at), last.next(&mut at)), (Some(5), None));
+        assert_eq!((last.next(&mut at), last.next(&mut at)), (Some(1), None));
     }
 }

@@ -1,18 +1,24 @@
 //! Numbers with 7 bits a byte, the lowest first. Every byte but the last has its highest bit set.
 
-/// Returns the number at a byte, and moves `at` behind it.
+/// Returns the number at a byte, and moves `at` behind it. Where the bytes end within a number, the rest of it is taken
+/// for zeros: they may be those of a damaged index.
 #[inline]
 pub(crate) fn read(bytes: &[u8], at: &mut usize) -> u64 {
-    let first = bytes[*at];
-    *at += 1;
+    let mut next = || {
+        let byte = bytes.get(*at).copied().unwrap_or_default();
+        *at += 1;
+        byte
+    };
+    let first = next();
     if first < 0x80 {
         return first.into();
     }
-    let (mut number, mut shift) = (u64::from(first & 0x7f), 7);
+    let (mut number, mut shift) = (u64::from(first & 0x7f), 7_u32);
     loop {
-        let byte = bytes[*at];
-        *at += 1;
-        number |= u64::from(byte & 0x7f) << shift;
+        let byte = next();
+        number |= u64::from(byte & 0x7f)
+            .checked_shl(shift)
+            .unwrap_or_default();
         if byte < 0x80 {
             return number;
         }
@@ -85,6 +91,14 @@ mod tests {
             assert_eq!(read(&bytes, &mut at), number);
         }
         assert_eq!(at, bytes.len());
+    }
+
+    #[test]
+    fn what_is_no_number_ends_nevertheless() {
+        let (endless, mut at) = ([0xff; 40], 0);
+        read(&endless, &mut at);
+        assert_eq!(at, 41);
+        assert_eq!(read(&endless, &mut at), 0);
     }
 
     #[test]

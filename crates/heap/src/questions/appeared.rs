@@ -8,8 +8,9 @@ use crate::data::dominators::{Place, Step, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::Holder;
+use crate::data::ways::Ways;
 use crate::questions::leaks::holder;
-use crate::questions::paths::{ByReference, Shapes, Ways};
+use crate::questions::paths::{ByReference, Shapes};
 
 /// The live objects made after an earlier dump that older objects retain, each for itself: one object, or those to which paths
 /// over the same classes and fields lead.
@@ -71,18 +72,14 @@ impl Heap<'_> {
         self.dump.unless_changed(|| {
             let mut sums: Vec<Sum> = self.new_below(made)?.into_values().collect();
             sums.sort_unstable_by_key(|sum| sum.place);
-            let older = sums.iter().map(|sum| sum.place);
-            let ends = older.chain(sums.iter().map(|sum| sum.largest));
-            let ends = ends.filter(|&place| place != TOP);
-            let ends: Vec<u32> = ends.map(|place| self.dominators.object(place)).collect();
-            let (ways, _) = self.ways(&ends, ends.len())?;
-            let mut rows = self.joined(sums, &ways)?;
+            let ways = self.ways()?;
+            let mut rows = self.joined(sums, ways)?;
             rows.sort_by_key(|sum| (std::cmp::Reverse(sum.retained), sum.place));
             let all = rows.len();
             rows.truncate(most);
             let rows = rows
                 .into_iter()
-                .map(|sum| self.describe_appeared(&sum, &ways));
+                .map(|sum| self.describe_appeared(&sum, ways));
             Ok((rows.collect::<Result<_, Error>>()?, all))
         })
     }
@@ -132,16 +129,16 @@ impl Heap<'_> {
     /// Returns the sums of the new objects for each older object that directly dominates some.
     fn new_below(&self, made: MadeAfter<'_>) -> Result<HashMap<Place, Sum>, Error> {
         let mut sums: HashMap<Place, Sum> = HashMap::default();
-        let tree = self.dominators.tree(&self.memory)?;
         let is_new = |place| made.has(self.objects.ids.id(self.dominators.object(place)));
-        // The new objects above the walk's place, and the older one above these.
+        // The new objects above the walk's place, the older one above these, and all older ones.
         let (mut open, mut above) = (0_u32, TOP);
-        tree.walk(&self.dominators, TOP, |step| match step {
+        let mut older = vec![TOP];
+        self.dominators.walk(TOP, |step| match step {
             Step::Enter(TOP) | Step::Leave(TOP) => {}
             Step::Enter(place) if is_new(place) => {
-                let retained = self.dominators.retained(place);
+                let retained = self.retained(place);
                 if open == 0 {
-                    above = self.dominators.above(place);
+                    above = older.last().copied().unwrap_or(TOP);
                 }
                 let sum = sums.entry(above).or_insert(Sum {
                     place: above,
@@ -163,7 +160,10 @@ impl Heap<'_> {
                 open += 1;
             }
             Step::Leave(place) if is_new(place) => open -= 1,
-            Step::Enter(_) | Step::Leave(_) => {}
+            Step::Enter(place) => older.push(place),
+            Step::Leave(_) => {
+                older.pop();
+            }
         });
         Ok(sums)
     }

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::data::classes::ClassIndex;
-use crate::data::dominators::{DominatorTree, Place, TOP};
+use crate::data::dominators::{Place, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 
@@ -70,18 +70,17 @@ impl Heap<'_> {
             None => TOP,
             Some(id) => self.place_of(id)?,
         };
-        let tree = self.dominators.tree(&self.memory)?;
-        let least = (self.dominators.retained(place) / LEAST_PART).max(1);
+        let least = (self.retained(place) / LEAST_PART).max(1);
         let mut all = Vec::new();
         let mut waiting = BinaryHeap::new();
         let mut next = Some(Waiting {
-            retained: self.dominators.retained(place),
+            retained: self.retained(place),
             place,
             index: 0,
             level: 0,
         });
         while let Some(at) = next {
-            self.look_into(&tree, &at, least, &mut all, &mut waiting)?;
+            self.look_into(&at, least, &mut all, &mut waiting)?;
             next = waiting.pop().filter(|_| all.len() < most);
         }
         Ok(assemble(self.single(place, 0)?, all))
@@ -109,27 +108,28 @@ impl Heap<'_> {
             label,
             id,
             objects: 1,
-            retained: self.dominators.retained(place),
+            retained: self.retained(place),
         })
     }
 
     fn look_into(
         &self,
-        tree: &DominatorTree,
         at: &Waiting,
         least: u64,
         all: &mut Vec<FoundArea>,
         waiting: &mut BinaryHeap<Waiting>,
     ) -> Result<(), Error> {
-        let retained = |place| self.dominators.retained(place);
-        let mut single: Vec<Place> = tree
+        let retained = |place| self.retained(place);
+        let mut single: Vec<Place> = self
+            .dominators
             .children(at.place)
             .filter(|&child| retained(child) >= least)
             .collect();
         single.sort_by_key(|&child| (std::cmp::Reverse(retained(child)), child));
         let many = single.split_off(single.len().min(MOST_SINGLE));
         let mut classes: HashMap<ClassIndex, (u64, u64)> = HashMap::default();
-        let few = tree
+        let few = self
+            .dominators
             .children(at.place)
             .filter(|&child| retained(child) < least);
         for child in few.chain(many) {

@@ -260,8 +260,7 @@ impl Heap<'_> {
         is_wanted: impl Fn(u32) -> bool,
     ) -> Result<Vec<Tally>, Error> {
         let mut tallies: Vec<Tally> = (0..grouping.count).map(Tally::of).collect();
-        let tree = self.dominators.tree(&self.memory)?;
-        tree.walk(&self.dominators, TOP, |step| match step {
+        self.dominators.walk(TOP, |step| match step {
             Step::Enter(TOP) | Step::Leave(TOP) => {}
             Step::Enter(place) => {
                 let object = self.dominators.object(place);
@@ -272,7 +271,7 @@ impl Heap<'_> {
                 tally.objects += 1;
                 tally.shallow += self.objects.size(object);
                 if tally.open == 0 {
-                    tally.retained += self.dominators.retained(place);
+                    tally.retained += self.retained(place);
                 }
                 tally.open += 1;
             }
@@ -311,7 +310,7 @@ impl Heap<'_> {
                 });
             }
         }
-        Ok(self.dominators.retained(TOP) - bytes)
+        Ok(self.retained(TOP).saturating_sub(bytes))
     }
 }
 

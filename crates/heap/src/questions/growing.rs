@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::data::births::Births;
-use crate::data::dominators::{DominatorTree, Place, Step, TOP};
+use crate::data::dominators::{Place, Step, TOP};
 use crate::data::heap::Heap;
 use crate::data::objects::SiteIndex;
 
@@ -152,7 +152,7 @@ impl Heap<'_> {
 
     /// Returns the sites that grow elsewhere than below suspects that were found by their size, those that retain most
     /// first, and the number of those that are left out. Objects that others which pile up retain count with these.
-    pub(crate) fn piles(&self, tree: &DominatorTree, growing: GrowingSites) -> (Vec<Pile>, u64) {
+    pub(crate) fn piles(&self, growing: GrowingSites) -> (Vec<Pile>, u64) {
         let is_open = |site: &GrowingSite| site.covered * 2 < site.piling.objects;
         let mut piles: HashMap<SiteIndex, (Pile, u64)> = growing
             .0
@@ -172,7 +172,7 @@ impl Heap<'_> {
         }
         let mut outer: Option<SiteIndex> = None;
         let mut open = 0_u32;
-        tree.walk(&self.dominators, TOP, |step| match step {
+        self.dominators.walk(TOP, |step| match step {
             Step::Enter(TOP) | Step::Leave(TOP) => {}
             Step::Enter(place) => {
                 let site = self.objects.site(self.dominators.object(place));
@@ -183,7 +183,7 @@ impl Heap<'_> {
                 if open == 1 {
                     outer = Some(site);
                     pile.places.push(place);
-                    pile.own += self.dominators.retained(place);
+                    pile.own += self.retained(place);
                 } else if outer != Some(site) {
                     *inner += 1;
                 }
@@ -203,8 +203,7 @@ impl Heap<'_> {
         piles.truncate(MOST);
         let mut piles: Vec<Pile> = piles.into_iter().map(|(_, pile)| pile).collect();
         for pile in &mut piles {
-            let largest =
-                |place: &Place| (std::cmp::Reverse(self.dominators.retained(*place)), *place);
+            let largest = |place: &Place| (std::cmp::Reverse(self.retained(*place)), *place);
             pile.places.sort_by_key(largest);
         }
         (piles, left_out)

@@ -11,6 +11,8 @@ pub struct Keeping<'a> {
     heap: &'a Heap<'a>,
     /// The place of each object in the dominator tree; [`TOP`] if no root reaches it.
     places: Numbers<Place>,
+    /// The dominator of each place.
+    above: Numbers<Place>,
 }
 
 /// The retained size of an object, and its dominator.
@@ -23,7 +25,7 @@ pub struct Retained {
 }
 
 impl<'a> Keeping<'a> {
-    /// Builds the table.
+    /// Builds the tables.
     ///
     /// # Errors
     /// An error if a temporary file cannot be created.
@@ -32,7 +34,12 @@ impl<'a> Keeping<'a> {
         for place in heap.dominators.places() {
             places[heap.dominators.object(place) as usize] = place;
         }
-        Ok(Keeping { heap, places })
+        let above = heap.dominators.all_above(&heap.memory)?;
+        Ok(Keeping {
+            heap,
+            places,
+            above,
+        })
     }
 
     /// Returns the retained size of an object; `None` if no root reaches it.
@@ -44,10 +51,10 @@ impl<'a> Keeping<'a> {
             return None;
         }
         let dominators = &self.heap.dominators;
-        let above = dominators.above(place);
+        let above = self.above[place as usize];
         let dominator = (above != TOP).then(|| dominators.object(above));
         Some(Retained {
-            bytes: dominators.retained(place),
+            bytes: self.heap.retained(place),
             dominator: dominator.map(|number| self.heap.objects.ids.id(number)),
         })
     }

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
 use foldhash::{HashMap, HashSet};
 use hprof_format::{ObjectId, Value};
 use serde::Serialize;
 
 use crate::data::births::{Births, MadeWhen};
 use crate::data::classes::{ClassIndex, Known};
-use crate::data::dominators::{DominatorTree, Place, Step, TOP};
+use crate::data::dominators::{Place, Step, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Reference};
+use crate::data::ways::Ways;
 use crate::questions::allocated::{Allocated, Rest, largest};
 use crate::questions::growing::{GrowingSites, LEAST, Piling};
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
-use crate::questions::paths::{Path, Ways};
+use crate::questions::paths::Path;
 
 /// An object with this many others of the same class above it is an element of one structure, a linked list.
 const REPEATS: u32 = 16;
@@ -180,31 +182,29 @@ impl Heap<'_> {
         own: Option<IsOwn<'_>>,
         births: Option<&Births>,
     ) -> Result<Leaks, Error> {
-        let live = self.dominators.retained(TOP);
-        let tree = self.dominators.tree(&self.memory)?;
+        let live = self.retained(TOP);
         let least = ((live as f64 * threshold) as u64).max(1);
         let mut growing =
             births.map_or_else(GrowingSites::default, |births| self.growing_sites(births));
-        let found = self.suspects(&tree, least, &mut OwnSites::new(own))?;
+        let found = self.suspects(least, &mut OwnSites::new(own))?;
         let mut found: Vec<(FoundSuspect, Below)> = found
             .into_iter()
             .map(|suspect| {
-                let below = self.below(&tree, &suspect, own, births, &mut growing);
+                let below = self.below(&suspect, own, births, &mut growing);
                 (suspect, below)
             })
             .collect();
-        let (piles, piling_else) = self.piles(&tree, growing);
+        let (piles, piling_else) = self.piles(growing);
         for pile in piles {
             let suspect = FoundSuspect {
                 kind: SuspectKind::Piling,
                 places: pile.places,
                 own: pile.own,
             };
-            let mut below = self.below(&tree, &suspect, own, births, &mut GrowingSites::default());
+            let mut below = self.below(&suspect, own, births, &mut GrowingSites::default());
             below.piling = Some(pile.piling);
             found.push((suspect, below));
         }
-        drop(tree);
         found.sort_by_key(|(suspect, below)| {
             (below.piling.is_none(), std::cmp::Reverse(suspect.own))
         });
@@ -213,11 +213,11 @@ impl Heap<'_> {
             .iter()
             .map(|suspect| self.dominators.object(suspect.places[0]))
             .collect();
-        let (ways, _) = self.ways(&objects, objects.len())?;
+        let ways = self.ways()?;
         let is_judged = births.is_some_and(|births| births.time() >= LEAST);
         let (mut suspects, mut not_growing) = (Vec::new(), Vec::new());
         for ((suspect, object), below) in found.iter().zip(objects).zip(below) {
-            let suspect = self.suspect(suspect, object, below, &ways, own)?;
+            let suspect = self.suspect(suspect, object, below, ways, own)?;
             if is_judged && suspect.is_from_the_start() {
                 not_growing.push(suspect);
             } else {
@@ -261,7 +261,7 @@ impl Heap<'_> {
             objects: suspect.places.len() as u64,
             id: self.objects.ids.id(object),
             retained: match suspect.places[..] {
-                [only] => self.dominators.retained(only),
+                [only] => self.retained(only),
                 ref several => self.retained_by(several)?,
             },
             holder: path.as_ref().and_then(holder),
@@ -277,13 +277,14 @@ impl Heap<'_> {
     }
 
     fn retained_by(&self, places: &[Place]) -> Result<u64, Error> {
-        let mut members = fixedbitset::FixedBitSet::with_capacity(self.objects.count() as usize);
-        members.extend(
-            places
-                .iter()
-                .map(|&place| self.dominators.object(place) as usize),
-        );
-        self.retained_without(|object| members.contains(object as usize))
+        let objects = places.iter().map(|&place| self.dominators.object(place));
+        let mut objects: Vec<u32> = objects.collect();
+        objects.sort_unstable();
+        self.together.get(&objects, || {
+            let mut members = FixedBitSet::with_capacity(self.objects.count() as usize);
+            members.extend(objects.iter().map(|&object| object as usize));
+            self.retained_without(|object| members.contains(object as usize))
+        })
     }
 
     /// Returns `true` if the dump has the stacks that allocated its objects.
@@ -295,24 +296,17 @@ impl Heap<'_> {
 
     /// Descends from the roots as long as one object keeps enough alive. An object that then keeps much alive in many
     /// small parts is a suspect.
-    fn suspects(
-        &self,
-        tree: &DominatorTree,
-        least: u64,
-        sites: &mut OwnSites<'_>,
-    ) -> Result<Vec<FoundSuspect>, Error> {
+    fn suspects(&self, least: u64, sites: &mut OwnSites<'_>) -> Result<Vec<FoundSuspect>, Error> {
         let mut found = Vec::new();
         let mut waiting = vec![TOP];
         while let Some(place) = waiting.pop() {
-            let (at, large) = self.descend(tree, place, least);
-            let children: u64 = large
-                .iter()
-                .map(|&child| self.dominators.retained(child))
-                .sum();
-            let own = self.dominators.retained(at) - children;
+            let (at, large) = self.descend(place, least);
+            let children: u64 = large.iter().map(|&child| self.retained(child)).sum();
+            // Those of a damaged index may be any.
+            let own = self.retained(at).saturating_sub(children);
             if own >= least {
                 if self.holds_whatever_there_is(at)? {
-                    found.extend(self.groups_below(tree, at, least, sites));
+                    found.extend(self.groups_below(at, least, sites));
                 } else {
                     found.push(FoundSuspect {
                         kind: SuspectKind::Object,
@@ -327,20 +321,21 @@ impl Heap<'_> {
     }
 
     /// Follows the only large object below, down to the last one; returns that and the large ones below it.
-    fn descend(&self, tree: &DominatorTree, start: Place, least: u64) -> (Place, Vec<Place>) {
+    fn descend(&self, start: Place, least: u64) -> (Place, Vec<Place>) {
         let mut at = start;
         let mut classes: HashMap<u32, (Place, u32)> = HashMap::default();
         loop {
-            let retained = self.dominators.retained(at);
-            let large: Vec<Place> = tree
+            let retained = self.retained(at);
+            let large: Vec<Place> = self
+                .dominators
                 .children(at)
-                .filter(|&child| self.dominators.retained(child) >= least)
+                .filter(|&child| self.retained(child) >= least)
                 .collect();
             let [only] = large[..] else {
                 return (at, large);
             };
             // Most of it is not below.
-            if at != TOP && retained - self.dominators.retained(only) >= least {
+            if at != TOP && retained.saturating_sub(self.retained(only)) >= least {
                 return (at, large);
             }
             let class = self.objects.class(self.dominators.object(only));
@@ -376,14 +371,13 @@ impl Heap<'_> {
     /// enough alive. Each object is in one group, the largest of those it fits.
     fn groups_below(
         &self,
-        tree: &DominatorTree,
         place: Place,
         least: u64,
         sites: &mut OwnSites<'_>,
     ) -> Vec<FoundSuspect> {
         let mut groups: HashMap<Common, FoundSuspect> = HashMap::default();
-        for child in tree.children(place) {
-            let retained = self.dominators.retained(child);
+        for child in self.dominators.children(place) {
+            let retained = self.retained(child);
             if retained >= least {
                 continue;
             }
@@ -408,14 +402,14 @@ impl Heap<'_> {
         for (_, mut group) in large {
             group.places.retain(|place| !taken.contains(place));
             let members = group.places.iter();
-            group.own = members.map(|&place| self.dominators.retained(place)).sum();
+            group.own = members.map(|&place| self.retained(place)).sum();
             if group.own < least {
                 continue;
             }
             taken.extend(group.places.iter().copied());
             group
                 .places
-                .sort_by_key(|&place| (std::cmp::Reverse(self.dominators.retained(place)), place));
+                .sort_by_key(|&place| (std::cmp::Reverse(self.retained(place)), place));
             if group.places.len() == 1 {
                 group.kind = SuspectKind::Object;
             }
@@ -441,7 +435,6 @@ impl Heap<'_> {
     /// Returns the objects below a suspect: by class, and by the stack that allocated them.
     fn below(
         &self,
-        tree: &DominatorTree,
         suspect: &FoundSuspect,
         own: Option<IsOwn<'_>>,
         births: Option<&Births>,
@@ -450,7 +443,7 @@ impl Heap<'_> {
         let mut made = births.map(|_| MadeWhen::default());
         let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
         for &place in &suspect.places {
-            tree.walk(&self.dominators, place, |step| {
+            self.dominators.walk(place, |step| {
                 if let Step::Enter(place) = step {
                     let object = self.dominators.object(place);
                     let (objects, shallow) = sites.entry(self.objects.site(object)).or_default();

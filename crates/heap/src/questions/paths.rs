@@ -14,6 +14,7 @@ use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
 use crate::data::memory::Numbers;
+use crate::data::ways::Ways;
 
 /// The number of objects that are shown at each end of a path.
 const SHOWN: usize = 50;
@@ -53,76 +54,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The shortest paths from roots to all objects.
-pub(crate) struct Ways {
-    /// The object from which each one was reached; itself for roots, [`NONE`] if it was not reached. Shifted by one, so
-    /// that a table of zeros has reached nothing.
-    from: Numbers<u32>,
-}
-
-impl Ways {
-    fn set(&mut self, object: u32, from: u32) {
-        self.from[object as usize] = from + 1;
-    }
-
-    pub(crate) fn from(&self, object: u32) -> u32 {
-        match self.from[object as usize] {
-            0 => NONE,
-            from => from - 1,
-        }
-    }
-
-    /// Returns the objects from a root to `object`.
-    pub(crate) fn to(&self, object: u32) -> Vec<u32> {
-        let mut way = vec![object];
-        let mut at = object;
-        while self.from(at) != at && self.from(at) != NONE {
-            at = self.from(at);
-            way.push(at);
-        }
-        way.reverse();
-        way
-    }
-}
-
 impl Heap<'_> {
-    /// Searches paths until `most` of `wanted` are reached, or everything that can be; also returns those that were
-    /// reached, the closest to a root first.
-    pub(crate) fn ways(&self, wanted: &[u32], most: usize) -> Result<(Ways, Vec<u32>), Error> {
-        let mut ways = Ways {
-            from: self.memory.table(self.objects.count() as usize)?,
-        };
-        let mut is_wanted = FixedBitSet::with_capacity(self.objects.count() as usize);
-        is_wanted.extend(wanted.iter().map(|&object| object as usize));
-        let most = most.min(is_wanted.count_ones(..));
-        let mut found = Vec::new();
-        let mut queue = self.memory.table::<u32>(self.dominators.len() as usize)?;
-        let mut used = 0;
-        for &(root, _) in &self.graph.roots.all {
-            if ways.from(root) == NONE {
-                ways.set(root, root);
-                queue[used] = root;
-                used += 1;
-            }
-        }
-        let mut next = 0;
-        while next < used && found.len() < most {
-            let object = queue[next];
-            next += 1;
-            if is_wanted.contains(object as usize) {
-                found.push(object);
-            }
-            self.graph.each(object, &self.objects, |to| {
-                if ways.from(to) == NONE {
-                    ways.set(to, object);
-                    queue[used] = to;
-                    used += 1;
-                }
-            });
-        }
-        Ok((ways, found))
-    }
-
     /// Returns a path with descriptions for people; `None` if no root reaches the object.
     pub(crate) fn path(&self, ways: &Ways, object: u32) -> Result<Option<Path>, Error> {
         if ways.from(object) == NONE {
@@ -159,7 +91,7 @@ impl Heap<'_> {
     }
 
     /// Returns the shortest paths to an object, or to those of a class, at most `most`; the closest to a root come
-    /// first. Of the paths to objects of a class that lead over the same classes only the first is returned, with the
+    /// first, and of those at the same distance the ones with the least id. Of the paths to objects of a class that lead over the same classes only the first is returned, with the
     /// number of the others.
     ///
     /// # Errors
@@ -167,10 +99,14 @@ impl Heap<'_> {
     pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
         self.dump.unless_changed(|| {
             let objects = self.targets(target)?;
-            let (ways, found) = self.ways(&objects, usize::MAX)?;
+            let ways = self.ways()?;
+            let found = match objects[..] {
+                [only] => vec![only],
+                _ => ways.sort(objects, &self.memory)?,
+            };
             let mut paths = Vec::new();
-            for (object, alike) in self.alike(&ways, &found, most)? {
-                let path = self.path(&ways, object)?;
+            for (object, alike) in self.alike(ways, &found, most)? {
+                let path = self.path(ways, object)?;
                 paths.extend(path.map(|path| Path { alike, ..path }));
             }
             Ok(paths)
@@ -329,11 +265,11 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
                     break;
                 }
             }
-            let from = self.ways.from(at);
-            if from == at || from == NONE {
-                break;
+            // Paths of a damaged index may lead in a circle.
+            match self.ways.before(at) {
+                Some(from) if way.len() < self.of.len() => at = from,
+                _ => break,
             }
-            at = from;
         }
         for &object in way.iter().rev() {
             let step = self.step(object)?;
@@ -361,10 +297,10 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         if heap.classes.is_class_of_classes(class) {
             return Ok(Step::This(object));
         }
-        let from = self.ways.from(object);
-        if self.by_reference == ByReference::No || from == object || from == NONE {
+        let from = self.ways.before(object);
+        let Some(from) = from.filter(|_| self.by_reference == ByReference::Yes) else {
             return Ok(Step::Instance(class));
-        }
+        };
         let holder = heap.objects.class(from);
         if heap.classes.is_class_of_classes(holder) {
             return Ok(Step::This(object));

@@ -39,7 +39,7 @@ pub struct Shown {
     pub next: Option<u64>,
     /// The number of fields or elements.
     pub length: u64,
-    /// The objects that refer to it, the first hundred, in the dump's order.
+    /// The objects that refer to it, the first hundred, in the order of their ids.
     pub referrers: Vec<Named>,
     /// The stack that allocated it, innermost frame first.
     pub stack: Stack,
@@ -87,7 +87,7 @@ impl Heap<'_> {
             id,
             class: self.classes.get(class).name.to_string(),
             shallow: self.objects.size(number),
-            retained: place.map(|place| self.dominators.retained(place)),
+            retained: place.map(|place| self.retained(place)),
             text: self.string(ObjectId(id), CHARACTERS)?,
             roots,
             values,
@@ -175,24 +175,16 @@ impl Heap<'_> {
         })
     }
 
-    /// Searches the records, because they also have the references that the graph omits.
     fn referrers(&self, number: u32) -> Result<Vec<Named>, Error> {
-        let wanted = self.objects.ids.id(number);
+        let is_class = |object| self.class_of_object(object).is_some();
+        let known = self.graph.referrers(number, MOST, is_class);
         let mut found = Vec::new();
-        for record in self.dump.records() {
-            let record = records::decode(&record?)?;
-            if let Some(from) = self.referrer(&record, wanted)
-                && let Some(from) = self.objects.ids.find(from)
-            {
-                found.push(Named {
-                    name: self.reference(from, number)?.to_string(),
-                    value: self.label(from)?.to_string(),
-                    id: Some(self.objects.ids.id(from)),
-                });
-                if found.len() == MOST {
-                    break;
-                }
-            }
+        for from in known.map_or_else(|| self.referrers_in_records(number), Ok)? {
+            found.push(Named {
+                name: self.reference(from, number)?.to_string(),
+                value: self.label(from)?.to_string(),
+                id: Some(self.objects.ids.id(from)),
+            });
         }
         for &local in &self.graph.roots.locals {
             if local.object == number && found.len() < MOST {
@@ -203,6 +195,21 @@ impl Heap<'_> {
                 });
             }
         }
+        Ok(found)
+    }
+
+    /// Searches the records, for a graph that omits too many references.
+    fn referrers_in_records(&self, number: u32) -> Result<Vec<u32>, Error> {
+        let wanted = self.objects.ids.id(number);
+        let mut found = Vec::new();
+        for record in self.dump.records() {
+            let record = records::decode(&record?)?;
+            let from = self.referrer(&record, wanted);
+            found.extend(from.and_then(|from| self.objects.ids.find(from)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(MOST);
         Ok(found)
     }
 

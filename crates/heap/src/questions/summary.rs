@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
 use serde::Serialize;
 
 use crate::data::dominators::TOP;
@@ -101,7 +102,7 @@ impl Heap<'_> {
             .numbers()
             .map(|number| self.objects.size(number))
             .sum();
-        let bytes = self.dominators.retained(TOP);
+        let bytes = self.retained(TOP);
         let objects = u64::from(self.dominators.len()) - 1;
         let mut loaders: Vec<u64> = self.classes.iter().map(|(_, class)| class.loader).collect();
         loaders.sort_unstable();
@@ -125,7 +126,7 @@ impl Heap<'_> {
             objects,
             bytes,
             unreachable_objects: u64::from(self.objects.count()) - objects,
-            unreachable_bytes: all_bytes - bytes,
+            unreachable_bytes: all_bytes.saturating_sub(bytes),
             classes: self
                 .classes
                 .iter()
@@ -154,14 +155,17 @@ impl Heap<'_> {
 
     fn find_largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
         let classes = class.map(|name| self.classes_named(name)).transpose()?;
-        let mut places: Vec<u32> = Vec::new();
-        let by_size = |&place: &u32| (std::cmp::Reverse(self.dominators.retained(place)), place);
-        for place in self.dominators.places() {
+        let is_wanted = |place| {
             let class = self.objects.class(self.dominators.object(place));
-            if classes
-                .as_ref()
-                .is_some_and(|classes| !classes.contains(class as usize))
-            {
+            let wanted = classes.as_ref();
+            wanted.is_none_or(|classes| classes.contains(class as usize))
+        };
+        let mut places: Vec<u32> = Vec::new();
+        let by_size = |&place: &u32| (std::cmp::Reverse(self.retained(place)), place);
+        // So many bytes are too few, as enough places have more, or as many and come before.
+        let mut too_few = None;
+        for place in self.dominators.places() {
+            if Some(self.retained(place)) <= too_few || !is_wanted(place) {
                 continue;
             }
             places.push(place);
@@ -169,6 +173,7 @@ impl Heap<'_> {
             if places.len() / 2 > most {
                 places.sort_by_key(by_size);
                 places.truncate(most);
+                too_few = places.last().map(|&last| self.retained(last));
             }
         }
         places.sort_by_key(by_size);
@@ -185,7 +190,7 @@ impl Heap<'_> {
             object: self.label(object)?,
             id: self.objects.ids.id(object),
             shallow: self.objects.size(object),
-            retained: self.dominators.retained(place),
+            retained: self.retained(place),
             stack: self.dump.stack(self.objects.trace(object)),
         })
     }
@@ -196,14 +201,14 @@ impl Heap<'_> {
     /// # Errors
     /// Those of reading records.
     pub fn threads(&self, most: usize) -> Result<(Vec<ThreadRow>, usize), Error> {
-        let is_thread = |&place: &u32| {
-            let object = self.dominators.object(place);
-            self.graph.roots.traces.contains_key(&object)
-        };
+        let mut threads = FixedBitSet::with_capacity(self.objects.count() as usize);
+        let all = self.graph.roots.traces.keys();
+        threads.extend(all.map(|&object| object as usize));
+        let is_thread = |&place: &u32| threads.contains(self.dominators.object(place) as usize);
         let mut places: Vec<u32> = self.dominators.places().filter(is_thread).collect();
         places.sort_by_key(|&place| {
             let object = self.dominators.object(place);
-            (Reverse(self.dominators.retained(place)), object)
+            (Reverse(self.retained(place)), object)
         });
         let rows = places.iter().take(most);
         let rows = self

@@ -1,13 +1,12 @@
 //! Collections of the JDK with few elements.
 
-use std::sync::Arc;
-
 use foldhash::HashMap;
 
 use super::gather::{Gathered, first, second};
 use super::kinds::NO_ARRAY;
-use super::{Fill, Makers, Unfilled, Wasted};
+use super::{Fill, Makers};
 use crate::data::classes::ClassIndex;
+use crate::data::findings::{WasteKind, WasteRow, WasteRows};
 use crate::data::heap::Heap;
 
 /// A collection that uses less than one slot in this many is sparse.
@@ -22,7 +21,7 @@ struct Sum {
 
 impl Gathered {
     /// Processes collections and arrays together, both in the order of the arrays' numbers.
-    pub(super) fn unfilled(&self, heap: &Heap<'_>, most: usize) -> Wasted<Unfilled> {
+    pub(super) fn unfilled(&self, heap: &Heap<'_>, most: usize) -> WasteRows {
         let mut sums: HashMap<(ClassIndex, Fill), Sum> = HashMap::default();
         let mut arrays = self.elements.iter().peekable();
         let mut before = NO_ARRAY;
@@ -46,7 +45,7 @@ impl Gathered {
             sum.wasted += wasted;
             sum.makers.add(heap.objects.site(number), wasted);
         }
-        describe(heap, sums, most)
+        unfilled_rows(heap, sums, most)
     }
 }
 
@@ -67,24 +66,26 @@ fn judge(heap: &Heap<'_>, array: u32, found: Option<&[u32; 3]>) -> Option<(Fill,
     }
 }
 
-fn describe(
+fn unfilled_rows(
     heap: &Heap<'_>,
     sums: HashMap<(ClassIndex, Fill), Sum>,
     most: usize,
-) -> Wasted<Unfilled> {
+) -> WasteRows {
     let bytes = sums.values().map(|sum| sum.wasted).sum();
     let groups = sums.len() as u64;
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.wasted), *key));
     let rows = sums.into_iter().take(most);
-    let rows = rows.map(|((class, fill), sum)| Unfilled {
-        class: Arc::clone(&heap.classes.get(class).name),
-        fill,
+    let rows = rows.map(|((class, fill), sum)| WasteRow {
+        kind: match fill {
+            Fill::Empty => WasteKind::Empty(class),
+            Fill::Sparse => WasteKind::Sparse(class),
+        },
         objects: sum.objects,
         wasted: sum.wasted,
-        allocated: sum.makers.largest(heap),
+        makers: sum.makers.largest(heap),
     });
-    Wasted {
+    WasteRows {
         bytes,
         groups,
         rows: rows.collect(),

@@ -1,13 +1,12 @@
 //! Equal strings and arrays.
 
-use fixedbitset::FixedBitSet;
-use hprof_format::ObjectId;
-
+use super::Makers;
 use super::gather::{Gathered, first, pair, second};
-use super::{CHARACTERS, Duplicate, Makers, Wasted};
 use crate::data::error::Error;
+use crate::data::findings::{WasteKind, WasteRow, WasteRows};
 use crate::data::heap::Heap;
 use crate::data::memory::Numbers;
+use fixedbitset::FixedBitSet;
 
 /// Mixed into the hash of a string's array that is not Latin-1.
 const WIDE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -30,9 +29,9 @@ impl Gathered {
         self,
         heap: &Heap<'_>,
         most: usize,
-    ) -> Result<(Wasted<Duplicate>, Wasted<Duplicate>), Error> {
+    ) -> Result<(WasteRows, WasteRows), Error> {
         let (mut strings, in_strings) = self.strings_by_content(heap)?;
-        let strings_found = describe(heap, &mut strings, most)?;
+        let strings_found = equal_objects(heap, &mut strings, most);
         drop(strings);
         let count = self.arrays.len() - in_strings.count_ones(..);
         let mut arrays: Numbers<Content> = heap.memory.table(count)?;
@@ -42,7 +41,7 @@ impl Gathered {
             *content = [self.hashes[place], pair(number, number)];
         }
         drop(self);
-        Ok((strings_found, describe(heap, &mut arrays, most)?))
+        Ok((strings_found, equal_objects(heap, &mut arrays, most)))
     }
 
     /// Returns the strings, and the set of arrays that belong to them.
@@ -75,11 +74,7 @@ impl Gathered {
     }
 }
 
-fn describe(
-    heap: &Heap<'_>,
-    contents: &mut [Content],
-    most: usize,
-) -> Result<Wasted<Duplicate>, Error> {
+fn equal_objects(heap: &Heap<'_>, contents: &mut [Content], most: usize) -> WasteRows {
     contents.sort_unstable();
     let mut groups = Vec::new();
     let (mut bytes, mut count) = (0, 0);
@@ -106,29 +101,23 @@ fn describe(
     keep_largest(&mut groups, most);
     let rows = groups.iter().map(|group| {
         let equal = &contents[group.start..group.end];
-        let number = second(equal[0][1]);
-        let id = heap.objects.ids.id(number);
         let mut makers = Makers::default();
         for content in equal {
             let number = second(content[1]);
             makers.add(heap.objects.site(number), heap.objects.size(number));
         }
-        Ok(Duplicate {
-            what: match heap.string(ObjectId(id), CHARACTERS)? {
-                Some(text) => format!("\"{text}\""),
-                None => heap.array_type(number)?,
-            },
-            id,
+        WasteRow {
+            kind: WasteKind::Equal(second(equal[0][1])),
             objects: equal.len() as u64,
             wasted: group.wasted,
-            allocated: makers.largest(heap),
-        })
+            makers: makers.largest(heap),
+        }
     });
-    Ok(Wasted {
+    WasteRows {
         bytes,
         groups: count,
-        rows: rows.collect::<Result<_, Error>>()?,
-    })
+        rows: rows.collect(),
+    }
 }
 
 /// Returns the size of all but one of equal objects. Strings may share an array, which then follows others of its kind.

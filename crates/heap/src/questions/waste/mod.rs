@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
+use hprof_format::ObjectId;
 use serde::Serialize;
 
 use crate::data::error::Error;
+use crate::data::findings::{MAKERS, WasteFound, WasteKind, WasteRow, WasteRows};
 use crate::data::heap::Heap;
 use crate::data::objects::SiteIndex;
 use crate::questions::allocated::Allocated;
@@ -19,8 +21,8 @@ use gather::Gathered;
 
 /// The most characters of a string that are returned.
 const CHARACTERS: usize = 60;
-/// The most stacks that are returned for each row.
-const STACKS: usize = 3;
+/// The rows of each kind that are kept.
+const KEPT: usize = 100;
 
 /// The waste among the live objects of a dump.
 #[derive(Clone, Debug, Serialize)]
@@ -92,15 +94,92 @@ impl Heap<'_> {
     /// Those of reading records, and of temporary files.
     pub fn waste(&self, most: usize) -> Result<Waste, Error> {
         self.dump.unless_changed(|| {
-            let gathered = Gathered::of(self)?;
-            let collections = gathered.unfilled(self, most);
-            let (strings, arrays) = gathered.duplicates(self, most)?;
-            Ok(Waste {
-                strings,
-                arrays,
-                collections,
-            })
+            if most > KEPT {
+                let found = self.find_waste(most)?;
+                return self.describe_waste(&found, most);
+            }
+            self.describe_waste(self.known_waste()?, most)
         })
+    }
+
+    /// Returns the waste, with at most [`KEPT`] rows of each kind. It is computed once.
+    pub(crate) fn known_waste(&self) -> Result<&WasteFound, Error> {
+        if let Some(found) = self.waste.get() {
+            return Ok(found);
+        }
+        let found = self.find_waste(KEPT)?;
+        Ok(self.waste.get_or_init(|| found))
+    }
+
+    fn find_waste(&self, most: usize) -> Result<WasteFound, Error> {
+        let gathered = Gathered::of(self)?;
+        let collections = gathered.unfilled(self, most);
+        let (strings, arrays) = gathered.duplicates(self, most)?;
+        Ok(WasteFound {
+            strings,
+            arrays,
+            collections,
+        })
+    }
+
+    fn describe_waste(&self, found: &WasteFound, most: usize) -> Result<Waste, Error> {
+        let equal = |rows: &WasteRows| {
+            let described = rows.rows.iter().take(most);
+            let described = described.filter_map(|row| self.equal(row).transpose());
+            Ok::<_, Error>(Wasted {
+                bytes: rows.bytes,
+                groups: rows.groups,
+                rows: described.collect::<Result<_, Error>>()?,
+            })
+        };
+        let collections = found.collections.rows.iter().take(most);
+        Ok(Waste {
+            strings: equal(&found.strings)?,
+            arrays: equal(&found.arrays)?,
+            collections: Wasted {
+                bytes: found.collections.bytes,
+                groups: found.collections.groups,
+                rows: collections.filter_map(|row| self.unfilled(row)).collect(),
+            },
+        })
+    }
+
+    fn equal(&self, row: &WasteRow) -> Result<Option<Duplicate>, Error> {
+        let WasteKind::Equal(number) = row.kind else {
+            return Ok(None);
+        };
+        let id = self.objects.ids.id(number);
+        Ok(Some(Duplicate {
+            what: match self.string(ObjectId(id), CHARACTERS)? {
+                Some(text) => format!("\"{text}\""),
+                None => self.array_type(number)?,
+            },
+            id,
+            objects: row.objects,
+            wasted: row.wasted,
+            allocated: self.makers(row),
+        }))
+    }
+
+    fn unfilled(&self, row: &WasteRow) -> Option<Unfilled> {
+        let (class, fill) = match row.kind {
+            WasteKind::Equal(_) => return None,
+            WasteKind::Empty(class) => (class, Fill::Empty),
+            WasteKind::Sparse(class) => (class, Fill::Sparse),
+        };
+        Some(Unfilled {
+            class: Arc::clone(&self.classes.get(class).name),
+            fill,
+            objects: row.objects,
+            wasted: row.wasted,
+            allocated: self.makers(row),
+        })
+    }
+
+    fn makers(&self, row: &WasteRow) -> Vec<Allocated> {
+        let makers = row.makers.iter();
+        let makers = makers.map(|&(site, objects, bytes)| self.allocated(site, objects, bytes));
+        makers.collect()
     }
 
     /// Returns the objects that roots reach.
@@ -125,15 +204,14 @@ impl Makers {
     }
 
     /// Returns the sites with the most bytes, as far as the dump has their stacks.
-    fn largest(&self, heap: &Heap<'_>) -> Vec<Allocated> {
-        let mut rows: Vec<_> = self
-            .0
-            .iter()
-            .filter(|&(&site, _)| heap.dump.has_stack(heap.objects.sites.get(site).trace))
+    fn largest(&self, heap: &Heap<'_>) -> Vec<(SiteIndex, u64, u64)> {
+        let all = self.0.iter();
+        let all = all.map(|(&site, &(objects, bytes))| (site, objects, bytes));
+        let mut rows: Vec<_> = all
+            .filter(|&(site, ..)| heap.dump.has_stack(heap.objects.sites.get(site).trace))
             .collect();
-        rows.sort_by_key(|&(site, &(_, bytes))| (std::cmp::Reverse(bytes), *site));
-        let rows = rows.into_iter().take(STACKS);
-        rows.map(|(&site, &(objects, shallow))| heap.allocated(site, objects, shallow))
-            .collect()
+        rows.sort_by_key(|&(site, _, bytes)| (std::cmp::Reverse(bytes), site));
+        rows.truncate(MAKERS);
+        rows
     }
 }

@@ -1,243 +1,16 @@
-//! The dominator tree, which shows the objects that keep others alive, by the algorithm "Semi-NCA" (Georgiadis,
-//! "Linear-Time Algorithms for Dominators and Related Problems", 2005), with objects numbered in the preorder of a
-//! depth-first search.
+//! The algorithm "Semi-NCA" (Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems", 2005).
 
 use std::io;
 
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 
+use crate::data::dominators::search::Search;
+use crate::data::dominators::{Place, Steps, TOP};
 use crate::data::graph::{Graph, NONE, To};
 use crate::data::memory::{Memory, Numbers, Offsets};
-use crate::data::objects::{Objects, UNIT};
+use crate::data::objects::Objects;
 use crate::data::varint;
-
-/// The position of an object in preorder; [`TOP`] is the virtual parent of all roots.
-pub(crate) type Place = u32;
-
-/// The virtual object that refers to all roots.
-pub(crate) const TOP: Place = 0;
-
-/// The dominator tree of the objects that roots reach.
-#[derive(Debug)]
-pub(crate) struct Dominators {
-    /// The object at each place.
-    order: Numbers<u32>,
-    /// The place of the direct dominator of each place.
-    above: Numbers<Place>,
-    /// The retained size of each place, including itself.
-    retained: RetainedSizes,
-}
-
-impl Dominators {
-    pub(crate) fn of(graph: &Graph, objects: &Objects, memory: &Memory) -> io::Result<Dominators> {
-        let search = Search::of(graph, objects, memory)?;
-        let (order, above) = semi_nca(search, graph, objects, memory)?;
-        let mut retained = RetainedSizes {
-            units: memory.table(order.len())?,
-            large: HashMap::default(),
-        };
-        for place in (1..order.len()).rev() {
-            retained.add(place as Place, objects.size(order[place]));
-            retained.add(above[place], retained.get(place as Place));
-        }
-        Ok(Dominators {
-            order,
-            above,
-            retained,
-        })
-    }
-
-    /// Returns the number of places, including [`TOP`].
-    pub(crate) fn len(&self) -> u32 {
-        self.order.len() as u32
-    }
-
-    /// Returns all places except [`TOP`].
-    pub(crate) fn places(&self) -> std::ops::Range<Place> {
-        1..self.len()
-    }
-
-    #[inline]
-    pub(crate) fn object(&self, place: Place) -> u32 {
-        self.order[place as usize]
-    }
-
-    #[inline]
-    pub(crate) fn above(&self, place: Place) -> Place {
-        self.above[place as usize]
-    }
-
-    /// Returns the bytes that would be freed with it; for [`TOP`], all live bytes.
-    #[inline]
-    pub(crate) fn retained(&self, place: Place) -> u64 {
-        self.retained.get(place)
-    }
-
-    /// Returns the place of an object; `None` if no root reaches it.
-    pub(crate) fn place(&self, object: u32) -> Option<Place> {
-        self.places().find(|&place| self.object(place) == object)
-    }
-
-    /// Returns the tree of what each place directly dominates.
-    pub(crate) fn tree(&self, memory: &Memory) -> io::Result<DominatorTree> {
-        let mut first: Numbers<Place> = memory.table(self.order.len())?;
-        let mut next: Numbers<Place> = memory.table(self.order.len())?;
-        for place in self.places().rev() {
-            let above = self.above(place) as usize;
-            next[place as usize] = first[above];
-            first[above] = place;
-        }
-        Ok(DominatorTree { first, next })
-    }
-}
-
-/// The retained sizes of all places, in bytes. Like shallow sizes they are multiples of [`UNIT`].
-#[derive(Debug)]
-struct RetainedSizes {
-    /// In units; [`LARGE`] if the size is in `large`.
-    units: Numbers<u32>,
-    large: HashMap<Place, u64>,
-}
-
-/// The marker that a size is stored elsewhere.
-const LARGE: u32 = u32::MAX;
-
-impl RetainedSizes {
-    #[inline]
-    fn get(&self, place: Place) -> u64 {
-        match self.units[place as usize] {
-            LARGE => self.large.get(&place).copied().unwrap_or_default(),
-            units => u64::from(units) * UNIT,
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, place: Place, bytes: u64) {
-        let sum = self.get(place) + bytes;
-        self.units[place as usize] = match u32::try_from(sum / UNIT) {
-            Ok(units) if units < LARGE => units,
-            _ => {
-                self.large.insert(place, sum);
-                LARGE
-            }
-        };
-    }
-}
-
-/// The dominator tree from above. [`TOP`] stands for none, because it has no parent.
-#[derive(Debug)]
-pub(crate) struct DominatorTree {
-    first: Numbers<Place>,
-    next: Numbers<Place>,
-}
-
-/// A step of a walk.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
-    Enter(Place),
-    Leave(Place),
-}
-
-impl DominatorTree {
-    /// Iterates over the places that a place directly dominates.
-    pub(crate) fn children(&self, place: Place) -> impl Iterator<Item = Place> {
-        let one = |place: Place| Some(place).filter(|&place| place != TOP);
-        std::iter::successors(one(self.first[place as usize]), move |&place| {
-            one(self.next[place as usize])
-        })
-    }
-
-    /// Visits `start` and everything below it. It climbs back by the dominators, and so needs no memory however deep
-    /// the tree is.
-    pub(crate) fn walk(&self, dominators: &Dominators, start: Place, mut visit: impl FnMut(Step)) {
-        let mut at = start;
-        visit(Step::Enter(at));
-        loop {
-            let below = self.first[at as usize];
-            if below != TOP {
-                at = below;
-                visit(Step::Enter(at));
-                continue;
-            }
-            loop {
-                visit(Step::Leave(at));
-                if at == start {
-                    return;
-                }
-                let beside = self.next[at as usize];
-                if beside != TOP {
-                    at = beside;
-                    visit(Step::Enter(at));
-                    break;
-                }
-                at = dominators.above(at);
-            }
-        }
-    }
-}
-
-/// A depth-first search from all roots.
-struct Search {
-    order: Numbers<u32>,
-    /// The place from which each place was found.
-    parent: Numbers<Place>,
-    /// The place of each object, 0 for those not found.
-    place: Numbers<Place>,
-}
-
-impl Search {
-    fn of(graph: &Graph, objects: &Objects, memory: &Memory) -> io::Result<Search> {
-        let count = objects.count() as usize;
-        let mut search = Search {
-            order: memory.table(count + 1)?,
-            parent: memory.table(count + 1)?,
-            place: memory.table(count)?,
-        };
-        // How far the references were followed, for each object on the way down; unused entries are never allocated.
-        let mut followed: Numbers<u64> = memory.table(count + 1)?;
-        let used = search.run(graph, objects, &mut followed);
-        search.order.truncate(used);
-        search.parent.truncate(used);
-        Ok(search)
-    }
-
-    fn run(&mut self, graph: &Graph, objects: &Objects, followed: &mut [u64]) -> usize {
-        let order = &mut self.order[..];
-        let parent = &mut self.parent[..];
-        let place = &mut self.place[..];
-        order[0] = NONE;
-        let mut used = 1;
-        for &(root, _) in &graph.roots.all {
-            if place[root as usize] != 0 {
-                continue;
-            }
-            let (mut at, mut depth) = (used, 0);
-            (order[at], place[root as usize], parent[at]) = (root, at as Place, TOP);
-            followed[0] = 0;
-            used += 1;
-            loop {
-                let object = order[at];
-                let targets = graph.targets(object, objects);
-                let new = |to: u32| place[to as usize] == 0;
-                if let Some(found) = targets.find_from(&mut followed[depth], new) {
-                    (order[used], place[found as usize], parent[used]) =
-                        (found, used as Place, at as Place);
-                    at = used;
-                    used += 1;
-                    depth += 1;
-                    followed[depth] = 0;
-                } else if depth == 0 {
-                    break;
-                } else {
-                    depth -= 1;
-                    at = parent[at] as usize;
-                }
-            }
-        }
-        used
-    }
-}
 
 /// References to a smaller place, by their target: the distances between the two, in the form of [`varint`].
 struct Backward {
@@ -421,13 +194,22 @@ impl Parents {
     }
 }
 
-/// Returns the object at each place, and the dominator of each place.
-fn semi_nca(
+/// The dominators, in the preorder of the search.
+pub(super) struct SearchTree {
+    /// The object at each place.
+    pub(super) order: Numbers<u32>,
+    /// The place of the direct dominator of each place.
+    pub(super) above: Numbers<Place>,
+}
+
+/// Finds the dominators.
+pub(super) fn semi_nca(
     search: Search,
     graph: &Graph,
     objects: &Objects,
     memory: &Memory,
-) -> io::Result<(Numbers<u32>, Numbers<Place>)> {
+    steps: &Steps<'_>,
+) -> io::Result<SearchTree> {
     let Search {
         order,
         parent: mut label,
@@ -453,6 +235,7 @@ fn semi_nca(
             least = least.min(forest.least(from, place as Place));
         });
         forest.label[place] = least;
+        steps.found(length - place);
         // Only smaller places follow, so the end of this row is not needed any more.
         backward.rows.set(place + 1, least.into());
     }
@@ -474,7 +257,7 @@ fn semi_nca(
             place => order[place as usize] = object,
         }
     }
-    Ok((order, above))
+    Ok(SearchTree { order, above })
 }
 
 /// The processed part of the search's tree, with compressed paths.
@@ -507,26 +290,5 @@ impl Forest {
             label[below as usize] = label[below as usize].min(label[above]);
             up[below as usize] = up[above];
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_beyond_32_gb_are_kept() {
-        let mut sizes = RetainedSizes {
-            units: Memory::unlimited().table(2).expect("there is memory"),
-            large: HashMap::default(),
-        };
-        let most = u64::from(LARGE - 1) * UNIT;
-        sizes.add(1, most);
-        assert_eq!((sizes.get(1), sizes.large.len()), (most, 0));
-        for more in 1..4 {
-            sizes.add(1, UNIT);
-            assert_eq!(sizes.get(1), most + more * UNIT);
-        }
-        assert_eq!(sizes.get(0), 0);
     }
 }

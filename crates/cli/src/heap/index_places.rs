@@ -1,0 +1,136 @@
+//! The places where the index of a dump may be, and its use.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use hprof_heap::{By, Dump, Heap, Histogram, Layout, Options, Saved, histogram_of, remove_index};
+
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// The bytes from which a dump is worth an index.
+const LEAST: u64 = 32 << 20;
+
+/// The places where the index of a dump may be: beside it, and in the user's cache folder, for a folder that cannot be
+/// written to.
+pub struct IndexPlaces(Vec<PathBuf>);
+
+impl IndexPlaces {
+    /// Returns the places for a file, or for one of its dumps.
+    pub fn of(file: &Path, dump: Option<usize>) -> IndexPlaces {
+        let mut ending = OsString::from(".");
+        if let Some(number) = dump {
+            ending.push(format!("{number}."));
+        }
+        ending.push("index");
+        let mut beside = file.as_os_str().to_owned();
+        beside.push(&ending);
+        let mut places = vec![PathBuf::from(beside)];
+        if let (Some(folder), Ok(full)) = (cache_folder(), fs::canonicalize(file)) {
+            let mut hasher = DefaultHasher::new();
+            full.hash(&mut hasher);
+            let mut name = full.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".{:016x}", hasher.finish()));
+            name.push(&ending);
+            places.push(folder.join(name));
+        }
+        IndexPlaces(places)
+    }
+
+    /// Returns those that are used without being asked for: none for a copy of the file, which is not there next time.
+    pub fn automatic(opened: &File, file: &Path, dump: Option<usize>) -> IndexPlaces {
+        match is_itself(opened, file) {
+            true => IndexPlaces::of(file, dump),
+            false => IndexPlaces::none(),
+        }
+    }
+
+    /// Returns no place at all.
+    pub fn none() -> IndexPlaces {
+        IndexPlaces(Vec::new())
+    }
+
+    /// Returns the graph from an index that fits.
+    pub fn heap<'a>(&self, dump: &'a Dump, options: &Options) -> Option<Heap<'a>> {
+        let mut saved = self.0.iter().filter_map(|path| Saved::open(dump, path));
+        saved.find_map(|saved| saved.heap(options))
+    }
+
+    /// Returns the histogram from an index that fits.
+    pub fn histogram(
+        &self,
+        dump: &Dump,
+        by: By,
+        layout: Option<Layout>,
+    ) -> Option<Result<Histogram, hprof_heap::Error>> {
+        let mut saved = self.0.iter().filter_map(|path| Saved::open(dump, path));
+        saved.find_map(|saved| histogram_of(&saved, by, layout))
+    }
+
+    /// Saves the index of a dump that is large enough, unless there is one for other options. That it cannot be written
+    /// is no reason not to answer.
+    pub fn save_if_worth_it(&self, heap: &Heap<'_>, terminal: &Terminal) {
+        let is_there = |path: &PathBuf| Saved::open(heap.dump(), path).is_some();
+        if heap.dump().length() >= LEAST && !self.0.iter().any(is_there) {
+            let _ = self.save(heap, terminal);
+        }
+    }
+
+    /// Saves the index at the first place that can be written to; returns the place and the length.
+    pub fn save(&self, heap: &Heap<'_>, terminal: &Terminal) -> Result<(&Path, u64), Failure> {
+        let mut first = Ok(());
+        for (path, is_beside) in self.0.iter().zip([true, false]) {
+            if !is_beside && let Some(folder) = path.parent() {
+                // If that fails, so does saving.
+                let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            }
+            match heap.save_index(path, terminal) {
+                Ok(length) => return Ok((path, length)),
+                Err(error) => first = first.and(Err(Failure::about(path, error))),
+            }
+        }
+        first.map(|()| (Path::new(""), 0))
+    }
+
+    /// Removes the index wherever it is.
+    pub fn remove(&self) -> Result<(), Failure> {
+        let removed = self.0.iter().map(|path| (path, remove_index(path)));
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let mut found = false;
+        for (path, removed) in removed {
+            match removed {
+                Err(error) if is_missing(&error) => {}
+                removed => {
+                    removed.map_err(|error| Failure::about(path, error))?;
+                    found = true;
+                }
+            }
+        }
+        match (found, self.0.first()) {
+            (false, Some(path)) => Err(Failure::about(path, "there is no index")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the folder for indexes in the user's cache.
+fn cache_folder() -> Option<PathBuf> {
+    let named = |name: &str| env::var_os(name).map(PathBuf::from);
+    let cache = named("XDG_CACHE_HOME").filter(|folder| folder.is_absolute());
+    let cache = cache.or_else(|| Some(named("HOME")?.join(".cache")));
+    Some(cache?.join("hprof")).filter(|folder| folder.is_absolute())
+}
+
+/// Returns `true` if the opened file is the one of this path, and not a copy of it.
+pub fn is_itself(opened: &File, path: &Path) -> bool {
+    let facts = |found: fs::Metadata| (found.dev(), found.ino());
+    match (opened.metadata(), fs::metadata(path)) {
+        (Ok(opened), Ok(named)) => facts(opened) == facts(named),
+        _ => false,
+    }
+}

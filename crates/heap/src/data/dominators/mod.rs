@@ -1,0 +1,286 @@
+//! The dominator tree, which shows the objects that keep others alive.
+//!
+//! A depth-first search from all roots ([`search`]) and the algorithm Semi-NCA ([`semi_nca`]) find the dominators. The
+//! tree is then kept in its own preorder ([`arrange`]): everything that an object dominates follows directly after it,
+//! so that a walk needs no table of children. Most objects dominate none, and need neither an end nor a retained size.
+
+mod arrange;
+mod search;
+mod semi_nca;
+
+use std::io::{self, Write};
+
+use foldhash::HashMap;
+
+use crate::data::dominators::search::Search;
+use crate::data::facts::MOST_BYTES;
+use crate::data::graph::Graph;
+use crate::data::memory::{Memory, Numbers};
+use crate::data::objects::{Objects, UNIT};
+use crate::data::progress::{Progress, STEP, Stage};
+use crate::data::ranks::Ranks;
+use crate::data::sections::{SectionReader, SectionWriter};
+
+/// The position of an object in the preorder of a tree; [`TOP`] is the virtual parent of all roots.
+pub(crate) type Place = u32;
+
+/// The virtual object that refers to all roots.
+pub(crate) const TOP: Place = 0;
+
+/// The dominator tree of the objects that roots reach, in preorder.
+#[derive(Debug)]
+pub(crate) struct Dominators {
+    /// The object at each place.
+    order: Numbers<u32>,
+    /// The places that dominate others, and [`TOP`].
+    inner: Ranks,
+    /// The place behind everything that a place dominates, by its rank among the inner ones.
+    ends: Numbers<Place>,
+    /// The retained sizes of the inner ones, by rank.
+    retained: RetainedSizes,
+}
+
+impl Dominators {
+    pub(crate) fn of(
+        graph: &Graph,
+        objects: &Objects,
+        memory: &Memory,
+        progress: &dyn Progress,
+    ) -> io::Result<Dominators> {
+        let steps = Steps {
+            progress,
+            all: u64::from(objects.count()),
+        };
+        let search = Search::of(graph, objects, memory, &steps)?;
+        let tree = semi_nca::semi_nca(search, graph, objects, memory, &steps)?;
+        arrange::arrange(tree, objects, memory)
+    }
+
+    /// Writes it as sections of an index.
+    pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
+        out.table(&self.order)?;
+        out.table(self.inner.words())?;
+        out.table(&self.ends)?;
+        out.table(&self.retained.units)?;
+        out.map(&self.retained.large)
+    }
+
+    /// Reads it; `None` if it is damaged.
+    pub(crate) fn load(index: &mut SectionReader, objects: &Objects) -> Option<Dominators> {
+        let order: Numbers<u32> = index.table()?;
+        let inner = Ranks::from_words(index.table()?, order.len(), index.memory())?;
+        let dominators = Dominators {
+            ends: index.table()?,
+            retained: RetainedSizes {
+                units: index.table()?,
+                large: index.map()?,
+            },
+            order,
+            inner,
+        };
+        let count = objects.count();
+        let inners = dominators.inner.count() as usize;
+        let length = dominators.order.len();
+        let is_sound = (1..=count as usize + 1).contains(&length)
+            && dominators.order[1..]
+                .iter()
+                .fold(true, |sound, &object| sound & (object < count))
+            && dominators.inner.contains(TOP)
+            && (dominators.ends.len(), dominators.retained.units.len()) == (inners, inners)
+            && dominators.ends[0] == length as Place
+            && dominators.retained.is_possible();
+        is_sound.then_some(dominators)
+    }
+
+    /// Returns the number of places, including [`TOP`].
+    pub(crate) fn len(&self) -> u32 {
+        self.order.len() as u32
+    }
+
+    /// Returns all places except [`TOP`].
+    pub(crate) fn places(&self) -> std::ops::Range<Place> {
+        1..self.len()
+    }
+
+    #[inline]
+    pub(crate) fn object(&self, place: Place) -> u32 {
+        self.order[place as usize]
+    }
+
+    /// Returns all objects of the tree, in the order of their places, from 1.
+    pub(crate) fn all(&self) -> &[u32] {
+        &self.order[1..]
+    }
+
+    /// Returns the place of the direct dominator; [`TOP`] for the roots, and for itself. It searches backwards, so
+    /// [`Dominators::all_above`] is better for many places.
+    pub(crate) fn above(&self, place: Place) -> Place {
+        let mut inner = self.inner.below(place);
+        inner.find(|&above| self.end(above) > place).unwrap_or(TOP)
+    }
+
+    /// Returns the place of the direct dominator of each place.
+    pub(crate) fn all_above(&self, memory: &Memory) -> io::Result<Numbers<Place>> {
+        let mut all: Numbers<Place> = memory.table(self.order.len())?;
+        let mut open = Vec::new();
+        self.walk(TOP, |step| match step {
+            Step::Enter(place) => {
+                all[place as usize] = open.last().copied().unwrap_or(TOP);
+                open.push(place);
+            }
+            Step::Leave(_) => {
+                open.pop();
+            }
+        });
+        Ok(all)
+    }
+
+    /// Returns the place behind everything that a place dominates.
+    #[inline]
+    fn end(&self, place: Place) -> Place {
+        match self.inner.contains(place) {
+            true => self.end_of_inner(place, self.inner.rank(place)),
+            false => place + 1,
+        }
+    }
+
+    /// Returns the same of an inner place with this rank. That of a damaged index may be anywhere.
+    #[inline]
+    fn end_of_inner(&self, place: Place, rank: u32) -> Place {
+        let end = self.ends[rank as usize];
+        end.clamp(place + 1, self.len())
+    }
+
+    /// Returns the bytes that would be freed with the object at a place; for [`TOP`], all live bytes.
+    #[inline]
+    pub(crate) fn retained(&self, place: Place, objects: &Objects) -> u64 {
+        match self.inner.contains(place) {
+            true => self.retained.get(self.inner.rank(place)),
+            false => objects.size(self.object(place)),
+        }
+    }
+
+    /// Returns the place of an object; `None` if no root reaches it.
+    pub(crate) fn place(&self, object: u32) -> Option<Place> {
+        let place = self.all().iter().position(|&at| at == object)?;
+        Some(place as Place + 1)
+    }
+
+    /// Iterates over the places that a place directly dominates.
+    pub(crate) fn children(&self, place: Place) -> impl Iterator<Item = Place> {
+        let end = self.end(place);
+        let within = move |place: Place| Some(place).filter(|&place| place < end);
+        std::iter::successors(within(place + 1), move |&place| within(self.end(place)))
+    }
+
+    /// Visits `start` and everything below it. Its memory is proportional to the depth of the tree.
+    pub(crate) fn walk(&self, start: Place, mut visit: impl FnMut(Step)) {
+        // The inner places above the current one, with their ends.
+        let mut open: Vec<(Place, Place)> = Vec::new();
+        let mut rank = self.inner.rank(start);
+        for place in start..self.end(start) {
+            while let Some((above, _)) = open.pop_if(|&mut (_, end)| end <= place) {
+                visit(Step::Leave(above));
+            }
+            visit(Step::Enter(place));
+            if self.inner.contains(place) {
+                open.push((place, self.end_of_inner(place, rank)));
+                rank += 1;
+            } else {
+                visit(Step::Leave(place));
+            }
+        }
+        while let Some((above, _)) = open.pop() {
+            visit(Step::Leave(above));
+        }
+    }
+}
+
+/// Reports how far the dominators are: the search is the first half, Semi-NCA the second.
+struct Steps<'a> {
+    progress: &'a dyn Progress,
+    all: u64,
+}
+
+impl Steps<'_> {
+    #[inline]
+    fn searched(&self, places: usize) {
+        self.at(places as u64);
+    }
+
+    #[inline]
+    fn found(&self, places: usize) {
+        self.at(self.all + places as u64);
+    }
+
+    #[inline]
+    fn at(&self, done: u64) {
+        if done.is_multiple_of(STEP) {
+            self.progress.at(Stage::Dominators, done, 2 * self.all);
+        }
+    }
+}
+
+/// A step of a walk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    Enter(Place),
+    Leave(Place),
+}
+
+/// Retained sizes, in bytes. Like shallow sizes they are multiples of [`UNIT`].
+#[derive(Debug)]
+struct RetainedSizes {
+    /// In units; [`LARGE`] if the size is in `large`.
+    units: Numbers<u32>,
+    large: HashMap<u32, u64>,
+}
+
+/// The marker that a size is stored elsewhere.
+const LARGE: u32 = u32::MAX;
+
+impl RetainedSizes {
+    #[inline]
+    fn get(&self, rank: u32) -> u64 {
+        match self.units[rank as usize] {
+            LARGE => self.large.get(&rank).copied().unwrap_or_default(),
+            units => u64::from(units) * UNIT,
+        }
+    }
+
+    fn set(&mut self, rank: u32, bytes: u64) {
+        self.units[rank as usize] = match u32::try_from(bytes / UNIT) {
+            Ok(units) if units < LARGE => units,
+            _ => {
+                self.large.insert(rank, bytes);
+                LARGE
+            }
+        };
+    }
+
+    /// Returns `true` unless a size is greater than that of any heap.
+    fn is_possible(&self) -> bool {
+        self.large.values().all(|&bytes| bytes <= MOST_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_beyond_32_gb_are_kept() {
+        let mut sizes = RetainedSizes {
+            units: Memory::unlimited().table(2).expect("there is memory"),
+            large: HashMap::default(),
+        };
+        let most = u64::from(LARGE - 1) * UNIT;
+        sizes.set(1, most);
+        assert_eq!((sizes.get(1), sizes.large.len()), (most, 0));
+        for more in 1..4 {
+            sizes.set(1, most + more * UNIT);
+            assert_eq!(sizes.get(1), most + more * UNIT);
+        }
+        assert_eq!(sizes.get(0), 0);
+    }
+}

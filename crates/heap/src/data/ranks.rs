@@ -1,0 +1,143 @@
+//! A set of numbers that knows how many of them are below each one.
+
+use std::io;
+
+use crate::data::memory::{Memory, Numbers};
+
+/// The numbers in a word of the set.
+const WORD: usize = u64::BITS as usize;
+
+/// A set of numbers while it is collected.
+#[derive(Debug)]
+pub(crate) struct NewSet {
+    words: Numbers<u64>,
+}
+
+impl NewSet {
+    /// Creates an empty set of numbers below `length`.
+    pub(crate) fn new(length: usize, memory: &Memory) -> io::Result<NewSet> {
+        let words = memory.table(length.div_ceil(WORD))?;
+        Ok(NewSet { words })
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, number: u32) {
+        self.words[number as usize / WORD] |= 1 << (number as usize % WORD);
+    }
+
+    /// Counts the numbers, so that each has a rank.
+    pub(crate) fn rank(self, memory: &Memory) -> io::Result<Ranks> {
+        let mut before: Numbers<u32> = memory.table(self.words.len())?;
+        let mut count = 0;
+        for (before, word) in before.iter_mut().zip(&self.words[..]) {
+            *before = count;
+            count += word.count_ones();
+        }
+        Ok(Ranks {
+            words: self.words,
+            before,
+            count,
+        })
+    }
+}
+
+/// A set of numbers with their ranks.
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    words: Numbers<u64>,
+    /// The number of those before each word.
+    before: Numbers<u32>,
+    count: u32,
+}
+
+impl Ranks {
+    /// Returns the words of the set, for an index.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Returns the set of numbers below `length` that has these words; `None` if they are not as many.
+    pub(crate) fn from_words(words: Numbers<u64>, length: usize, memory: &Memory) -> Option<Ranks> {
+        let beyond = match length % WORD {
+            0 => 0,
+            used => words.last()? >> used,
+        };
+        let is_sound = words.len() == length.div_ceil(WORD) && beyond == 0;
+        is_sound.then(|| NewSet { words }.rank(memory).ok())?
+    }
+
+    /// Returns how many numbers there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, number: u32) -> bool {
+        self.words[number as usize / WORD] >> (number as usize % WORD) & 1 != 0
+    }
+
+    /// Returns how many numbers of the set are below this one.
+    #[inline]
+    pub(crate) fn rank(&self, number: u32) -> u32 {
+        let (word, bit) = (number as usize / WORD, number as usize % WORD);
+        self.before[word] + (self.words[word] & ((1 << bit) - 1)).count_ones()
+    }
+
+    /// Iterates over the numbers below `end`, the greatest first.
+    pub(crate) fn below(&self, end: u32) -> impl Iterator<Item = u32> {
+        let mut place = end as usize / WORD;
+        let first = self.words.get(place).copied().unwrap_or_default();
+        let mut rest = first & ((1 << (end as usize % WORD)) - 1);
+        std::iter::from_fn(move || {
+            while rest == 0 {
+                place = place.checked_sub(1)?;
+                rest = self.words[place];
+            }
+            let bit = rest.ilog2();
+            rest &= !(1 << bit);
+            Some((place * WORD) as u32 + bit)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_rank_is_the_number_of_those_below(
+            numbers in proptest::collection::btree_set(0..1000_u32, 0..200),
+            length in prop_oneof![Just(1000_usize), Just(1024)],
+        ) {
+            let memory = Memory::unlimited();
+            let mut set = NewSet::new(length, &memory).expect("there is memory");
+            for &number in &numbers {
+                set.insert(number);
+                set.insert(number);
+            }
+            let ranks = set.rank(&memory).expect("there is memory");
+            assert_eq!(ranks.count() as usize, numbers.len());
+            for number in 0..1000 {
+                assert_eq!(ranks.contains(number), numbers.contains(&number));
+                assert_eq!(ranks.rank(number) as usize, numbers.range(..number).count());
+                assert!(ranks.below(number).eq(numbers.range(..number).rev().copied()));
+            }
+        }
+    }
+
+    #[test]
+    fn words_of_another_length_are_refused() {
+        let memory = Memory::unlimited();
+        let words = |last: u64| {
+            let mut words = memory.table::<u64>(2).expect("there is memory");
+            words[1] = last;
+            words
+        };
+        let set = |last, length| Ranks::from_words(words(last), length, &memory);
+        assert_eq!(set(3, 66).map(|set| set.count()), Some(2));
+        assert_eq!(set(u64::MAX, 128).map(|set| set.count()), Some(64));
+        assert!(set(4, 66).is_none() && set(0, 64).is_none() && set(0, 129).is_none());
+    }
+}

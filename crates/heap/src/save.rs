@@ -1,0 +1,33 @@
+//! Saves the index of a dump.
+
+use std::path::Path;
+
+use crate::data::counts::Counts;
+use crate::data::error::Error;
+use crate::data::heap::Heap;
+use crate::data::layout::Known;
+use crate::data::progress::Progress;
+use crate::data::saved;
+
+/// The share of the live heap from which something is a suspect unless another is asked for.
+const USUAL_THRESHOLD: f64 = 0.1;
+
+impl Heap<'_> {
+    /// Writes an index of the dump, from which [`Saved`](crate::Saved) answers the same questions without a pass over the
+    /// dump. It is published whole, for its owner alone, and replaces the one before. Returns its length.
+    ///
+    /// # Errors
+    /// If the file cannot be written; then there is none, or the one before. A file that is not an index is left alone.
+    pub fn save_index(&self, index: &Path, progress: &dyn Progress) -> Result<u64, Error> {
+        self.dump.unless_changed(|| {
+            let layout = Some(self.layout).filter(|layout| layout.known == Known::Given);
+            let counts = Counts::of(self.dump, None, layout, progress)?;
+            if !self.places.ascending {
+                self.all_places()?;
+            }
+            // Some suspects need a pass over the graph, which is then known.
+            self.leaks(USUAL_THRESHOLD, None)?;
+            saved::write(self, (&counts, self.ways()?, self.known_waste()?), index)
+        })
+    }
+}

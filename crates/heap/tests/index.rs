@@ -1,0 +1,267 @@
+//! Compares the answers from an index with those from the dump itself, and damages indexes.
+
+#[path = "../examples/generate_dump.rs"]
+#[allow(dead_code, reason = "the example has a `main`")]
+mod generate_dump;
+#[allow(dead_code, reason = "other tests use the rest")]
+mod model;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hprof_heap::{
+    By, Dump, Excluded, Heap, Memory, Options, Saved, Silent, Target, histogram, histogram_of,
+    remove_index, seal_index,
+};
+use model::{CLASSES, Model, model};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+const ALL_BY: [By; 4] = [By::Class, By::Loader, By::Package, By::Site];
+
+fn options(excluded: Excluded) -> Options {
+    Options {
+        layout: Some("12,4,8".parse().expect("a layout")),
+        excluded,
+        memory: Memory::unlimited(),
+    }
+}
+
+/// Returns the answers to all questions, as text.
+fn answers(heap: &Heap<'_>) -> String {
+    let groups = ALL_BY.map(|by| heap.groups(by, 3));
+    let largest = heap.largest(None, 30);
+    let ids = largest.as_ref().into_iter().flatten().map(|row| row.id);
+    let shown: Vec<_> = ids.map(|id| heap.show(id, 0)).collect();
+    let paths = CLASSES.map(|class| heap.paths(&Target::Class(class.to_owned()), 9));
+    let who = CLASSES.map(|class| heap.who(class, 1));
+    format!(
+        "{:?}\n{groups:?}\n{largest:?}\n{shown:?}\n{paths:?}\n{who:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+        heap.summary(),
+        heap.leaks(0.05, None),
+        heap.waste(5),
+        heap.areas(None, 50),
+        heap.threads(1000),
+    )
+}
+
+fn open(file: &Path) -> Dump {
+    let file = fs::File::open(file).expect("it is there");
+    Dump::open(&file, None).expect("a dump")
+}
+
+/// A dump in a folder of its own, with its index.
+struct Indexed {
+    folder: TempDir,
+    file: PathBuf,
+    index: PathBuf,
+}
+
+impl Indexed {
+    fn new(bytes: &[u8], excluded: Excluded) -> Indexed {
+        let folder = TempDir::new().expect("a folder");
+        let (file, index) = (folder.path().join("x"), folder.path().join("x.index"));
+        fs::write(&file, bytes).expect("room for it");
+        let dump = open(&file);
+        let heap = Heap::of(&dump, &options(excluded), &Silent).expect("a sound dump");
+        let length = heap.save_index(&index, &Silent).expect("room for it");
+        let found = fs::metadata(&index).expect("it was published");
+        assert_eq!(found.len(), length);
+        assert_eq!(found.permissions().mode() & 0o777, 0o600);
+        Indexed {
+            folder,
+            file,
+            index,
+        }
+    }
+}
+
+fn assert_same(bytes: &[u8]) {
+    for excluded in [Excluded::NONE, Excluded::default()] {
+        let indexed = Indexed::new(bytes, excluded);
+        let dump = open(&indexed.file);
+        let wanted = options(excluded);
+        let heap = Heap::of(&dump, &wanted, &Silent).expect("a sound dump");
+        let saved = Saved::open(&dump, &indexed.index).expect("an index of the dump");
+        let from_index = saved.heap(&wanted).expect("an index that fits");
+        let again = indexed.folder.path().join("again");
+        from_index.save_index(&again, &Silent).expect("room for it");
+        assert!(fs::read(&again).ok() == fs::read(&indexed.index).ok());
+        assert_eq!(answers(&from_index), answers(&heap));
+        for by in ALL_BY {
+            let counted = histogram(&dump, by, wanted.layout, &Silent);
+            let known = histogram_of(&saved, by, wanted.layout).expect("the same layout");
+            let rows = |found: Result<hprof_heap::Histogram, _>| found.expect("readable").rows;
+            assert_eq!(format!("{:?}", rows(known)), format!("{:?}", rows(counted)));
+        }
+        // The dump, two indexes, and nothing else.
+        let files = fs::read_dir(&indexed.folder).expect("a folder");
+        assert_eq!(files.count(), 3);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn answers_from_an_index_are_those_from_the_dump(model in model()) {
+        assert_same(&model.write());
+    }
+}
+
+#[test]
+fn answers_about_a_generated_dump_are_the_same() {
+    assert_same(&generated(4_000));
+}
+
+fn generated(objects: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    generate_dump::write(objects, &mut bytes).expect("a vector has room");
+    bytes
+}
+
+#[test]
+fn a_damaged_index_counts_as_none() {
+    let indexed = Indexed::new(&generated(2_000), Excluded::NONE);
+    let index = &indexed.index;
+    let dump = open(&indexed.file);
+    let is_used = || Saved::open(&dump, index).is_some();
+    let sound = fs::read(index).expect("it is there");
+    for place in (0..sound.len()).step_by(97).chain(0..160) {
+        let mut damaged = sound.clone();
+        damaged[place] ^= 1 << (place % 8);
+        fs::write(index, &damaged).expect("room for it");
+        assert!(!is_used(), "byte {place}");
+    }
+    for length in (0..sound.len()).step_by(997).chain(0..160) {
+        fs::write(index, &sound[..length]).expect("room for it");
+        assert!(!is_used(), "{length} bytes");
+    }
+    fs::write(index, [&sound[..], &[0; 8]].concat()).expect("room for it");
+    assert!(!is_used());
+    fs::write(index, &sound).expect("room for it");
+    assert!(is_used());
+    // Others can write to it.
+    fs::set_permissions(index, fs::Permissions::from_mode(0o622)).expect("it is ours");
+    assert!(!is_used());
+}
+
+#[test]
+fn a_file_that_is_no_index_is_left_alone() {
+    let indexed = Indexed::new(&generated(500), Excluded::NONE);
+    let index = &indexed.index;
+    let dump = open(&indexed.file);
+    let heap = Heap::of(&dump, &options(Excluded::NONE), &Silent).expect("a sound dump");
+    heap.save_index(index, &Silent)
+        .expect("one index replaces another");
+    remove_index(index).expect("it is an index");
+    assert!(!index.exists());
+    fs::write(index, "mine").expect("room for it");
+    let saved = heap.save_index(index, &Silent).map(drop);
+    for refused in [
+        saved.map_err(|error| error.to_string()),
+        remove_index(index).map_err(|error| error.to_string()),
+    ] {
+        let message = refused.expect_err("it is no index");
+        assert!(message.contains("left alone"), "{message}");
+    }
+    assert_eq!(fs::read(index).ok().as_deref(), Some(&b"mine"[..]));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_an_index_holds_nobody_up() {
+    let indexed = Indexed::new(&generated(500), Excluded::NONE);
+    let dump = open(&indexed.file);
+    let pipe = indexed.folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    assert!(Saved::open(&dump, &pipe).is_none());
+    let heap = Heap::of(&dump, &options(Excluded::NONE), &Silent).expect("a sound dump");
+    heap.save_index(&pipe, &Silent).expect_err("it is no index");
+    remove_index(&pipe).expect_err("it is no index");
+}
+
+#[test]
+fn an_index_is_of_one_dump_and_of_one_way_to_read_it() {
+    let indexed = Indexed::new(&generated(2_000), Excluded::NONE);
+    let dump = open(&indexed.file);
+    let saved = Saved::open(&dump, &indexed.index).expect("an index of the dump");
+    assert!(saved.heap(&options(Excluded::NONE)).is_some());
+    assert!(saved.heap(&options(Excluded::default())).is_none());
+    let found = Options {
+        layout: None,
+        ..options(Excluded::NONE)
+    };
+    assert!(saved.heap(&found).is_none());
+    assert!(histogram_of(&saved, By::Class, None).is_none());
+    // The same bytes, written at another time.
+    let time = fs::File::options().append(true).open(&indexed.file);
+    let time = time.and_then(|file| file.set_modified(std::time::UNIX_EPOCH));
+    time.expect("it is ours");
+    let dump = open(&indexed.file);
+    assert!(Saved::open(&dump, &indexed.index).is_none());
+}
+
+/// Changes of numbers of 1, 2, 4 or 8 bytes at places of an index, each to a value or by a difference.
+type Damage = Vec<(prop::sample::Index, u8, u64, bool)>;
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let value = prop_oneof![0..40_u64, Just(u64::MAX), Just(1 << 31), any::<u64>()];
+    let change = (any::<prop::sample::Index>(), 0..4_u8, value, any::<bool>());
+    proptest::collection::vec(change, 1..5)
+}
+
+fn assert_harmless(model: &Model, damage: Damage) {
+    let indexed = Indexed::new(&model.write(), Excluded::NONE);
+    let dump = open(&indexed.file);
+    let mut bytes = fs::read(&indexed.index).expect("it is there");
+    for (place, width, value, is_difference) in damage {
+        let width = 1 << width;
+        let place = place.index(bytes.len()) / width * width;
+        let Some(number) = bytes.get_mut(place..place + width) else {
+            continue;
+        };
+        let mut wide = [0; 8];
+        wide[..width].copy_from_slice(number);
+        let before = u64::from_ne_bytes(wide);
+        let after = if is_difference {
+            before.wrapping_add(value)
+        } else {
+            value
+        };
+        number.copy_from_slice(&after.to_ne_bytes()[..width]);
+    }
+    seal_index(&mut bytes);
+    fs::write(&indexed.index, &bytes).expect("room for it");
+    let Some(saved) = Saved::open(&dump, &indexed.index) else {
+        return;
+    };
+    for by in ALL_BY {
+        let _ = histogram_of(&saved, by, options(Excluded::NONE).layout);
+    }
+    if let Some(heap) = saved.heap(&options(Excluded::NONE)) {
+        let _ = answers(&heap);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn a_hostile_index_does_no_harm(model in model(), damage in damage()) {
+        assert_harmless(&model, damage);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000_000))]
+
+    /// `cargo test --release -p hprof-heap --test index a_million -- --ignored`
+    #[test]
+    #[ignore = "takes minutes"]
+    fn a_million_hostile_indexes_do_no_harm(model in model(), damage in damage()) {
+        assert_harmless(&model, damage);
+    }
+}
