@@ -16,6 +16,7 @@ use super::account::Account;
 use super::counts::SampleCounts;
 use super::ended_threads::{EndedThread, EndedThreads};
 use super::inlining_notes;
+use super::sampled_threads::{SampledThread, SampledThreads};
 use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
@@ -24,8 +25,7 @@ use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
     AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, Jni, JvmtiError, NoCpuTimers, Object,
-    SampledFrame, SampledStack, StackSample, TimedThread, VirtualThreads, current_tid,
-    own_cpu_time,
+    SampledFrame, SampledStack, StackSample, VirtualThreads, current_tid, own_cpu_time,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
@@ -62,25 +62,6 @@ struct SamplerState {
     vm_threads: Option<VmThreads>,
     tally: SampleTally,
     has_complained: AtomicBool,
-}
-
-/// The threads that are currently alive.
-struct SampledThreads {
-    sampled: HashMap<ThreadSerial, SampledThread, FixedState>,
-    by_tid: HashMap<i32, ThreadSerial, FixedState>,
-    /// `true` from the beginning of sampling to its end.
-    running: bool,
-    /// `true` if new threads are sampled.
-    on: bool,
-}
-
-/// A thread that may be charged.
-struct SampledThread {
-    timed: TimedThread,
-    account: Account,
-    /// The number of samples that were due when the account was last charged, since the beginning.
-    due: u64,
-    on: bool,
 }
 
 /// The name, in place of a function, of code of a library that is gone.
@@ -492,70 +473,5 @@ impl SamplerState {
                 self.counts.add(trace, samples);
             });
         }
-    }
-}
-
-impl SampledThreads {
-    fn add(&mut self, serial: ThreadSerial, new: SampledThread) {
-        // The previous thread with this system id has ended without an event.
-        if let Some(before) = self.by_tid.insert(new.timed.tid(), serial) {
-            self.sampled.remove(&before);
-        }
-        self.sampled.insert(serial, new);
-    }
-
-    fn remove(&mut self, serial: ThreadSerial) -> Option<SampledThread> {
-        let thread = self.sampled.remove(&serial)?;
-        let tid = thread.timed.tid();
-        if self.by_tid.get(&tid) == Some(&serial) {
-            self.by_tid.remove(&tid);
-        }
-        Some(thread)
-    }
-
-    /// Releases the timers and records of threads that have ended without an event: those past their ThreadEnd when the
-    /// agent was attached, and those that ended after a panic. The time they still owe is unknown.
-    fn remove_gone(&mut self) -> Vec<ThreadSerial> {
-        let gone: Vec<ThreadSerial> = self
-            .sampled
-            .iter()
-            .filter(|(_, thread)| thread.timed.is_gone(self.running && thread.on))
-            .map(|(&serial, _)| serial)
-            .collect();
-        for &serial in &gone {
-            self.remove(serial);
-        }
-        gone
-    }
-}
-
-impl SampledThread {
-    fn switch(&mut self, on: bool, running: bool, interval: u64) {
-        if on == self.on {
-            return;
-        }
-        self.on = on;
-        // A thread that is ending has nothing more to charge.
-        let used = self.timed.clock().read().unwrap_or(u64::MAX);
-        if !on {
-            self.due += self.account.charge(used, interval);
-            return self.timed.disarm();
-        }
-        self.account.skip(used);
-        if running {
-            self.arm(interval);
-        }
-    }
-
-    fn arm(&self, interval: u64) {
-        let first = Duration::from_nanos(self.account.until_next(interval));
-        self.timed.arm(first, Duration::from_nanos(interval));
-    }
-
-    /// Returns the number of samples that are due by the thread's clock but that the timer has not signaled: the kernel
-    /// checks it only at its ticks.
-    fn owed(&mut self, used: u64, interval: u64) -> u64 {
-        self.due += self.account.charge(used, interval);
-        self.due.saturating_sub(self.timed.charged())
     }
 }

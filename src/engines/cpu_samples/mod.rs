@@ -11,6 +11,7 @@ mod ended_threads;
 mod inlining_notes;
 mod jvmti;
 pub(super) mod report;
+mod sampled_threads;
 mod tally;
 mod vm_threads;
 

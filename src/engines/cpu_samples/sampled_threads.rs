@@ -1,0 +1,94 @@
+//! The threads whose CPU time is sampled, each with its timer and its account.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+
+use super::account::Account;
+use crate::jvmti::TimedThread;
+use crate::names::thread::ThreadSerial;
+
+/// The threads that are currently alive.
+pub(super) struct SampledThreads {
+    pub(super) sampled: HashMap<ThreadSerial, SampledThread, FixedState>,
+    pub(super) by_tid: HashMap<i32, ThreadSerial, FixedState>,
+    /// `true` from the beginning of sampling to its end.
+    pub(super) running: bool,
+    /// `true` if new threads are sampled.
+    pub(super) on: bool,
+}
+
+/// A thread that may be charged.
+pub(super) struct SampledThread {
+    pub(super) timed: TimedThread,
+    pub(super) account: Account,
+    /// The number of samples that were due when the account was last charged, since the beginning.
+    pub(super) due: u64,
+    pub(super) on: bool,
+}
+
+impl SampledThreads {
+    pub(super) fn add(&mut self, serial: ThreadSerial, new: SampledThread) {
+        // The previous thread with this system id has ended without an event.
+        if let Some(before) = self.by_tid.insert(new.timed.tid(), serial) {
+            self.sampled.remove(&before);
+        }
+        self.sampled.insert(serial, new);
+    }
+
+    pub(super) fn remove(&mut self, serial: ThreadSerial) -> Option<SampledThread> {
+        let thread = self.sampled.remove(&serial)?;
+        let tid = thread.timed.tid();
+        if self.by_tid.get(&tid) == Some(&serial) {
+            self.by_tid.remove(&tid);
+        }
+        Some(thread)
+    }
+
+    /// Releases the timers and records of threads that have ended without an event: those past their ThreadEnd when the
+    /// agent was attached, and those that ended after a panic. The time they still owe is unknown.
+    pub(super) fn remove_gone(&mut self) -> Vec<ThreadSerial> {
+        let gone: Vec<ThreadSerial> = self
+            .sampled
+            .iter()
+            .filter(|(_, thread)| thread.timed.is_gone(self.running && thread.on))
+            .map(|(&serial, _)| serial)
+            .collect();
+        for &serial in &gone {
+            self.remove(serial);
+        }
+        gone
+    }
+}
+
+impl SampledThread {
+    pub(super) fn switch(&mut self, on: bool, running: bool, interval: u64) {
+        if on == self.on {
+            return;
+        }
+        self.on = on;
+        // A thread that is ending has nothing more to charge.
+        let used = self.timed.clock().read().unwrap_or(u64::MAX);
+        if !on {
+            self.due += self.account.charge(used, interval);
+            return self.timed.disarm();
+        }
+        self.account.skip(used);
+        if running {
+            self.arm(interval);
+        }
+    }
+
+    pub(super) fn arm(&self, interval: u64) {
+        let first = Duration::from_nanos(self.account.until_next(interval));
+        self.timed.arm(first, Duration::from_nanos(interval));
+    }
+
+    /// Returns the number of samples that are due by the thread's clock but that the timer has not signaled: the kernel
+    /// checks it only at its ticks.
+    pub(super) fn owed(&mut self, used: u64, interval: u64) -> u64 {
+        self.due += self.account.charge(used, interval);
+        self.due.saturating_sub(self.timed.charged())
+    }
+}
