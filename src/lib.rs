@@ -45,7 +45,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use agent::Started;
-use jvmti::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, Vm, jbyteArray, jclass, jlong, jstring};
+use jvmti::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, Vm, jboolean, jbyteArray, jclass, jlong, jstring};
 
 /// Called when the VM starts with the agent: reads the options and prepares the session. A result other than `JNI_OK`
 /// ends the VM.
@@ -135,7 +135,7 @@ pub unsafe extern "system" fn Java_io_hprof_Agent_command(
 pub unsafe extern "system" fn Java_io_hprof_Agent_beginCount(
     env: *mut JNIEnv,
     _class: jclass,
-    all_threads: bool,
+    all_threads: jboolean,
 ) -> jlong {
     let begin = || {
         // SAFETY: the VM's argument.

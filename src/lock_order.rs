@@ -95,6 +95,8 @@ ranks! {
     EstimateErrors
     /// The threads of either CPU sampler.
     SampledThreads
+    /// `cpu_samples::ended_threads`.
+    EndedThreads
     /// `cpu_samples::vm_threads`.
     VmThreads
     /// `wall_samples::rounds`, with which the VM is called.

@@ -79,5 +79,5 @@ pub use prefetch::prefetch;
 pub use process_exit::{ExitCaller, at_process_exit};
 pub use registered_threads::RegisteredThreads;
 pub use session_id::SessionId;
-pub use sys::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, jbyteArray, jclass, jlong, jstring};
+pub use sys::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, jboolean, jbyteArray, jclass, jlong, jstring};
 pub use virtual_threads::VirtualThreads;

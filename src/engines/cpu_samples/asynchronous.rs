@@ -14,6 +14,7 @@ use foldhash::fast::FixedState;
 use super::Sampler;
 use super::account::Account;
 use super::counts::SampleCounts;
+use super::ended_threads::{EndedThread, EndedThreads};
 use super::inlining_notes;
 use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
@@ -28,6 +29,7 @@ use crate::jvmti::{
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
+use crate::names::trace::TraceId;
 use crate::stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
@@ -56,6 +58,7 @@ struct SamplerState {
     /// Created when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
     threads: Mutex<SampledThreads, rank::SampledThreads>,
+    ended: EndedThreads<TraceId>,
     vm_threads: Option<VmThreads>,
     tally: SampleTally,
     has_complained: AtomicBool,
@@ -111,6 +114,7 @@ impl AsyncSampler {
             native: options.native,
             timers: OnceLock::new(),
             threads: Mutex::new(threads),
+            ended: EndedThreads::new(options.interval),
             vm_threads: options.vm_threads.then(VmThreads::default),
             tally: SampleTally::default(),
             has_complained: AtomicBool::new(false),
@@ -170,9 +174,9 @@ impl Sampler for AsyncSampler {
         };
         // If a signal is still under way when the record is freed, it finds the record belonging to another thread or
         // to none.
-        let owed = thread.owed(own_cpu_time(), self.shared.nanos());
+        let samples = thread.owed(own_cpu_time(), self.shared.nanos());
         drop(thread);
-        self.shared.charge_unsampled(serial, owed, IN_ENDED_THREAD);
+        self.shared.ended.ended(EndedThread { serial, samples });
     }
 
     fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
@@ -318,7 +322,9 @@ impl SamplerState {
             if now >= next_sweep {
                 self.stacks.sweep(jni);
                 self.keep_out_of_the_way();
-                self.threads.lock().remove_gone();
+                for gone in self.threads.lock().remove_gone() {
+                    self.ended.forget(gone);
+                }
                 next_sweep = now + SWEEP_INTERVAL;
             }
         }
@@ -354,6 +360,8 @@ impl SamplerState {
         let depth = self.stacks.depth();
         timers.set_depth(depth);
         timers.refresh_native_code();
+        // Before their samples are fetched.
+        let ended = self.ended.take_ended();
         // Samples that arrive meanwhile wait for the next time.
         for _ in 0..CpuTimers::MOST_READS {
             let mut samples = Vec::new();
@@ -371,6 +379,13 @@ impl SamplerState {
         let lost = timers.take_lost();
         if depth == 0 {
             return;
+        }
+        for thread in ended {
+            match self.ended.trace(&thread) {
+                Some(trace) if thread.samples > 0 => self.counts.add(trace, thread.samples),
+                Some(_) => {}
+                None => self.charge_unsampled(thread.serial, thread.samples, IN_ENDED_THREAD),
+            }
         }
         self.tally.lost.fetch_add(lost, Ordering::Relaxed);
         self.charge_unsampled(ThreadSerial::UNKNOWN, lost, LOST);
@@ -416,6 +431,7 @@ impl SamplerState {
                 frames.truncate(depth);
                 if let Some(trace) = self.stacks.mixed_trace(jni, thread, &frames) {
                     self.counts.add(trace, weight);
+                    self.ended.sampled(ThreadSerial(sample.thread), trace);
                     return;
                 }
                 (&self.tally.unnamed, NAMELESS.to_owned())
@@ -499,16 +515,17 @@ impl SampledThreads {
 
     /// Releases the timers and records of threads that have ended without an event: those past their ThreadEnd when the
     /// agent was attached, and those that ended after a panic. The time they still owe is unknown.
-    fn remove_gone(&mut self) {
+    fn remove_gone(&mut self) -> Vec<ThreadSerial> {
         let gone: Vec<ThreadSerial> = self
             .sampled
             .iter()
             .filter(|(_, thread)| thread.timed.is_gone(self.running && thread.on))
             .map(|(&serial, _)| serial)
             .collect();
-        for serial in gone {
+        for &serial in &gone {
             self.remove(serial);
         }
+        gone
     }
 }
 

@@ -7,6 +7,7 @@ mod account;
 mod asynchronous;
 mod choice;
 pub(super) mod counts;
+mod ended_threads;
 mod inlining_notes;
 mod jvmti;
 pub(super) mod report;

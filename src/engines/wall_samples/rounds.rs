@@ -22,8 +22,8 @@ use crate::stacks::WholeStack;
 
 /// The number of looks that find a thread where it was, after which it rests.
 const LOOKS_BEFORE_REST: u32 = 8;
-/// The number of looks at resting threads in a second: each takes about 0.5 us.
-const RESTING_LOOKS: u64 = 6_400;
+/// The number of looks at resting threads in a second. Each takes 0.5 to 3 us: the more threads, the longer.
+const RESTING_LOOKS: u64 = 3_200;
 /// The share of the interval that a round may cost in CPU time: one in this many.
 const SHARE: u64 = 50;
 /// The number of stacks that are taken at once where all threads stop for it.

@@ -212,24 +212,32 @@ pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks, layout: Layout) -> io::R
     writeln!(out, "{} are live.", sizes.text(leaks.live_bytes))?;
     without_stacks(out, leaks.has_stacks)?;
     if leaks.suspects.is_empty() {
+        let which = match leaks.not_growing[..] {
+            [] => "Nothing retains",
+            _ => "Nothing that grows retains",
+        };
         let percent = leaks.threshold * 100.0;
-        return writeln!(
+        writeln!(
             out,
-            "Nothing retains {percent} % of them or more; --threshold sets another share."
-        );
+            "{which} {percent} % of them or more; --threshold sets another share."
+        )?;
     }
     for (place, suspect) in (1..).zip(&leaks.suspects) {
-        writeln!(out)?;
-        self::suspect(out, sizes, place, suspect, leaks.live_bytes)?;
+        writeln!(out, "\nSuspect {place}: {}", name(suspect))?;
+        self::suspect(out, sizes, suspect, leaks.live_bytes)?;
     }
-    match leaks.piling_else {
-        0 => Ok(()),
-        sites => writeln!(
+    if let sites @ 1.. = leaks.piling_else {
+        let sites = number(sites);
+        writeln!(
             out,
-            "\nThe objects of {} other sites pile up, too; they retain less.",
-            number(sites)
-        ),
+            "\nThe objects of {sites} other sites pile up, too; they retain less."
+        )?;
     }
+    for large in &leaks.not_growing {
+        writeln!(out, "\nLarge, but not growing: {}", name(large))?;
+        suspect(out, sizes, large, leaks.live_bytes)?;
+    }
+    Ok(())
 }
 
 /// Formats a rate, a small one with a digit behind the point.
@@ -240,23 +248,19 @@ fn rate(a_minute: f64) -> String {
     }
 }
 
-fn suspect(
-    out: Out<'_>,
-    sizes: Sizes,
-    place: usize,
-    suspect: &Suspect,
-    live: u64,
-) -> io::Result<()> {
+fn name(suspect: &Suspect) -> String {
     let objects = number(suspect.objects);
-    let what = match suspect.kind {
+    match suspect.kind {
         SuspectKind::Object => suspect.what.clone(),
         SuspectKind::Class => format!("{objects} objects of class {}", suspect.what),
         SuspectKind::Site => format!("{objects} objects allocated at {}", suspect.what),
         SuspectKind::Piling => format!("{objects} objects of class {} that pile up", suspect.what),
-    };
+    }
+}
+
+fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Result<()> {
     let retained = sizes.text(suspect.retained);
     let share = percent(suspect.retained, live);
-    writeln!(out, "Suspect {place}: {what}")?;
     writeln!(out, "  retains {retained}, {share:.1} % of what is live")?;
     if let Some(piling) = &suspect.piling {
         writeln!(
@@ -288,6 +292,13 @@ fn suspect(
             age(made.oldest_millis),
             percent(made.second_half, made.objects)
         )?;
+        if let bytes @ 1.. = made.first_quarter_bytes {
+            let share = percent(bytes, made.bytes);
+            writeln!(
+                out,
+                "  {share:.0} % of its bytes were made in the first quarter of the profile"
+            )?;
+        }
     }
     writeln!(out, "  keeps:")?;
     for kept in &suspect.kept {

@@ -30,6 +30,10 @@ pub struct MadeWhen {
     pub youngest_millis: u64,
     /// The most since the oldest was made.
     pub oldest_millis: u64,
+    /// The bytes of the objects whose birth is known.
+    pub bytes: u64,
+    /// Those of them that were made in the first quarter of the profile for certain.
+    pub first_quarter_bytes: u64,
 }
 
 /// The objects of a dump that were made after an earlier one.
@@ -165,7 +169,7 @@ impl Births {
     }
 
     /// Adds an object, if its birth is known.
-    pub(crate) fn add_to(&self, when: &mut MadeWhen, object: u64) {
+    pub(crate) fn add_to(&self, when: &mut MadeWhen, object: u64, bytes: u64) {
         let head = &self.head;
         let Some(moment) = self.place(object) else {
             return;
@@ -184,6 +188,10 @@ impl Births {
         let oldest = head.millis.saturating_sub(begin.millis);
         when.oldest_millis = when.oldest_millis.max(oldest);
         when.second_half += u64::from(begin.millis >= head.millis / 2);
+        when.bytes += bytes;
+        if end.is_some_and(|end| end.millis <= head.millis / 4) {
+            when.first_quarter_bytes += bytes;
+        }
         when.objects += 1;
     }
 

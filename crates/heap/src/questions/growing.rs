@@ -18,7 +18,7 @@ const FIRST: usize = PARTS / 4;
 /// The parts of a third of the time that is judged. After the last third, objects that are in use for a short time are alive.
 const THIRD: usize = 15;
 /// The least time that is judged.
-const LEAST: Duration = Duration::from_secs(5);
+pub(crate) const LEAST: Duration = Duration::from_secs(5);
 /// The fewest objects by which a site must have grown.
 const FEWEST: f64 = 8.0;
 /// The least part that each third has in the growth, as a share of an equal part.

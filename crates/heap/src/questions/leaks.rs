@@ -15,12 +15,15 @@ use crate::data::heap::Heap;
 use crate::data::label::{Holder, Reference};
 use crate::data::ways::Ways;
 use crate::questions::allocated::{Allocated, Rest, largest};
-use crate::questions::growing::{GrowingSites, Piling};
+use crate::questions::growing::{GrowingSites, LEAST, Piling};
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
 use crate::questions::paths::Path;
 
 /// An object with this many others of the same class above it is an element of one structure, a linked list.
 const REPEATS: u32 = 16;
+/// The share of the bytes that a suspect keeps from which it does not grow, if they were made in the first quarter of the
+/// profile: the part that the search for what piles up leaves out.
+const FROM_THE_START: f64 = 0.9;
 
 /// The suspects of a dump.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +34,9 @@ pub struct Leaks {
     pub threshold: f64,
     /// Those whose objects pile up first, and of these and of the others those that retain most.
     pub suspects: Vec<Suspect>,
+    /// Those that retain as much, but were made at the start of the profile: what does not grow is no leak. Empty without a
+    /// births file.
+    pub not_growing: Vec<Suspect>,
     /// The sites whose objects pile up that are not among them, because there are many.
     pub piling_else: u64,
     /// `true` if the dump has the stacks that allocated its objects.
@@ -87,6 +93,15 @@ pub struct Suspect {
     pub allocated_else: Rest,
     /// The objects it keeps alive whose stack the dump does not have.
     pub without_stack: Rest,
+}
+
+impl Suspect {
+    /// Returns `true` if nearly all that it keeps was made at the start of the profile.
+    fn is_from_the_start(&self) -> bool {
+        let made = self.made.filter(|made| made.bytes > 0);
+        let share = |made: MadeWhen| made.first_quarter_bytes as f64 / made.bytes as f64;
+        self.piling.is_none() && made.is_some_and(|made| share(made) >= FROM_THE_START)
+    }
 }
 
 /// Objects of one class below a suspect.
@@ -199,14 +214,21 @@ impl Heap<'_> {
             .map(|suspect| self.dominators.object(suspect.places[0]))
             .collect();
         let ways = self.ways()?;
-        let mut suspects = Vec::with_capacity(found.len());
+        let is_judged = births.is_some_and(|births| births.time() >= LEAST);
+        let (mut suspects, mut not_growing) = (Vec::new(), Vec::new());
         for ((suspect, object), below) in found.iter().zip(objects).zip(below) {
-            suspects.push(self.suspect(suspect, object, below, ways, own)?);
+            let suspect = self.suspect(suspect, object, below, ways, own)?;
+            if is_judged && suspect.is_from_the_start() {
+                not_growing.push(suspect);
+            } else {
+                suspects.push(suspect);
+            }
         }
         Ok(Leaks {
             live_bytes: live,
             threshold,
             suspects,
+            not_growing,
             piling_else,
             has_stacks: self.has_stacks(),
         })
@@ -428,7 +450,7 @@ impl Heap<'_> {
                     *objects += 1;
                     *shallow += self.objects.size(object);
                     if let (Some(births), Some(made)) = (births, &mut made) {
-                        births.add_to(made, self.objects.ids.id(object));
+                        births.add_to(made, self.objects.ids.id(object), self.objects.size(object));
                     }
                 }
             });

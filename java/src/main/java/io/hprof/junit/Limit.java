@@ -69,15 +69,20 @@ final class Limit {
         return objects < Long.MAX_VALUE ? byObjects.thenComparing(byBytes) : byBytes.thenComparing(byObjects);
     }
 
+    /** Returns a number with its noun: {@code 1 object}, {@code 2 objects}. */
+    static String count(long number, String noun) {
+        return number + " " + noun + (number == 1 ? "" : "s");
+    }
+
     /** Returns the limit in words: {@code at most 2 objects a call}. */
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder("at most ");
         if (objects < Long.MAX_VALUE) {
-            text.append(objects).append(" objects");
+            text.append(count(objects, "object"));
         }
         if (bytes < Long.MAX_VALUE) {
-            text.append(objects < Long.MAX_VALUE ? " and " : "").append(bytes).append(" bytes");
+            text.append(objects < Long.MAX_VALUE ? " and " : "").append(count(bytes, "byte"));
         }
         return text.append(isOfFirstCall ? "" : " a call").toString();
     }

@@ -81,8 +81,8 @@ final class LimitCheck {
     private String failure(GreenRun green) {
         Measured best = best();
         StringBuilder text = new StringBuilder();
-        text.append(String.format("%s allocated %d objects and %d bytes; allowed are %s%n",
-                test.name(), best.objects(), best.bytes(), limit));
+        text.append(String.format("%s allocated %s and %s; allowed are %s%n",
+                test.name(), Limit.count(best.objects(), "object"), Limit.count(best.bytes(), "byte"), limit));
         if (calls.size() > 1) {
             String counts = calls.stream().map(one -> String.valueOf(one.objects())).collect(Collectors.joining(", "));
             text.append(String.format("The least of %d calls, with %s objects.%n", calls.size(), counts));
@@ -111,6 +111,6 @@ final class LimitCheck {
             return String.format("NEW%n");
         }
         long more = site.objects() - objects;
-        return more == 0 ? "" : String.format("%+d objects%n", more);
+        return more == 0 ? "" : String.format("%+d object%s%n", more, Math.abs(more) == 1 ? "" : "s");
     }
 }

@@ -8,15 +8,15 @@ public class Counts {
     static void d() { double x = 1; for (int i = 0; i < N; i++) x = x * 1.0000001 + 0.5; Truth.sink = x; }
 
     public static void main(String[] args) {
-        for (int round = 0; round < 120; round++) {
+        for (int round = 0; round < Truth.scaled(120); round++) {
             for (int i = 0; i < 40; i++) a();
             for (int i = 0; i < 30; i++) b();
             for (int i = 0; i < 20; i++) c();
             for (int i = 0; i < 10; i++) d();
         }
-        System.out.println("truth Counts.a 40");
-        System.out.println("truth Counts.b 30");
-        System.out.println("truth Counts.c 20");
-        System.out.println("truth Counts.d 10");
+        Truth.say("cpu", "Counts.a", "-", 40);
+        Truth.say("cpu", "Counts.b", "-", 30);
+        Truth.say("cpu", "Counts.c", "-", 20);
+        Truth.say("cpu", "Counts.d", "-", 10);
     }
 }

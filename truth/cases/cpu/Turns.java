@@ -8,13 +8,14 @@ public class Turns {
     static void one(int n) { double x = 1; for (int i = 0; i < n; i++) x = x * 1.0000001 + 0.5; Truth.sink = x; }
 
     public static void main(String[] args) {
-        for (int round = 0; round < 2_300; round++) {
-            seven(1_400_000);
-            two(400_000);
-            one(200_000);
+        for (int round = 0; round < Truth.scaled(2_300); round++) {
+            int n = Truth.uneven(200_000, round);
+            seven(7 * n);
+            two(2 * n);
+            one(n);
         }
-        System.out.println("truth Turns.seven 7");
-        System.out.println("truth Turns.two 2");
-        System.out.println("truth Turns.one 1");
+        Truth.say("cpu", "Turns.seven", "-", 7);
+        Truth.say("cpu", "Turns.two", "-", 2);
+        Truth.say("cpu", "Turns.one", "-", 1);
     }
 }

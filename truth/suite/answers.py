@@ -1,0 +1,40 @@
+"""The form into which each tool's output is brought, so that all are held to the same truth.
+
+The names of values are those of `truth/README.md`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+
+@dataclasses.dataclass
+class Row:
+    """What a tool says of one stack (innermost method first), one class and one thread; None if it does not say which."""
+
+    stack: tuple[str, ...] = ()
+    type: str | None = None
+    thread: str | None = None
+    values: dict[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Answer:
+    """What a tool says of one run of a case."""
+
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    # The values that it states, be it as 0.
+    says: frozenset[str] = frozenset()
+    # Of values that are estimates from samples: what one sample stands for, in units of the value.
+    per_sample: dict[str, float] = dataclasses.field(default_factory=dict)
+    # Of values that are rounded: the most by which each row may be off.
+    rounding: dict[str, float] = dataclasses.field(default_factory=dict)
+    # The rows carry stacks, and threads; otherwise a truth about a method, or a thread, is one that the tool does not tell.
+    has_stacks: bool = True
+    has_threads: bool = False
+    dump: pathlib.Path | None = None
+
+
+class CannotRun(Exception):
+    """A tool is not there, or has nothing to say of this kind on this JVM: the reason, in a few words."""

@@ -1,0 +1,375 @@
+"""The command `truth/run`."""
+
+from __future__ import annotations
+
+import argparse
+import configparser
+import copy
+import datetime
+import difflib
+import importlib
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+
+from . import cases, conformance, corpus, dump, graph, report, runs, spoil, truths
+from .answers import Answer, CannotRun, Row
+from .cases import Case
+from .report import Result
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent
+# The files of `truth/tools`, in the order of the tables' columns.
+TOOLS = ["hprof", "async_profiler", "jfr", "jcmd", "jmap", "hprof_slurp", "shark", "netbeans"]
+# How much of its work a case does in a reduced run, and how many retained sizes are computed.
+REDUCED_SCALE = 0.5
+RETAINED = {False: 60, True: 12}
+# The modes that a reduced run takes: those of our own tool that are exact, and of samples the ones that are most.
+REDUCED_MODES = {"cpu": ("fine",), "heap": ("", "jvmti")}
+
+DESCRIPTION = """\
+Runs programs that know the truth about themselves under profilers and heap tools, and compares. Without a TOOL all that are found
+are run, without a CASE all cases. A CASE is the name of a case, such as Sites, or of a kind, such as alloc. Prints a table for each
+kind and writes every value to truth/results/<date>-<machine>.csv.
+
+Exit status: 0 if all tools were right in all that they say, 1 if one was wrong, 2 if the arguments are wrong or nothing could run."""
+
+
+class Arguments(argparse.ArgumentParser):
+    def error(self, message: str):
+        self.exit(2, f"truth/run: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    arguments = Arguments(prog="truth/run", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("what", nargs="*", metavar="TOOL or CASE", help="what to run; --list shows the names")
+    arguments.add_argument(
+        "--jdk",
+        action="append",
+        metavar="HOME",
+        type=pathlib.Path,
+        help="a JVM to run the cases on; may be repeated (default: $JAVA_HOME, or java on PATH)",
+    )
+    arguments.add_argument(
+        "--javac",
+        metavar="HOME",
+        type=pathlib.Path,
+        help="the JDK that compiles the cases (default: the newest of --jdk that has a compiler)",
+    )
+    arguments.add_argument(
+        "--runs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run each case N times: errors get confidence intervals (default: 1)",
+    )
+    arguments.add_argument(
+        "--work",
+        type=float,
+        default=1.0,
+        metavar="SHARE",
+        help="the share of their work that the cases of cpu and calls do, such as 0.5: fewer samples, less time (default: 1)",
+    )
+    arguments.add_argument("--reduced", action="store_true", help="each case once, with less work, this project's tools alone")
+    arguments.add_argument("--spoil", choices=spoil.KINDS, metavar="KIND", help=f"spoil the answers on purpose: {', '.join(spoil.KINDS)}")
+    arguments.add_argument("--full", action="store_true", help="print every truth with every tool's answer, too")
+    arguments.add_argument("--output", type=pathlib.Path, metavar="FILE", help="the file for the values")
+    arguments.add_argument("--list", action="store_true", help="print the tools and cases, and what each tool claims")
+    return arguments
+
+
+def main(given: list[str]) -> int:
+    arguments = parser().parse_args(given)
+    # As by Ctrl-C: no program and no file is left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    options = read_options()
+    every = cases.find()
+    if arguments.list:
+        print_list(options, every)
+        return 0
+    try:
+        tools, kinds, chosen = choose(arguments, every)
+        suite = Suite(arguments, options)
+        results = suite.all(tools, kinds, chosen)
+    except KeyboardInterrupt:
+        return 130
+    except CannotRun as error:
+        print(f"truth/run: {error}", file=sys.stderr)
+        return 2
+    if not any(not result.reason for result in results):
+        for reason in dict.fromkeys(f"{result.tool}: {result.reason}" for result in results):
+            print(f"truth/run: {reason}", file=sys.stderr)
+        return 2
+    output = arguments.output or FOLDER / "results" / f"{datetime.date.today().isoformat()}-{report.machine()}.csv"
+    report.write_csv(output, results)
+    print(report.table(results))
+    if arguments.full:
+        print("\n" + report.full(results))
+    for kind, (found, spoiled) in suite.spoiled.items():
+        print(f"\nSpoiled on purpose ({kind}): {found} of {spoiled} answers were found wrong.")
+    losses = read_losses()
+    known = [result for result in results if result.name in losses]
+    for result in known:
+        if report.details([result]):
+            print(f"\nA known loss, {result.name}: {losses[result.name]['why']}.")
+    unknown = [result for result in results if result not in known]
+    wrong = "\n".join(filter(None, [report.details(unknown), *suite.missed]))
+    print(f"\nEvery value is in {output}.")
+    if wrong:
+        print(f"\nWrong:\n{wrong}")
+    return 1 if wrong else 0
+
+
+def read_losses() -> configparser.ConfigParser:
+    losses = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+    losses.read(FOLDER / "losses.ini", encoding="utf-8")
+    return losses
+
+
+def read_options() -> configparser.ConfigParser:
+    options = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+    options.read(FOLDER / "options.ini", encoding="utf-8")
+    return options
+
+
+def print_list(options: configparser.ConfigParser, every: list[Case]) -> None:
+    for kind, what in cases.KINDS.items():
+        print(f"{kind}: {what}")
+        names = [case.name for case in every if case.kind == kind]
+        if names:
+            print(f"    cases: {', '.join(names)}")
+        for section in options.sections():
+            tool, of_kind, *mode = section.split()
+            if of_kind == kind:
+                print(f"    {' '.join([tool, *mode])}: {options[section]['claims']}")
+
+
+def choose(arguments: argparse.Namespace, every: list[Case]) -> tuple[list[str], list[str], list[Case]]:
+    """Sorts the names that were given into tools, kinds without programs, and cases."""
+    if arguments.runs < 1:
+        raise CannotRun(f"--runs {arguments.runs}: a number of 1 or more is needed")
+    if not 0 < arguments.work <= 10:
+        raise CannotRun(f"--work {arguments.work:g}: a number above 0, and 10 at most, is needed")
+    names = {name.replace("_", "-"): name for name in TOOLS}
+    tools, kinds, chosen = [], [], []
+    for word in arguments.what:
+        of_kind = [case for case in every if case.kind == word]
+        named = [case for case in every if word in (case.name, case.program)]
+        if word in names:
+            tools.append(names[word])
+        elif word in cases.KINDS:
+            kinds.append(word)
+            chosen += of_kind
+        elif named:
+            chosen += named
+        else:
+            known = [*names, *cases.KINDS, *(case.name for case in every)]
+            near = difflib.get_close_matches(word, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise CannotRun(f"there is no tool, kind or case {word}{hint} (--list shows all)")
+    if not chosen and not kinds:
+        kinds, chosen = list(cases.KINDS), every
+    if arguments.reduced:
+        if tools not in ([], ["hprof"]):
+            raise CannotRun("--reduced runs this project's tools alone")
+        tools = ["hprof"]
+    return tools or TOOLS, kinds, list(dict.fromkeys(chosen))
+
+
+class Suite:
+    """One call of the command."""
+
+    def __init__(self, arguments: argparse.Namespace, options: configparser.ConfigParser):
+        self.arguments = arguments
+        # How many spoiled answers of each kind were found wrong, of how many; and those that were not.
+        self.spoiled: dict[str, list[int]] = {}
+        self.missed: list[str] = []
+        self.options = options
+        homes = arguments.jdk or [default_home()]
+        self.jvms = [runs.jvm(home.resolve()) for home in homes]
+        compilers = [runs.jvm(arguments.javac.resolve())] if arguments.javac else self.jvms
+        compilers = [jvm for jvm in compilers if (jvm.home / "bin/javac").exists()]
+        if not compilers:
+            raise CannotRun("none of the JVMs has a compiler; name a JDK with --javac")
+        self.compiler = max(compilers, key=lambda jvm: jvm.feature)
+
+    def all(self, tools: list[str], kinds: list[str], chosen: list[Case]) -> list[Result]:
+        with tempfile.TemporaryDirectory(prefix="truth-") as folder:
+            self.folder = pathlib.Path(folder)
+            self.places = places(self)
+            runnable = [case for case in chosen if case.needs <= self.compiler.feature]
+            if runnable:
+                cases.compile_all(self.compiler.home, self.places.classes, runnable)
+            modules = {name: importlib.import_module(f"tools.{name}") for name in tools}
+            results = []
+            for jvm in self.jvms:
+                for case in runnable:
+                    if case.needs <= jvm.feature:
+                        results += self.case(modules, case, jvm)
+            if "conformance" in kinds:
+                results += self.conformance(modules)
+            return results
+
+    def modes(self, module, kind: str) -> list[tuple[str, str]]:
+        """Returns the modes of a tool for a kind, each with its options."""
+        found = []
+        for section in self.options.sections():
+            tool, of_kind, *mode = section.split()
+            if tool == module.NAME and of_kind == kind:
+                found.append((" ".join(mode), self.options[section]["options"]))
+        if self.arguments.reduced:
+            found = [mode for mode in found if mode[0] in REDUCED_MODES.get(kind, ("",))]
+        return found
+
+    def case(self, modules: dict, case: Case, jvm: runs.Jvm) -> list[Result]:
+        """Runs one case under each tool in turn, so often as was asked for."""
+        results = []
+        for number in range(1, self.arguments.runs + 1):
+            for module in modules.values():
+                for mode, options in self.modes(module, case.kind):
+                    note(f"{jvm.feature}: {case.kind} {case.name}: {module.NAME} {mode}".rstrip())
+                    result = Result(case.kind, case.name, str(jvm.feature), number, module.NAME, mode, "", [])
+                    try:
+                        module.find(self.places)
+                        result.version = jvm.version if module.NAME in ("jfr", "jcmd", "jmap") else module.version(self.places)
+                        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+                            run = runs.Run(case, mode, options, jvm, pathlib.Path(folder), self.places)
+                            result.findings = self.findings(module, run)
+                    except CannotRun as error:
+                        result.reason = str(error)
+                        note(f"    {error}")
+                    results.append(result)
+        return results
+
+    def findings(self, module, run: runs.Run) -> list[truths.Finding]:
+        """Runs a program and compares what the tool says with what the program does."""
+        runs.execute(run, module)
+        known = truths.parse(run.output)
+        facts = graph.facts(run.output)
+        if not known and not facts:
+            raise CannotRun(f"the program printed no truth: {run.output[-200:]!r}")
+        answer = module.answer(run)
+        if run.case.kind == "heap":
+            return self.heap_findings(module, run, answer, known, facts)
+        findings = truths.compare(known, answer)
+        for kind in self.spoils(run.case.kind):
+            spoiled = copy.deepcopy(answer)
+            applies = spoil.spoil(kind, spoiled, known)
+            self.caught(kind, applies, run.case, truths.compare(known, spoiled), findings)
+        return findings
+
+    def spoils(self, kind: str) -> list[str]:
+        """Returns the ways in which answers of this kind are spoiled in this call."""
+        wanted = [self.arguments.spoil] if self.arguments.spoil else list(spoil.KINDS) if self.arguments.reduced else []
+        return [name for name in wanted if kind in spoil.KINDS[name][1]]
+
+    def caught(self, kind: str, applies: bool, case: Case, spoiled: list[truths.Finding], findings: list[truths.Finding]) -> None:
+        """Notes whether a spoiled answer is found to be wrong; with --spoil it takes the place of the tool's."""
+        if applies:
+            count = self.spoiled.setdefault(kind, [0, 0])
+            count[1] += 1
+            if any(finding.right is False for finding in spoiled):
+                count[0] += 1
+            else:
+                self.missed.append(
+                    f"{case.kind} {case.name}: the answer was spoiled ({kind}: {spoil.KINDS[kind][0]}), and nothing was found wrong"
+                )
+        if self.arguments.spoil:
+            findings[:] = spoiled
+
+    def heap_findings(self, module, run: runs.Run, answer: Answer, known: list, facts: list) -> list[truths.Finding]:
+        try:
+            heap = dump.read(answer.dump)
+        except (OSError, dump.Broken) as error:
+            return [truths.Finding("the dump", "sound", str(error), None, False)]
+        findings = self.of_heap(module, run, heap, known, facts)
+        for kind in self.spoils("heap"):
+            applies = graph.wrong_edge(heap)
+            self.caught(kind, applies, run.case, graph.compare(facts, heap), findings)
+        return findings
+
+    def of_heap(self, module, run: runs.Run, heap: dump.Heap, known: list, facts: list) -> list[truths.Finding]:
+        counted = Answer(
+            [Row((), name, None, {"live_objects": count}) for name, count in heap.counts().items()],
+            frozenset({"live_objects"}),
+        )
+        counted.has_stacks = False
+        findings = graph.compare(facts, heap) + truths.compare(known, counted)
+        for kind, name in facts:
+            if kind == "retained" and run.mode == "":
+                said = module.retained(run, name) if hasattr(module, "retained") else None
+                layout = tuple(int(word) for word in self.places.layout(run.jvm).split())
+                findings += graph.check_retained(heap, layout, name, said, RETAINED[self.arguments.reduced])
+        return findings
+
+    def conformance(self, modules: dict) -> list[Result]:
+        """Holds readers to the corpus."""
+        made = corpus.make(self.new_folder("corpus"))
+        results = []
+        for module in modules.values():
+            for mode, options in self.modes(module, "conformance"):
+                note(f"conformance: {module.NAME} {mode}".rstrip())
+                result = Result("conformance", "corpus", "", 1, module.NAME, mode, "", [])
+                try:
+                    module.find(self.places)
+                    result.version = module.version(self.places)
+                    case = Case("conformance", "corpus", "", (), 11)
+                    run = runs.Run(case, mode, options, self.compiler, self.new_folder(module.NAME), self.places)
+                    paths = [path for _, path in made]
+                    if hasattr(module, "verdicts"):
+                        verdicts = module.verdicts(paths, run)
+                    else:
+                        verdicts = {path: module.verdict(path, run) for path in paths}
+                    scope = self.scope(module)
+                    result.findings = conformance.compare(made, verdicts, scope)
+                    for kind in self.spoils("conformance"):
+                        applies = kind == "refuse" or scope.checks
+                        self.caught(kind, applies, case, conformance.compare(made, verdicts, scope, kind), result.findings)
+                except CannotRun as error:
+                    result.reason = str(error)
+                    note(f"    {error}")
+                results.append(result)
+        return results
+
+    def scope(self, module) -> conformance.Scope:
+        section = self.options[f"{module.NAME} conformance"]
+        versions = tuple(section.get("versions").split())
+        return conformance.Scope(section.getboolean("checks"), section.getboolean("profiles"), section.getboolean("gzip"), versions)
+
+    def new_folder(self, name: str) -> pathlib.Path:
+        folder = self.folder / name
+        folder.mkdir()
+        return folder
+
+
+def places(suite: Suite) -> runs.Places:
+    """Returns where the tools are: by the environment as `scripts/test` sets it, or as `scripts/fetch` and cargo leave them."""
+    root = FOLDER.parent
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+    classes = suite.new_folder("classes")
+    newest = max([*suite.jvms, suite.compiler], key=lambda jvm: jvm.feature)
+    return runs.Places(
+        root=root,
+        agent=pathlib.Path(os.environ.get("HPROF_AGENT", target / "release/libhprof.so")).resolve(),
+        cli=pathlib.Path(os.environ.get("HPROF_CLI", target / "release/hprof")).resolve(),
+        tools=target / "tools",
+        classes=classes,
+        newest=newest,
+        scale=REDUCED_SCALE if suite.arguments.reduced else suite.arguments.work,
+    )
+
+
+def default_home() -> pathlib.Path:
+    import shutil
+
+    if os.environ.get("JAVA_HOME"):
+        return pathlib.Path(os.environ["JAVA_HOME"])
+    java = shutil.which("java")
+    if java is None:
+        raise CannotRun("there is no java on PATH; name a JVM with --jdk")
+    return pathlib.Path(java).resolve().parent.parent
+
+
+def note(text: str) -> None:
+    print(f"== {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,90 @@
+"""Spoils an answer on purpose, after the tool has given it: each kind of fault must be found."""
+
+from __future__ import annotations
+
+import math
+
+from .answers import Answer, Row
+from .truths import SHARE_FLOOR, SHARES, SIGMAS, Truth, is_told
+
+# The share of the samples that `move` moves.
+MOVED = 0.3
+# The kinds, what each does, and the kinds of cases that it spoils.
+KINDS = {
+    "drop": ("leave out 1 % of the events of every row, at least one", ("alloc", "calls", "locks")),
+    "move": ("move three tenths of all CPU samples from the method with most to the one with least", ("cpu",)),
+    "swap": ("exchange the method with most and the one with least", ("alloc", "calls", "locks")),
+    "edge": ("lead one reference of the heap dump to another object", ("heap",)),
+    "accept": ("call each broken file sound", ("conformance",)),
+    "refuse": ("call each sound file broken", ("conformance",)),
+}
+
+
+def spoil(kind: str, answer: Answer, known: list[Truth]) -> bool:
+    """Spoils the answer in place, and returns whether that must be found: whether there was something to spoil."""
+    return {"drop": drop, "move": move, "swap": swap}[kind](answer, known)
+
+
+def drop(answer: Answer, known: list[Truth]) -> bool:
+    # A share of 1 % less of everything is the same share, and what is estimated or rounded may be off by as much.
+    exact = answer.says - set(SHARES) - set(answer.per_sample) - set(answer.rounding)
+    for row in answer.rows:
+        for name, value in row.values.items():
+            row.values[name] = value - (max(math.ceil(value / 100), 1) if value else 0)
+    return any(truth.value in exact and truth.low == truth.high > 0 and is_told(truth, answer) for truth in known)
+
+
+def methods_of(known: list[Truth]) -> set[str]:
+    return {truth.where for truth in known if truth.where != "-" and not truth.where.startswith("thread:")}
+
+
+def owner_of(stack: tuple[str, ...], methods: set[str]) -> str | None:
+    return next((method for method in stack if method in methods), None)
+
+
+def ranked(answer: Answer, methods: set[str]) -> list[tuple[str, float]]:
+    """Returns the methods with what each has of the first value, the most first."""
+    totals = dict.fromkeys(sorted(methods), 0.0)
+    for row in answer.rows:
+        owner = owner_of(row.stack, methods)
+        if owner is not None:
+            totals[owner] += next(iter(row.values.values()), 0)
+    return sorted(totals.items(), key=lambda item: -item[1])
+
+
+def move(answer: Answer, known: list[Truth]) -> bool:
+    methods = methods_of(known)
+    order = ranked(answer, methods)
+    if len(order) < 2 or not order[0][1]:
+        return False
+    (most, _), (least, _) = order[0], order[-1]
+    wanted = left = MOVED * sum(count for _, count in order)
+    for row in answer.rows:
+        if owner_of(row.stack, methods) == most:
+            part = min(left, row.values["cpu"])
+            row.values["cpu"] -= part
+            left -= part
+    answer.rows.append(Row(stack=(least,), values={"cpu": wanted - left}))
+    # With few samples, chance could make up for it.
+    units = sum(truth.low for truth in known)
+    share = sum(truth.low for truth in known if truth.where == most) / units
+    deviation = math.sqrt(share * (1 - share) * answer.per_sample["cpu"] / (wanted / MOVED))
+    return SHARE_FLOOR + (SIGMAS + 4) * deviation < MOVED
+
+
+def swap(answer: Answer, known: list[Truth]) -> bool:
+    """Exchanges, of the value that most methods have, the methods with most and with least."""
+    counts: dict[str, dict[str, float]] = {}
+    for truth in known:
+        if truth.value in answer.says and truth.where in methods_of(known) and is_told(truth, answer):
+            of_value = counts.setdefault(truth.value, {})
+            said = sum(row.values.get(truth.value, 0) for row in answer.rows if truth.matches(row))
+            of_value[truth.where] = of_value.get(truth.where, 0) + said
+    most_methods = max(counts.values(), key=len, default={})
+    order = sorted(most_methods, key=lambda method: most_methods[method])
+    if len(order) < 2 or most_methods[order[-1]] < 2 * most_methods[order[0]]:
+        return False
+    exchange = {order[0]: order[-1], order[-1]: order[0]}
+    for row in answer.rows:
+        row.stack = tuple(exchange.get(method, method) for method in row.stack)
+    return True
