@@ -241,8 +241,10 @@ impl Credit {
     fn pause_after(&mut self, cost: Duration, now: Instant) -> Duration {
         let earned = now.saturating_duration_since(self.since) / SHARE;
         self.since = now;
-        let (have, owe) = (self.rest + earned, self.debt + cost);
-        self.rest = have.saturating_sub(owe).min(ADVANCE);
+        let rest = self.rest.saturating_add(earned);
+        let have = rest.saturating_sub(self.debt).min(ADVANCE);
+        let owe = self.debt.saturating_sub(rest) + cost;
+        self.rest = have.saturating_sub(owe);
         self.debt = owe.saturating_sub(have);
         self.debt.saturating_mul(SHARE).min(LONGEST_PAUSE)
     }
