@@ -172,7 +172,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Goes over to columns for both.
+    /// Puts sites and sizes into a column each.
     #[cold]
     fn part(&mut self) -> io::Result<()> {
         let Columns::Together { kinds, of } = &self.columns else {
