@@ -30,7 +30,7 @@ enum Edge {
     Omitted(u32),
 }
 
-/// The omitted references while they are collected. They are few, except in strange dumps.
+/// The omitted references while they are collected. They are few, except in unusual dumps.
 struct Omitted {
     all: Growing<[u32; 2]>,
     most: usize,
