@@ -24,7 +24,7 @@ public final class Truth {
     /** Loads this class, so that no method of a case is charged with that. */
     public static void load() {}
 
-    /** So much work as this run of the suite asks for. */
+    /** As much work as this run of the suite asks for. */
     public static int scaled(int work) {
         return Math.max(1, (int) (work * SCALE));
     }
@@ -75,7 +75,7 @@ public final class Truth {
         return array(length * LAYOUT[2]);
     }
 
-    /** Everything is as it shall be seen: a tool may look now. */
+    /** Everything is in place: a tool may look now. */
     public static void ready() {
         System.out.println("ready");
         System.out.flush();
@@ -101,7 +101,7 @@ public final class Truth {
     }
 
     /**
-     * How often a chunk runs before the clock is read. Reading a thread's clock is a moment at which Linux takes the processor
+     * How often a chunk runs before the clock is read. When a thread reads its clock, Linux may take the processor
      * from it, so on a busy machine the kernel's ticks, and with them the samples, would not fall evenly on short chunks.
      */
     private static final int REPEATS = 25;

@@ -1,1 +1,1 @@
-"""What `truth/run` is made of: the cases, the comparison, and the readers of its own."""
+"""The parts of `truth/run`: the cases, the comparison, and its own readers."""

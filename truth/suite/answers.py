@@ -11,7 +11,7 @@ import pathlib
 
 @dataclasses.dataclass
 class Row:
-    """What a tool says of one stack (innermost method first), one class and one thread; None if it does not say which."""
+    """A tool's values for one stack (innermost method first), one class and one thread; None if it does not say which."""
 
     stack: tuple[str, ...] = ()
     type: str | None = None
@@ -21,7 +21,7 @@ class Row:
 
 @dataclasses.dataclass
 class Answer:
-    """What a tool says of one run of a case."""
+    """A tool's answer to one run of a case."""
 
     rows: list[Row] = dataclasses.field(default_factory=list)
     # The values that it states, be it as 0.

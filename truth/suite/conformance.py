@@ -17,7 +17,7 @@ PATIENCE = 60
 
 @dataclasses.dataclass
 class Verdict:
-    """What a reader says of a file."""
+    """A reader's judgement of a file."""
 
     # `sound`, `broken`, or `failed`: it crashed, hung, or said nothing.
     word: str
@@ -59,7 +59,7 @@ def expected(file: corpus.File, path: pathlib.Path) -> tuple[bool | None, dump.H
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """What a reader is made for, by `options.ini`."""
+    """The files that a reader is made for, by `options.ini`."""
 
     # It states that a file is sound. Others need not find a fault, but must not crash or hang.
     checks: bool
@@ -69,7 +69,7 @@ class Scope:
     versions: tuple[str, ...]
 
     def has(self, path: pathlib.Path) -> bool:
-        """Whether the file is one of those that the reader is made for."""
+        """Returns True if the reader is made for such a file."""
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
             if not self.gzip:

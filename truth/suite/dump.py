@@ -63,7 +63,7 @@ class Class:
 
 @dataclasses.dataclass
 class Heap:
-    """What a file holds."""
+    """The contents of a file."""
 
     version: str = ""
     id_size: int = 0

@@ -15,7 +15,7 @@ WEAK = ("java.lang.ref.WeakReference", "java.lang.ref.PhantomReference", "java.l
 
 
 class Absent(Exception):
-    """What a path leads to is not in the dump: where it ends."""
+    """The end of a path that leads to nothing in the dump."""
 
 
 def facts(output: str) -> list[tuple[str, str]]:
@@ -187,7 +187,7 @@ setattr(View, "class", lambda view, path: view.heap.class_of(view.object(path)))
 
 
 def wrong_edge(heap: dump.Heap) -> bool:
-    """Leads one reference of one of the program's objects to another object; returns whether there is one."""
+    """Changes one reference of one of the program's objects to refer to another object; returns False if there is none."""
     of_class: dict[int, list[int]] = {}
     for id, (class_id, _) in heap.instances.items():
         of_class.setdefault(class_id, []).append(id)

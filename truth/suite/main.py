@@ -22,18 +22,20 @@ from .report import Result
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 # The files of `truth/tools`, in the order of the tables' columns.
 TOOLS = ["hprof", "async_profiler", "jfr", "jcmd", "jmap", "hprof_slurp", "shark", "netbeans"]
-# How much of its work a case does in a reduced run, and how many retained sizes are computed.
+# The share of its work that a case does in a reduced run.
 REDUCED_SCALE = 0.5
+# The number of retained sizes that are computed, by whether the run is reduced.
 RETAINED = {False: 60, True: 12}
-# The modes that a reduced run takes: those of our own tool that are exact, and of samples the ones that are most.
+# The modes of this project's tools that a reduced run takes: for cpu, the one with most samples.
 REDUCED_MODES = {"cpu": ("fine",), "heap": ("", "jvmti")}
 
 DESCRIPTION = """\
-Runs programs that know the truth about themselves under profilers and heap tools, and compares. Without a TOOL all that are found
-are run, without a CASE all cases. A CASE is the name of a case, such as Sites, or of a kind, such as alloc. Prints a table for each
-kind and writes every value to truth/results/<date>-<machine>.csv.
+Runs programs whose right answers are known under profilers and heap tools, and compares. Without a TOOL all that are found are run,
+without a CASE all cases. A CASE is the name of a case, such as Sites, or of a kind, such as alloc. Prints a table for each kind and
+writes every value to truth/results/<date>-<machine>.csv.
 
-Exit status: 0 if all tools were right in all that they say, 1 if one was wrong, 2 if the arguments are wrong or nothing could run."""
+Exit status: 0 if all tools were right in all that they say, but for the known errors in truth/losses.ini, 1 if one was wrong, 2 if the
+arguments are wrong or nothing could run."""
 
 
 class Arguments(argparse.ArgumentParser):
@@ -112,7 +114,7 @@ def main(given: list[str]) -> int:
     known = [result for result in results if result.name in losses]
     for result in known:
         if report.details([result]):
-            print(f"\nA known loss, {result.name}: {losses[result.name]['why']}.")
+            print(f"\nA known error, {result.name}: {losses[result.name]['why']}.")
     unknown = [result for result in results if result not in known]
     wrong = "\n".join(filter(None, [report.details(unknown), *suite.missed]))
     print(f"\nEvery value is in {output}.")
@@ -223,7 +225,7 @@ class Suite:
         return found
 
     def case(self, modules: dict, case: Case, jvm: runs.Jvm) -> list[Result]:
-        """Runs one case under each tool in turn, so often as was asked for."""
+        """Runs one case under each tool in turn, as often as was asked for."""
         results = []
         for number in range(1, self.arguments.runs + 1):
             for module in modules.values():
@@ -265,7 +267,7 @@ class Suite:
         return [name for name in wanted if kind in spoil.KINDS[name][1]]
 
     def caught(self, kind: str, applies: bool, case: Case, spoiled: list[truths.Finding], findings: list[truths.Finding]) -> None:
-        """Notes whether a spoiled answer is found to be wrong; with --spoil it takes the place of the tool's."""
+        """Counts a spoiled answer, and whether it is found to be wrong; with --spoil it takes the place of the tool's."""
         if applies:
             count = self.spoiled.setdefault(kind, [0, 0])
             count[1] += 1

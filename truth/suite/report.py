@@ -103,7 +103,7 @@ def write_csv(path: pathlib.Path, results: list[Result]) -> None:
 
 
 def keeps_order(findings: list[Finding]) -> bool | None:
-    """Returns whether a profile orders methods as the truth does; None if it states no shares. Equal shares have no order."""
+    """Returns True if a profile orders methods as the truth does; None if it states no shares. Equal shares have no order."""
     shares = [(float(finding.truth), float(finding.answer)) for finding in findings if finding.answer and is_share(finding)]
     if not shares:
         return None
@@ -116,7 +116,7 @@ def is_share(finding: Finding) -> bool:
 
 
 def cell(results: list[Result]) -> str:
-    """Returns what one tool's runs of one case amount to: right of all that it says, and its error."""
+    """Sums one tool's runs of one case up: how many of its answers are right, and its error."""
     ran = [result for result in results if not result.reason]
     if not ran:
         return results[0].reason if len(results[0].reason) < 40 else "cannot run"

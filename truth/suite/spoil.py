@@ -14,14 +14,14 @@ KINDS = {
     "drop": ("leave out 1 % of the events of every row, at least one", ("alloc", "calls", "locks")),
     "move": ("move three tenths of all CPU samples from the method with most to the one with least", ("cpu",)),
     "swap": ("exchange the method with most and the one with least", ("alloc", "calls", "locks")),
-    "edge": ("lead one reference of the heap dump to another object", ("heap",)),
+    "edge": ("change one reference of the heap dump to refer to another object", ("heap",)),
     "accept": ("call each broken file sound", ("conformance",)),
     "refuse": ("call each sound file broken", ("conformance",)),
 }
 
 
 def spoil(kind: str, answer: Answer, known: list[Truth]) -> bool:
-    """Spoils the answer in place, and returns whether that must be found: whether there was something to spoil."""
+    """Spoils the answer in place; returns True if there was something to spoil, which must then be found."""
     return {"drop": drop, "move": move, "swap": swap}[kind](answer, known)
 
 

@@ -44,7 +44,7 @@ class Truth:
         return " ".join([self.value, *names])
 
     def matches(self, row: Row) -> bool:
-        """Whether the row is part of it."""
+        """Returns True if the row is part of it."""
         if self.where.startswith("thread:"):
             if row.thread != self.where[len("thread:") :]:
                 return False
@@ -93,7 +93,7 @@ def compare(truths: list[Truth], answer: Answer) -> list[Finding]:
 
 
 def is_told(truth: Truth, answer: Answer) -> bool:
-    """Whether the tool tells methods, or threads, if the truth is about one."""
+    """Returns True unless the truth is about a method, or a thread, and the tool does not tell them."""
     if truth.where.startswith("thread:"):
         return answer.has_threads
     return truth.where == "-" or answer.has_stacks

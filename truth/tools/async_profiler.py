@@ -23,7 +23,7 @@ def find(places):
 
 
 def version(places):
-    # The library tells its version to whom loads it.
+    # The library tells its version only to a program that loads it.
     done = runs.call(places.newest.java, f"-agentpath:{library(places)}=version", "-version")
     found = re.search(r"^(\d+\.\d+)", done)
     return found[1] if found else "?"

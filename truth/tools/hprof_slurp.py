@@ -25,7 +25,7 @@ def verdict(path, run):
     done = conformance.command(command(run.places), path)
     if isinstance(done, conformance.Verdict):
         return done
-    # A panic is no answer.
+    # A panic is not an answer.
     if "panicked" in done.stderr:
         return conformance.Verdict("failed", re.sub(r"\s+", " ", done.stderr.strip())[:160])
     return conformance.Verdict("broken" if done.returncode else "sound", (done.stderr or done.stdout).strip()[-160:])

@@ -13,10 +13,10 @@ use crate::terminal::{Terminal, Watched};
 /// Add profiles up, by stack, class and thread name
 ///
 /// The last dump of each file counts. The sum is exact, and independent of the
-/// order of the files. It is written in the binary form; call times and monitors
-/// exist only in text, so a sum with these is written in the text form, where
-/// times are rounded. Heap dumps are omitted, and so are the ages of objects and
-/// the course of what was alive, because each run has a time of its own.
+/// order of the files. It is written in the binary form; call times exist only
+/// in text, so a sum with these is written in the text form, where times are
+/// rounded. Heap dumps are omitted, and so are the ages of objects and the course
+/// of what was alive, because each run has a time of its own.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {

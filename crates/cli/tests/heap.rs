@@ -379,7 +379,7 @@ fn questions_are_answered_from_an_index_until_the_dump_changes() {
         "{said}"
     );
     assert_eq!(ask(), before);
-    // A damaged one is not believed, and another dump is not taken for this one.
+    // A damaged index is not used, and another dump is not mistaken for this one.
     let mut damaged = fs::read(&index).expect("it is there");
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
@@ -422,7 +422,7 @@ fn the_first_question_about_a_large_dump_writes_its_index() {
     );
     let same = fs::metadata(&index).expect("it is there");
     assert_eq!(same.modified().ok(), found.modified().ok());
-    // What is no index stays, and the cache has the index.
+    // A file that is not an index stays, and the cache has the index.
     fs::write(&index, "mine").expect("room for it");
     assert_eq!(heap(&["leaks"], &file), plain);
     assert_eq!(fs::read(&index).ok().as_deref(), Some(&b"mine"[..]));

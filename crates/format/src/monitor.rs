@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::record::{ClassSerial, ThreadSerial, TraceSerial};
 
-/// The note before a table of contention: a program whose threads wait for other locks has few rows, or none.
-pub const ONLY_MONITORS: &str = "only waiting for monitors (synchronized) is measured; waiting for locks of java.util.concurrent is not";
+/// The remark on a file without contention, whose threads may have waited for other locks.
+pub const ONLY_MONITORS: &str = "only waiting for monitors (synchronized) is contention; waiting for locks of java.util.concurrent is lock-wait, if the file has that";
 
 /// The note before a table of contention that LOCK WAITS follow.
 pub const MONITORS_BEFORE_LOCKS: &str = "only waiting for monitors (synchronized) is measured here; LOCK WAITS have locks of java.util.concurrent, too";

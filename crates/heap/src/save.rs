@@ -9,7 +9,7 @@ use crate::data::layout::Known;
 use crate::data::progress::Progress;
 use crate::data::saved;
 
-/// The share of the live heap from which something is a suspect unless another is asked for.
+/// The default threshold of `hprof heap leaks`.
 const USUAL_THRESHOLD: f64 = 0.1;
 
 impl Heap<'_> {
@@ -25,7 +25,7 @@ impl Heap<'_> {
             if !self.places.ascending {
                 self.all_places()?;
             }
-            // Some suspects need a pass over the graph, which is then known.
+            // The retained sizes of some suspects take a pass over the graph: asked now, they are in the index.
             self.leaks(USUAL_THRESHOLD, None)?;
             saved::write(self, (&counts, self.ways()?, self.known_waste()?), index)
         })

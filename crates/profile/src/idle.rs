@@ -38,7 +38,7 @@ const STATES: [&str; 9] = [
     "<vm>",
     "<waiting>",
 ];
-/// The frame below the state of a virtual thread that waits without giving its carrier back.
+/// The frame below the state of a virtual thread that waits without releasing its carrier.
 const PINNED: &str = "<pinned>";
 /// The states in which a thread has something to do.
 const AT_WORK: [&str; 2] = ["<running>", "<runnable>"];

@@ -14,7 +14,7 @@ pub enum Metric {
     Blocked,
     /// The part of it in which they were parked, as for a lock of `java.util.concurrent`.
     Parked,
-    /// The part of it in which virtual threads waited without giving their carriers back.
+    /// The part of it in which virtual threads waited without releasing their carriers.
     Pinned,
     /// Time in the innermost method of a stack itself.
     Time,

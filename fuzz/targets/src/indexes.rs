@@ -1,4 +1,4 @@
-//! What reads indexes of heap dumps.
+//! The readers of indexes of heap dumps.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;

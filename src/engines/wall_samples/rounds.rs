@@ -72,7 +72,7 @@ struct Due {
 /// The state and the stack of a thread.
 struct TakenStack {
     stack: ThreadStack,
-    /// `true` for those of a virtual thread, followed by the stack of the carrier that it is mounted on.
+    /// `true` if they are those of a virtual thread, with the frames of its carrier below its own.
     is_mounted: bool,
 }
 

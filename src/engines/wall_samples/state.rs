@@ -64,7 +64,7 @@ impl WallState {
         }
     }
 
-    /// Returns `true` for the states in which a virtual thread gives its carrier back, unless it is pinned.
+    /// Returns `true` for the states in which a virtual thread releases its carrier, unless it is pinned.
     pub(super) fn waits(self) -> bool {
         matches!(
             self,

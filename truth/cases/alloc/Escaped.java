@@ -1,8 +1,8 @@
 import java.lang.management.ManagementFactory;
 
 /**
- * Objects that the optimizing compiler need not allocate. How many it does allocate is the VM's matter, so the truth is its own
- * count of the thread's allocated bytes: a profiler must neither show objects that are not there nor prevent the optimization.
+ * Objects that the optimizing compiler need not allocate. The VM decides how many it allocates, so the truth is its own count of the
+ * thread's allocated bytes: a profiler must neither show objects that are not there nor prevent the optimization.
  */
 public class Escaped {
     static class Point {

@@ -16,8 +16,8 @@ public class Million {
     }
 
     /**
-     * Apart, because the VM makes the strings of a class before it compiles one of its methods, on the thread and in the method that
-     * happen to ask for that.
+     * A method of its own: the VM makes the strings of a class before it compiles one of its methods, on the thread and in the
+     * method that cause it to.
      */
     static class Known {
         static void say() {

@@ -1,6 +1,6 @@
 /**
- * Three pairs of methods that allocate the same number of bytes: of unlike sizes, in unlike numbers, and one after the other in
- * turns. Each must get half of its pair (async-profiler #873 and #874).
+ * Three pairs of methods that allocate the same number of bytes: of different sizes, in different numbers, and in turns.
+ * Each must get half of its pair (async-profiler #873 and #874).
  */
 public class Pairs {
     static byte[] smallSize() { return new byte[1_008]; }
@@ -29,8 +29,8 @@ public class Pairs {
     }
 
     /**
-     * Apart, because the VM makes the strings of a class before it compiles one of its methods, on the thread and in the method that
-     * happen to ask for that.
+     * A method of its own: the VM makes the strings of a class before it compiles one of its methods, on the thread and in the
+     * method that cause it to.
      */
     static class Known {
         static void say() {

@@ -2,7 +2,7 @@ import java.lang.reflect.Array;
 import java.lang.reflect.Constructor;
 import java.util.function.IntSupplier;
 
-/** Every way in which code makes objects without saying `new`, and some in which it does. */
+/** Every way in which code makes objects without `new`, and some with it. */
 public class Ways {
     static class Made { int number; public Made() {} }
     static class Copied implements Cloneable {
@@ -55,8 +55,8 @@ public class Ways {
     }
 
     /**
-     * Apart, because the VM makes the strings of a class before it compiles one of its methods, on the thread and in the method that
-     * happen to ask for that.
+     * A method of its own: the VM makes the strings of a class before it compiles one of its methods, on the thread and in the
+     * method that cause it to.
      */
     static class Known {
         static void say() {

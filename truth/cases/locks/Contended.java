@@ -1,8 +1,8 @@
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * One thread waits for a monitor, then for a ReentrantLock, a known number of times: the owner lets go only after it has seen that the
- * other waits. The time lies between what the owner held after that and what passed around the request.
+ * One thread waits for a monitor, then for a ReentrantLock, a known number of times: the owner releases it only after it has seen that
+ * the other waits. The time waited lies between the time that the owner kept it after that and the time that passed around the request.
  */
 public class Contended {
     static final class Desk {}
@@ -29,7 +29,7 @@ public class Contended {
         LOCK.unlock();
     }
 
-    /** Lets the other thread go for it, waits until it is stuck there, and holds on a while. */
+    /** Lets the other thread ask for the lock, waits until it is blocked or parked, and keeps the lock for a while. */
     static void hold(Thread other, Thread.State stuck, int number) throws InterruptedException {
         turn = number;
         while (other.getState() != stuck) Thread.sleep(1);
@@ -38,7 +38,7 @@ public class Contended {
         held += System.nanoTime() - before;
     }
 
-    /** By sleeping: what is parked here might find the permit of another park. */
+    /** Waits by sleeping: a thread that parked here might take the permit of another park. */
     static void await(int number) {
         try {
             while (turn < number) Thread.sleep(1);

@@ -29,7 +29,7 @@ public class Waits {
         }
         Truth.ready();
         long least = TIMES * MILLIS * 1_000_000L;
-        // The VM's own clock may end a wait a little early by the program's.
+        // By the program's clock, the VM may end a wait a little early.
         least -= least / 100;
         Truth.say("waits", "-", "Waits$Bell", TIMES);
         Truth.say("waited_ns", "-", "Waits$Bell", least, waited);

@@ -13,7 +13,7 @@ use hprof_heap::{By, Dump, Heap, Histogram, Layout, Options, Saved, histogram_of
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-/// The bytes from which a dump is worth an index.
+/// The least size of a dump that gets an index without being asked for one.
 const LEAST: u64 = 32 << 20;
 
 /// The places where the index of a dump may be: beside it, and in the user's cache folder, for a folder that cannot be
@@ -42,7 +42,7 @@ impl IndexPlaces {
         IndexPlaces(places)
     }
 
-    /// Returns those that are used without being asked for: none for a copy of the file, which is not there next time.
+    /// Returns the places that questions use: none if the opened file is a temporary copy, as of a compressed dump.
     pub fn automatic(opened: &File, file: &Path, dump: Option<usize>) -> IndexPlaces {
         match is_itself(opened, file) {
             true => IndexPlaces::of(file, dump),
@@ -72,8 +72,8 @@ impl IndexPlaces {
         saved.find_map(|saved| histogram_of(&saved, by, layout))
     }
 
-    /// Saves the index of a dump that is large enough, unless there is one for other options. That it cannot be written
-    /// is no reason not to answer.
+    /// Saves the index of a dump that is large enough, unless there is one for other options. Errors are ignored: the
+    /// question can be answered without an index.
     pub fn save_if_worth_it(&self, heap: &Heap<'_>, terminal: &Terminal) {
         let is_there = |path: &PathBuf| Saved::open(heap.dump(), path).is_some();
         if heap.dump().length() >= LEAST && !self.0.iter().any(is_there) {
@@ -86,7 +86,7 @@ impl IndexPlaces {
         let mut first = Ok(());
         for (path, is_beside) in self.0.iter().zip([true, false]) {
             if !is_beside && let Some(folder) = path.parent() {
-                // If that fails, so does saving.
+                // If this fails, saving reports it.
                 let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
             }
             match heap.save_index(path, terminal) {

@@ -38,8 +38,8 @@ use options::{Choice, ObjectId, Reading};
 /// The retained size of an object is the number of bytes that a garbage collection would free without it. Weak and
 /// phantom references and finalizers do not keep their targets alive, as in a collection; --exclude changes that.
 ///
-/// The first question about a dump of 32 MB or more writes an index beside it (FILE.index), from which further questions are
-/// answered at once.
+/// The first question about a dump of 32 MB or more writes an index beside it (FILE.index), from which later questions are
+/// answered in a small part of the time.
 ///
 /// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are
 /// used.
@@ -63,7 +63,7 @@ pub enum HeapCommand {
     Threads(RowsArguments),
     /// Compare two dumps, of two files or of one, by class and by allocation site
     Diff(Diff),
-    /// Write the index of a dump in advance, from which all questions about it are answered, or remove it
+    /// Write the index of a dump, from which questions about it are answered, or remove it
     Index(Index),
 }
 

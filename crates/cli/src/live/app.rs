@@ -86,7 +86,7 @@ const HELP: [&str; 16] = [
     "called, `so far` is the time since the beginning. Allocation is estimated from",
     "one object in 512 KiB. Live are objects made since the beginning that the last",
     "collection found alive, or that are newer than it. Locks are monitors",
-    "(synchronized); Holders are those of java.util.concurrent, too.",
+    "(synchronized); Holders has the locks of java.util.concurrent, too.",
 ];
 
 impl App {

@@ -173,7 +173,7 @@ impl View {
                 let waited = 100.0 * rate(all) / 1e9;
                 let known = percent(known, all);
                 format!(
-                    "{waited:.0} % of a thread's time, by samples; of {known:.0} % of it the holder was seen"
+                    "{waited:.0} % of a thread's time, by samples; the holder is known for {known:.0} % of it"
                 )
             }
             View::Threads => {

@@ -111,7 +111,7 @@ Threads: 95 % of a CPU, 2 threads
   95.0    3.90 s        1  main
    0.0    0.04 s        2  new
 
-Holders: 30 % of a thread's time, by samples; of 83 % of it the holder was seen
+Holders: 30 % of a thread's time, by samples; the holder is known for 83 % of it
 *waiting%    so far  the method that waits, the one that holds the lock, and the lock
     25.0    0.50 s  Shop.price, as Shop.tax (called by Shop.price, Shop.main) held Shop@1b2c
      5.0    0.10 s  Shop.price, as <no holder seen> held Shop@1b2c

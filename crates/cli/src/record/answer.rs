@@ -231,8 +231,8 @@ impl<'a> Answer<'a> {
             true => return Ok(Some(largest.clone())),
             false if self.what == &What::Locks => writeln!(
                 out,
-                "{title}: no thread waited for a monitor (`synchronized`); locks of java.util.concurrent are not among \
-                 them"
+                "{title}: no thread waited for a monitor (`synchronized`), and no sample found one that waited for a \
+                 lock of java.util.concurrent"
             )?,
             false if self.may_run(largest) => writeln!(
                 out,

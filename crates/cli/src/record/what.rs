@@ -61,7 +61,7 @@ impl What {
             Self::Wall => "wall=y,format=b",
             Self::Alloc => "heap=sites,lifetimes=y,sort=alloc,format=b",
             Self::Heap => "heap=dump,format=b",
-            // These two exist only as text.
+            // Call times exist only as text, and a binary file lacks the single waits of `monitor=y`.
             Self::Calls => "cpu=times",
             Self::Locks => "monitor=y",
             Self::Options(options) => return options.clone(),

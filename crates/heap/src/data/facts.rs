@@ -78,7 +78,7 @@ impl FactKinds {
 }
 
 impl Facts {
-    /// Creates the facts about so many objects, none of which is known yet.
+    /// Creates the facts about `count` objects, none of which is known yet.
     pub(crate) fn new(count: usize, memory: &Memory) -> io::Result<Facts> {
         let kinds = FactKinds {
             all: vec![FactKind::default()],
@@ -112,7 +112,7 @@ impl Facts {
         out.map(&self.large)
     }
 
-    /// Reads the facts about so many objects of so many sites; `None` if they are damaged. All objects have a site.
+    /// Reads the facts about this many objects of this many sites; `None` if they are damaged. All objects have a site.
     pub(crate) fn load(index: &mut SectionReader, count: usize, all_sites: usize) -> Option<Facts> {
         let is_site = |site: SiteIndex| (1..all_sites).contains(&(site as usize));
         let kinds: Vec<[u32; 2]> = index.list()?;
@@ -172,7 +172,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Goes over to columns for both.
+    /// Puts sites and sizes into a column each.
     #[cold]
     fn part(&mut self) -> io::Result<()> {
         let Columns::Together { kinds, of } = &self.columns else {

@@ -1,4 +1,4 @@
-//! What questions find by a pass over the dump or the graph, kept for the index.
+//! Results that questions find by a pass over the dump or the graph, kept for the index.
 
 use std::hash::BuildHasher;
 use std::io::{self, Write};

@@ -17,9 +17,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// The references between the objects of a dump.
 ///
 /// References to roots are omitted, because a root keeps itself alive; so are those that do not keep their target alive.
-/// A local variable of a thread that is an object
-/// of the dump is a reference of that object. The reference of every object to its class is not stored either: it
-/// follows from the object's site.
+/// A local variable of a thread that is an object of the dump is a reference of that object. The reference of every
+/// object to its class is not stored either: it follows from the object's site.
 #[derive(Debug)]
 pub(crate) struct Graph {
     rows: Rows,

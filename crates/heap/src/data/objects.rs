@@ -87,7 +87,7 @@ impl Objects {
         self.facts.save(out)
     }
 
-    /// Reads them, of so many classes; `None` if they are damaged.
+    /// Reads them, of this many classes; `None` if they are damaged.
     pub(crate) fn load(index: &mut SectionReader, classes: usize) -> Option<Objects> {
         let ids = Ids::load(index)?;
         let all = index.list::<[u32; 2]>()?.into_iter();

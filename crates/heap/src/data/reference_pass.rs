@@ -19,18 +19,18 @@ use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::rows::{Appended, Lengths, NewRow, Rows};
 use crate::data::sections::SectionReader;
 
-/// So many omitted references are never too many.
+/// The number of omitted references up to which they are always kept.
 const MOST_OMITTED: usize = 1 << 20;
 
 /// A reference to an object.
 enum Edge {
-    /// One that counts, to an object that is no root.
+    /// One that keeps its target alive, to an object that is not a root.
     Counting(u32),
     /// One that is omitted.
     Omitted(u32),
 }
 
-/// The omitted references while they are collected. They are few, except in strange dumps.
+/// The omitted references while they are collected. They are few, except in unusual dumps.
 struct Omitted {
     all: Growing<[u32; 2]>,
     most: usize,

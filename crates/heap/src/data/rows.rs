@@ -66,7 +66,7 @@ impl Rows {
         out.table(&self.bytes)
     }
 
-    /// Reads the rows of so many objects; `None` if there are fewer.
+    /// Reads the rows of this many objects; `None` if there are fewer.
     pub(crate) fn load(index: &mut SectionReader, objects: u32) -> Option<Rows> {
         let long: Numbers<u64> = index.table()?;
         let starts = match long.is_empty() {

@@ -2,9 +2,9 @@
 //! question.
 //!
 //! It begins with a head: the version of the format, the dump that it was made of, the options, and a checksum of the
-//! rest. An index that is not exactly what is expected counts as none. Whoever makes one for someone else can make the
-//! checksum right as well, so all numbers in it are checked: where it is read if that takes no time, otherwise where they
-//! are used. Such an index can tell lies about a dump, and nothing worse.
+//! rest. An index that is not exactly as expected is not used. Whoever forges one can make the checksum right as well,
+//! so all numbers in it are checked: where they are read if that takes no time, otherwise where they are used. A forged
+//! index can make answers wrong, and does no other harm.
 
 use std::fs::{self, File, Permissions};
 use std::hash::BuildHasher;
@@ -35,27 +35,27 @@ use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::ways::Ways;
 
-/// The bytes that an object takes at three references.
+/// The bytes of an index for each object, if that has about three references.
 const AN_OBJECT: u64 = 24;
-/// The first number of an index, with the version of the format.
+/// The first eight bytes of an index; the last is the version of the format.
 const MAGIC: [u8; 8] = *b"hprofix2";
-/// The bytes of it that all versions have.
+/// The number of these bytes that are the same in all versions.
 const ANY: usize = 7;
-/// The numbers of a head: what it is of, how it was read, its own length, and the checksum.
+/// The numbers of a head: those of the dump, those of the options, the length of the index, and the checksum.
 const NUMBERS: usize = OF_DUMP + OF_OPTIONS + 2;
 const OF_DUMP: usize = 7;
 const OF_OPTIONS: usize = 6;
 /// Where the sections begin.
 const START: usize = NUMBERS * 8;
-/// The bytes after which memory is given back; whole blocks.
+/// The bytes after which the memory of read pages is given back, a multiple of [`BLOCK`].
 const PART: usize = 16 * BLOCK;
-/// The samples that tell one file from another, and the bytes of each.
+/// The number of samples of a dump that are hashed to recognize it, and the bytes of each.
 const SAMPLES: u64 = 64;
 const SAMPLE: usize = 16 << 10;
 /// The bytes of the rest that are added to the checksum at once.
 const BLOCK: usize = 1 << 20;
 
-/// An index of a dump, which has the right checksum.
+/// An index of a dump, whose checksum is right.
 pub struct Saved<'a> {
     dump: &'a Dump,
     file: Arc<Mapped>,
@@ -85,7 +85,7 @@ fn check_kind(index: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens a file without waiting, which a pipe of that name would make others do.
+/// Opens a file; does not wait, even if it is a pipe without a writer.
 fn open_file(path: &Path) -> io::Result<File> {
     let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC).bits();
     let flags = i32::try_from(flags).unwrap_or_default();
@@ -98,7 +98,7 @@ impl<'a> Saved<'a> {
     pub fn open(dump: &'a Dump, index: &Path) -> Option<Saved<'a>> {
         let file = open_file(index).ok()?;
         let found = file.metadata().ok()?;
-        // Whoever can write to it can change it while it is read.
+        // Another user who can write to it could change it while it is read.
         let is_own =
             found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
         if !is_own || !found.is_file() || found.len() < START as u64 {
@@ -329,7 +329,7 @@ fn excluded(excluded: Excluded) -> u64 {
         .fold(0, |bits, &kind| bits << 1 | u64::from(kind))
 }
 
-/// Makes the checksum of an index right, for tests of what a hostile one can do.
+/// Makes the checksum of an index right, for tests of forged ones.
 #[doc(hidden)]
 pub fn seal_index(index: &mut [u8]) {
     if let Some((head, rest)) = index.split_at_mut_checked(START) {
@@ -458,7 +458,7 @@ impl NewFile {
                 return Ok(());
             }
         };
-        // A link cannot replace a file. Meanwhile there is no index, which is no harm.
+        // A new link cannot replace a file, so for a moment there is no index. Questions then do without.
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -10,8 +10,8 @@ use crate::data::sections::{SectionReader, SectionWriter};
 /// The shortest paths from roots to all objects.
 #[derive(Debug)]
 pub(crate) struct Ways {
-    /// The object from which each one was reached; itself for roots, [`NONE`] if it was not reached. Shifted by one, so
-    /// that a table of zeros has reached nothing.
+    /// The object before each one on its path, plus one: a root itself for roots, 0 for objects that were not reached. So
+    /// a new table of zeros has reached nothing.
     from: Numbers<u32>,
 }
 
@@ -55,7 +55,7 @@ impl Ways {
         out.table(&self.from)
     }
 
-    /// Reads those to so many objects; `None` if they are damaged.
+    /// Reads the paths to this many objects; `None` if they are damaged.
     pub(crate) fn load(index: &mut SectionReader, objects: u32) -> Option<Ways> {
         let from: Numbers<u32> = index.table()?;
         let are_objects = from

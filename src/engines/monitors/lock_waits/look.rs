@@ -28,7 +28,7 @@ const MOST_VIRTUAL: usize = 16;
 /// The most locks that are told apart by their identity: the table must not grow with the number of locks.
 const MOST_IDENTITIES: usize = 1_000;
 
-/// What a look remembers for the next ones.
+/// The results of a look that the next ones need.
 #[derive(Default)]
 pub(super) struct Looks {
     threads: Vec<Arc<LiveThread>>,
@@ -129,7 +129,7 @@ impl Looks {
             };
             let identity = self.identity(lock.identity);
             let of_virtual = self.of_virtual(shared, jni, lock);
-            // A platform thread that owns it has got it in the meantime.
+            // A platform thread that owns the lock has got it since it was seen waiting.
             let is_waiting = |thread| holder.is_none_or(|(owner, _)| owner != thread);
             let waiting = lock
                 .waiting

@@ -33,8 +33,8 @@ use table::LockTable;
 const INTERVAL: Duration = Duration::from_millis(10);
 /// The share of one CPU that looks may take: one in this many.
 const SHARE: u32 = 100;
-/// The CPU time that looks may use in advance, at first and after times without waits: in a short program, and when waits
-/// begin, they are not to be missed.
+/// The CPU time that looks may use in advance, at first and after times without waits, so that waits of short programs,
+/// and the beginning of waits, are not missed.
 const ADVANCE: Duration = Duration::from_millis(300);
 /// The cost of a question for which the VM stops all threads, beyond the CPU time of the thread that asks.
 const STOP: Duration = Duration::from_micros(50);
@@ -224,7 +224,7 @@ struct Credit {
     rest: Duration,
     /// The CPU time that they have used beyond it.
     debt: Duration,
-    /// The time at which it was reckoned up.
+    /// The time of the last look.
     since: Instant,
 }
 
@@ -237,7 +237,7 @@ impl Credit {
         }
     }
 
-    /// Takes the cost of a look; returns the time without one that it calls for.
+    /// Takes the cost of a look from the credit; returns the time until the next look that keeps to [`SHARE`].
     fn pause_after(&mut self, cost: Duration, now: Instant) -> Duration {
         let earned = now.saturating_duration_since(self.since) / SHARE;
         self.since = now;

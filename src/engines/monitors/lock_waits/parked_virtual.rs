@@ -10,14 +10,14 @@ use crate::jvmti::{Jni, LocalRef, Object, ParkBlockers, WeakRef};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 
-/// The threads are in so many parts, so that few of them wait for each other.
+/// The number of parts of the table, each with its own lock, so that threads seldom wait for each other.
 const SHARDS: usize = 16;
 
 /// The virtual threads that are parked for a lock.
 #[derive(Default)]
 pub(super) struct ParkedVirtualThreads {
     shards: [Shard; SHARDS],
-    /// The number of them. While it is 0, a thread that comes back costs nothing.
+    /// The number of them. While it is 0, a thread that comes back takes no lock.
     count: AtomicUsize,
 }
 
