@@ -467,15 +467,12 @@ impl Engine for AllocationTracker {
         env.enable(Event::Allocation)?;
         self.start_regulator(jni)?;
         // A collection retires the threads' allocation buffers, which were handed out before the event was enabled. An
-        // estimate can do without what threads that run already still put into theirs: at the VM's start that is one
-        // buffer, and a full collection would shrink the heap, and with it the buffers, to the smallest there is.
-        let is_needed = match self.shared.late {
-            None => self.plan.sampled.is_none(),
-            Some(_) => self.plan.collect,
-        };
-        match is_needed {
-            true => env.force_garbage_collection(),
-            false => Ok(()),
+        // estimate can do without what is still put into them; at the VM's start a full collection would even spoil it,
+        // because it makes heap and buffers small.
+        match &self.shared.late {
+            None if self.plan.sampled.is_some() => Ok(()),
+            Some(_) if !self.plan.collect => Ok(()),
+            _ => env.force_garbage_collection(),
         }
     }
 
