@@ -113,7 +113,7 @@ impl<'a> Saved<'a> {
         let (&of_dump, rest) = head.split_first_chunk::<OF_DUMP>()?;
         let (&options, rest) = rest.split_first_chunk::<OF_OPTIONS>()?;
         let length = file.len() as u64;
-        if of_dump != facts(dump).ok()? || rest.first() != Some(&length) {
+        if of_dump != facts(dump) || rest.first() != Some(&length) {
             return None;
         }
         let sum = checksum(
@@ -185,7 +185,7 @@ pub(crate) fn write(
     waste.save(&mut out)?;
     heap.together.save(&mut out)?;
     let (length, sum) = out.finish().finish()?;
-    let mut head = facts(heap.dump)?.to_vec();
+    let mut head = facts(heap.dump).to_vec();
     head.extend(heap.layout.numbers());
     head.extend([excluded(heap.excluded), length]);
     head.push(checksum(&head, sum));
@@ -291,10 +291,13 @@ fn roots(bytes: &[u8]) -> Option<Vec<(u64, Root)>> {
 }
 
 /// Returns the facts about a dump that must be the same when an index is made and when it is read.
-fn facts(dump: &Dump) -> io::Result<[u64; OF_DUMP]> {
-    let file = dump.file_facts()?;
+///
+/// They are those of the moment at which the dump was opened: an index of a dump that has been changed meanwhile fits no
+/// dump.
+fn facts(dump: &Dump) -> [u64; OF_DUMP] {
+    let file = dump.file_facts();
     let (number, dumps) = dump.place();
-    Ok([
+    [
         u64::from_ne_bytes(MAGIC),
         file.len(),
         file.mtime() as u64,
@@ -302,7 +305,7 @@ fn facts(dump: &Dump) -> io::Result<[u64; OF_DUMP]> {
         samples(dump.file_bytes()),
         number as u64,
         dumps as u64,
-    ])
+    ]
 }
 
 /// Returns a hash of a file's beginning, its end, and samples in between.
