@@ -7,7 +7,7 @@ mod generate_dump;
 mod model;
 
 use std::fs;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -205,22 +205,37 @@ fn an_index_is_of_one_dump_and_of_one_way_to_read_it() {
 }
 
 #[test]
+fn several_may_write_the_index_at_once() {
+    let indexed = Indexed::new(&generated(500), Excluded::NONE);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let dump = open(&indexed.file);
+                let heap = Heap::of(&dump, &options(Excluded::NONE), &Silent).expect("a dump");
+                for _ in 0..20 {
+                    heap.save_index(&indexed.index, &Silent)
+                        .expect("room for it");
+                }
+            });
+        }
+    });
+    let dump = open(&indexed.file);
+    assert!(Saved::open(&dump, &indexed.index).is_some());
+}
+
+#[test]
 fn an_index_of_a_dump_that_has_been_changed_meanwhile_fits_none() {
     let indexed = Indexed::new(&generated(2_000), Excluded::NONE);
     let dump = open(&indexed.file);
     let heap = Heap::of(&dump, &options(Excluded::NONE), &Silent).expect("a sound dump");
-    // The beginning, which tells one dump from another, stays.
-    let file = fs::File::options().write(true).open(&indexed.file);
-    let file = file.expect("it is ours");
-    let last = file.metadata().expect("a file").len() - 1;
-    file.write_all_at(&[0], last).expect("it is ours");
-    file.set_modified(std::time::UNIX_EPOCH).expect("it is ours");
+    // Somebody writes to it, but not to its beginning.
+    let file = fs::File::options().append(true).open(&indexed.file);
+    let written = file.and_then(|file| file.set_modified(std::time::UNIX_EPOCH));
+    written.expect("it is ours");
     heap.save_index(&indexed.index, &Silent)
         .expect("nothing that was read has changed");
-    let changed = fs::File::open(&indexed.file).expect("it is there");
-    if let Ok(changed) = Dump::open(&changed, None) {
-        assert!(Saved::open(&changed, &indexed.index).is_none());
-    }
+    let changed = open(&indexed.file);
+    assert!(Saved::open(&changed, &indexed.index).is_none());
 }
 
 /// Changes of numbers of 1, 2, 4 or 8 bytes at places of an index, each to a value or by a difference.

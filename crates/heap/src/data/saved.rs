@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::FixedState;
 use hprof_format::{HeapRecord, HeapRecords, IdSize, ObjectId, Root};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use crate::data::classes::Classes;
@@ -52,6 +53,8 @@ const PART: usize = 16 * BLOCK;
 /// The samples that tell one file from another, and the bytes of each.
 const SAMPLES: u64 = 64;
 const SAMPLE: usize = 16 << 10;
+/// How often an index that another process has published meanwhile is replaced.
+const TRIES: usize = 8;
 /// The bytes of the rest that are added to the checksum at once.
 const BLOCK: usize = 1 << 20;
 
@@ -70,6 +73,14 @@ pub struct Saved<'a> {
 pub fn remove_index(index: &Path) -> io::Result<()> {
     check_kind(index)?;
     fs::remove_file(index)
+}
+
+/// Removes the index that is to be replaced, if it is still there.
+fn remove_old(index: &Path) -> io::Result<()> {
+    match remove_index(index) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Returns an error unless the file is an index.
@@ -461,14 +472,16 @@ impl NewFile {
                 return Ok(());
             }
         };
-        // A link cannot replace a file. Meanwhile there is no index, which is no harm.
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
         let own = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
         let (here, flags) = (rustix::fs::CWD, rustix::fs::AtFlags::SYMLINK_FOLLOW);
-        rustix::fs::linkat(here, own, here, path, flags)?;
-        Ok(())
+        let mut tries = 0..TRIES;
+        loop {
+            match rustix::fs::linkat(here, &own, here, path, flags) {
+                // A link cannot replace a file. Meanwhile there is no index, which is no harm, but another process may
+                // publish its own.
+                Err(Errno::EXIST) if tries.next().is_some() => remove_old(path)?,
+                published => return Ok(published?),
+            }
+        }
     }
 }
