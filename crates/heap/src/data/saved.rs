@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 use foldhash::fast::FixedState;
 use hprof_format::{HeapRecord, HeapRecords, IdSize, ObjectId, Root};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use tempfile::NamedTempFile;
 
 use crate::data::classes::Classes;
@@ -36,7 +37,7 @@ use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::ways::Ways;
 
-/// The bytes that an object takes at three references.
+/// The most bytes that an object takes, besides its references.
 const AN_OBJECT: u64 = 24;
 /// The first number of an index, with the version of the format.
 const MAGIC: [u8; 8] = *b"hprofix2";
@@ -187,7 +188,7 @@ pub(crate) fn write(
     }
     let new = NewFile::beside(index)?;
     let file = new.file();
-    check_room(file, heap.objects.count())?;
+    check_room(file, heap)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     let mut out = SectionWriter::new(SummedWriter::behind_head(file)?);
     counts.save(&mut out)?;
@@ -207,16 +208,18 @@ pub(crate) fn write(
     Ok(length)
 }
 
-/// Returns an error if the index would take more than nine tenths of the free room.
-fn check_room(file: &File, objects: u32) -> io::Result<()> {
+/// Returns an error if the index would take more than half of the free room, which other programs need, or more than a
+/// file may have: beyond that, the system ends the process.
+fn check_room(file: &File, heap: &Heap<'_>) -> io::Result<()> {
     let found = rustix::fs::fstatvfs(file)?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    let about = u64::from(objects) * AN_OBJECT;
-    match about <= free / 10 * 9 {
+    let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+    let about = u64::from(heap.objects.count()) * AN_OBJECT + heap.graph.most_edges();
+    match about <= (free / 2).min(most) {
         true => Ok(()),
         false => Err(io::Error::new(
             io::ErrorKind::StorageFull,
-            format!("needs about {about} bytes, of {free} that are free"),
+            format!("needs about {about} bytes, at most half of the {free} that are free"),
         )),
     }
 }
