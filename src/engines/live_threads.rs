@@ -40,6 +40,9 @@ pub(super) struct LiveThread {
 
 const ALIVE: u64 = u64::MAX;
 
+/// So many threads that have not been taken yet are never too many. Each keeps its object alive.
+const MOST_NEW: usize = 10_000;
+
 impl LiveThread {
     pub(super) fn new(
         serial: ThreadSerial,
@@ -94,6 +97,18 @@ impl LiveThreads {
         }
         live.new.push(thread.clone());
         live.by_serial.insert(thread.serial, thread);
+        // They are taken in each round, unless the thread that does so has come to an end, or the rounds are very long.
+        let most = MOST_NEW.max(2 * live.by_serial.len());
+        let gone: Vec<Arc<LiveThread>> = match live.new.len() > most {
+            true => live
+                .new
+                .extract_if(.., |thread| thread.ended().is_some())
+                .collect(),
+            false => Vec::new(),
+        };
+        // The references are freed without the lock.
+        drop(live);
+        drop(gone);
     }
 
     /// Removes a thread that ends in this round.

@@ -111,7 +111,9 @@ impl Events for EventHandler {
 
     fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>) {
         GATE.run(|session| {
-            if let Some(samples) = &session.engines.cpu_samples {
+            if let Some(samples) = &session.engines.cpu_samples
+                && samples.tells_virtual_threads_apart()
+            {
                 samples.current_thread_carries(None);
             }
             if let Some(timer) = &session.engines.cpu_times {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::UNIX_EPOCH;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -434,6 +435,21 @@ fn the_first_question_about_a_large_dump_writes_its_index() {
     );
     assert_eq!(heap(&["leaks"], &file), plain);
     assert_eq!(names(&cache), cached);
+    // One that nobody has used for long goes when another is written; what is no index stays.
+    let all = [("old.index", &b"hprofix"[..]), ("other", &b"mine"[..])];
+    for (name, content) in all {
+        fs::write(cache.join(name), content).expect("room for it");
+        let old = fs::FileTimes::new().set_accessed(UNIX_EPOCH);
+        let old = old.set_modified(UNIX_EPOCH);
+        let opened = fs::File::options().append(true).open(cache.join(name));
+        let set = opened.and_then(|file| file.set_times(old));
+        set.expect("it is ours");
+    }
+    assert!(heap(&["index"], &file).status.success());
+    assert_eq!(names(&cache), ["other", &cached[0]]);
+    // The one in the cache is removed, although the file beside the dump is none.
+    assert!(heap(&["index", "--remove"], &file).status.success());
+    assert_eq!(names(&cache), ["other"]);
     let _ = fs::remove_dir_all(&folder);
 }
 

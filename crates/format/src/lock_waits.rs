@@ -9,6 +9,8 @@ use crate::record::{ClassSerial, TraceSerial};
 
 /// The text before the facts in a note.
 const START: &str = "LOCK WAITS (";
+/// The text behind a class that has an `@` in its name, if the lock has no identity.
+const NO_IDENTITY: &str = "@-";
 
 /// The section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,8 +110,21 @@ impl LockWait {
         Some((serial != 0).then_some(TraceSerial(serial)))
     }
 
+    /// Returns the text behind the class of the lock: its identity, as in `Desk@1b2c3d`. The name of a class may have an `@`
+    /// itself; `@-` then says that the lock has none.
+    pub(crate) fn ending(&self, class: &str) -> String {
+        match self.identity {
+            Some(identity) => format!("@{identity:x}"),
+            None if class.contains('@') => NO_IDENTITY.to_owned(),
+            None => String::new(),
+        }
+    }
+
     /// Splits a lock, such as `Desk@1b2c3d`, into its class and its identity.
     pub(crate) fn parse_lock(text: &str) -> (&str, Option<u32>) {
+        if let Some(class) = text.strip_suffix(NO_IDENTITY) {
+            return (class, None);
+        }
         let parts = text.rsplit_once('@').and_then(|(class, identity)| {
             Some((class, Some(u32::from_str_radix(identity, 16).ok()?)))
         });
@@ -142,6 +157,23 @@ mod tests {
         assert_eq!(LockWaits::of_note(&waits.note()), Some(waits));
         let none = LockWaits::default();
         assert_eq!(LockWaits::of_note(&none.note()), Some(none));
+    }
+
+    #[test]
+    fn a_class_with_any_name_is_no_identity() {
+        for class in ["Desk", "Desk@1b2c", "Desk@", "Desk@-", "@-@1"] {
+            for identity in [None, Some(0x1b2c)] {
+                let wait = LockWait {
+                    count: 1,
+                    trace: TraceSerial(1),
+                    holder: None,
+                    class: ClassSerial(1),
+                    identity,
+                };
+                let text = format!("{class}{}", wait.ending(class));
+                assert_eq!(LockWait::parse_lock(&text), (class, identity), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -204,6 +204,40 @@ fn an_index_is_of_one_dump_and_of_one_way_to_read_it() {
     assert!(Saved::open(&dump, &indexed.index).is_none());
 }
 
+#[test]
+fn several_may_write_the_index_at_once() {
+    let indexed = Indexed::new(&generated(500), Excluded::NONE);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let dump = open(&indexed.file);
+                let heap = Heap::of(&dump, &options(Excluded::NONE), &Silent).expect("a dump");
+                for _ in 0..20 {
+                    heap.save_index(&indexed.index, &Silent)
+                        .expect("room for it");
+                }
+            });
+        }
+    });
+    let dump = open(&indexed.file);
+    assert!(Saved::open(&dump, &indexed.index).is_some());
+}
+
+#[test]
+fn an_index_of_a_dump_that_has_been_changed_meanwhile_fits_none() {
+    let indexed = Indexed::new(&generated(2_000), Excluded::NONE);
+    let dump = open(&indexed.file);
+    let heap = Heap::of(&dump, &options(Excluded::NONE), &Silent).expect("a sound dump");
+    // Somebody writes to it, but not to its beginning.
+    let file = fs::File::options().append(true).open(&indexed.file);
+    let written = file.and_then(|file| file.set_modified(std::time::UNIX_EPOCH));
+    written.expect("it is ours");
+    heap.save_index(&indexed.index, &Silent)
+        .expect("nothing that was read has changed");
+    let changed = open(&indexed.file);
+    assert!(Saved::open(&changed, &indexed.index).is_none());
+}
+
 /// Changes of numbers of 1, 2, 4 or 8 bytes at places of an index, each to a value or by a difference.
 type Damage = Vec<(prop::sample::Index, u8, u64, bool)>;
 

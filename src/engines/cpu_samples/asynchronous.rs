@@ -150,12 +150,15 @@ impl Sampler for AsyncSampler {
         if let (Some(ended), Some(vm_threads)) = (&ended, &self.shared.vm_threads) {
             vm_threads.has_left_java(ended.timed.tid(), own_cpu_time(), self.shared.nanos());
         }
-        let Some(mut thread) = ended.filter(|thread| thread.on) else {
+        let Some(mut thread) = ended else {
             return;
         };
         // If a signal is still under way when the record is freed, it finds the record belonging to another thread or
-        // to none.
-        let samples = thread.owed(own_cpu_time(), self.shared.nanos());
+        // to none. One that is not sampled now owes nothing, but may have been sampled before.
+        let samples = match thread.on {
+            true => thread.owed(own_cpu_time(), self.shared.nanos()),
+            false => 0,
+        };
         drop(thread);
         self.shared.ended.ended(EndedThread { serial, samples });
     }

@@ -296,7 +296,9 @@ impl Rounds {
     pub(super) fn settle(&mut self, shared: &WallSamplerState, now: u64, is_end: bool) {
         for watched in self.active.iter_mut().chain(&mut self.resting) {
             if is_end || matches!(watched.look(), Look::Stood) {
-                watched.charge_last(shared, now);
+                // A thread at rest may have ended some rounds ago.
+                let ended = watched.thread.ended().unwrap_or(now);
+                watched.charge_last(shared, ended.min(now));
             }
         }
     }

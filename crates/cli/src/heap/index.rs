@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hprof_format::printable;
 use hprof_heap::Heap;
 
 use super::index_places::{IndexPlaces, is_itself};
@@ -47,7 +48,8 @@ impl Index {
         let (index, bytes) = places.save(&heap, &terminal)?;
         terminal.clear();
         let mut out = io::stdout().lock();
-        writeln!(out, "{}: {}", index.display(), self.sizes.text(bytes))
+        let index = printable(index.as_os_str().as_encoded_bytes());
+        writeln!(out, "{index}: {}", self.sizes.text(bytes))
             .map_err(|error| Failure::writing(Path::new("standard output"), &error))
     }
 }

@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hprof_heap::{By, Dump, Heap, Histogram, Layout, Options, Saved, histogram_of, remove_index};
 
@@ -15,6 +16,8 @@ use crate::terminal::Terminal;
 
 /// The least size of a dump that gets an index without being asked for one.
 const LEAST: u64 = 32 << 20;
+/// The time after which an index in the cache folder is removed, if no question has used it.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The places where the index of a dump may be: beside it, and in the user's cache folder, for a folder that cannot be
 /// written to.
@@ -88,6 +91,7 @@ impl IndexPlaces {
             if !is_beside && let Some(folder) = path.parent() {
                 // If this fails, saving reports it.
                 let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+                remove_unused(folder);
             }
             match heap.save_index(path, terminal) {
                 Ok(length) => return Ok((path, length)),
@@ -99,21 +103,32 @@ impl IndexPlaces {
 
     /// Removes the index wherever it is.
     pub fn remove(&self) -> Result<(), Failure> {
-        let removed = self.0.iter().map(|path| (path, remove_index(path)));
-        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-        let mut found = false;
-        for (path, removed) in removed {
-            match removed {
-                Err(error) if is_missing(&error) => {}
-                removed => {
-                    removed.map_err(|error| Failure::about(path, error))?;
-                    found = true;
-                }
+        let (mut found, mut failed) = (false, Ok(()));
+        for path in &self.0 {
+            match remove_index(path) {
+                Ok(()) => found = true,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => failed = failed.and(Err(Failure::about(path, error))),
             }
         }
         match (found, self.0.first()) {
-            (false, Some(path)) => Err(Failure::about(path, "there is no index")),
+            (false, Some(path)) => failed.and(Err(Failure::about(path, "there is no index"))),
             _ => Ok(()),
+        }
+    }
+}
+
+/// Removes the indexes in the cache folder that were not used lately: nobody else does, once their dumps are gone.
+fn remove_unused(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_unused = entry.metadata().is_ok_and(|found| {
+            let times = [found.accessed(), found.modified()].into_iter().flatten();
+            let mut ages = times.map(|time| time.elapsed().unwrap_or_default());
+            found.is_file() && ages.all(|age| age > UNUSED)
+        });
+        if is_unused {
+            // What is no index stays.
+            let _ = remove_index(&entry.path());
         }
     }
 }

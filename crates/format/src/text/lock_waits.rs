@@ -24,14 +24,11 @@ impl TextEncoder {
             let accum = percent(accumulated, waits.total);
             let (count, trace, class) = (row.count, row.trace, self.class_name(row.class));
             let holder = row.holder.unwrap_or_default();
-            write!(
+            let ending = row.ending(class);
+            writeln!(
                 out,
-                "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} {holder:6} {class}"
+                "{rank:4} {own:5.2}% {accum:5.2}% {count:7} {trace:5} {holder:6} {class}{ending}"
             )?;
-            match row.identity {
-                Some(identity) => writeln!(out, "@{identity:x}")?,
-                None => writeln!(out)?,
-            }
         }
         writeln!(out, "LOCK WAITS END")
     }

@@ -96,6 +96,8 @@ pub(crate) struct Classes {
     class_class: ClassIndex,
     id_size: IdSize,
     excluded: Excluded,
+    /// The end of the last CLASS DUMP that was read by its offset.
+    end: u64,
 }
 
 impl Classes {
@@ -108,6 +110,7 @@ impl Classes {
             class_class: NO_CLASS,
             id_size,
             excluded,
+            end: 0,
         }
     }
 
@@ -134,11 +137,17 @@ impl Classes {
         self.all.push(added);
     }
 
-    /// Adds the class whose CLASS DUMP is at this offset.
+    /// Adds the class whose CLASS DUMP is at this offset, behind those added before. One that begins within another, as
+    /// only a damaged index has it, is left out: all of them together are no larger than the dump.
     pub(crate) fn add_at(&mut self, offset: u64, dump: &Dump) -> Result<(), Error> {
-        if let Some(found) = dump.records_from(offset).next()
-            && let HeapRecord::Class(class) = records::decode(&found?)?
+        let Some(found) = dump.records_from(offset).next() else {
+            return Ok(());
+        };
+        let found = found?;
+        if found.offset >= self.end
+            && let HeapRecord::Class(class) = records::decode(&found)?
         {
+            self.end = found.offset + found.record.bytes().len() as u64;
             self.add(offset, &class, dump);
         }
         Ok(())

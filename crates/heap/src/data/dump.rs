@@ -1,7 +1,7 @@
 //! A heap dump of a file, with the names, frames and stacks outside of it.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Cursor};
+use std::io::Cursor;
 use std::ops::{DerefMut, Range};
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -174,8 +174,8 @@ impl Dump {
         indexes.push(Arc::clone(index));
     }
 
-    /// Returns the facts about its file.
-    pub(crate) fn file_facts(&self) -> io::Result<Metadata> {
+    /// Returns the facts about its file when it was opened.
+    pub(crate) fn file_facts(&self) -> &Metadata {
         self.bytes.facts()
     }
 

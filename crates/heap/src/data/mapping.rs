@@ -30,6 +30,8 @@ pub(crate) struct Mapped {
     watch: Watch,
     bytes: Mmap,
     file: File,
+    /// The facts about the file when it was mapped.
+    facts: Metadata,
     head: Vec<u8>,
 }
 
@@ -37,6 +39,7 @@ impl Mapped {
     /// Maps a file.
     pub(crate) fn of(file: &File) -> io::Result<Mapped> {
         let file = file.try_clone()?;
+        let facts = file.metadata()?;
         let head = head_of(&file)?;
         // SAFETY: the bytes are only ever read as `u8`, for which every value is valid, and no decision about memory
         // depends on reading a byte twice: each length is checked against the slice it indexes at the place of use. So
@@ -47,13 +50,14 @@ impl Mapped {
             watch: Watch::over(&bytes)?,
             bytes,
             file,
+            facts,
             head,
         })
     }
 
-    /// Returns the facts about the file.
-    pub(crate) fn facts(&self) -> io::Result<Metadata> {
-        self.file.metadata()
+    /// Returns the facts about the file when it was mapped.
+    pub(crate) fn facts(&self) -> &Metadata {
+        &self.facts
     }
 
     /// Gives the memory of pages back that have been read. They are mapped again when they are needed.

@@ -16,6 +16,8 @@ use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::FixedState;
 use hprof_format::{HeapRecord, HeapRecords, IdSize, ObjectId, Root};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use tempfile::NamedTempFile;
 
 use crate::data::classes::Classes;
@@ -35,7 +37,7 @@ use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::ways::Ways;
 
-/// The bytes of an index for each object, if that has about three references.
+/// The most bytes that an object takes, besides its references.
 const AN_OBJECT: u64 = 24;
 /// The first eight bytes of an index; the last is the version of the format.
 const MAGIC: [u8; 8] = *b"hprofix2";
@@ -52,6 +54,8 @@ const PART: usize = 16 * BLOCK;
 /// The number of samples of a dump that are hashed to recognize it, and the bytes of each.
 const SAMPLES: u64 = 64;
 const SAMPLE: usize = 16 << 10;
+/// How often an index that another process has published meanwhile is replaced.
+const TRIES: usize = 8;
 /// The bytes of the rest that are added to the checksum at once.
 const BLOCK: usize = 1 << 20;
 
@@ -70,6 +74,14 @@ pub struct Saved<'a> {
 pub fn remove_index(index: &Path) -> io::Result<()> {
     check_kind(index)?;
     fs::remove_file(index)
+}
+
+/// Removes the index that is to be replaced, if it is still there.
+fn remove_old(index: &Path) -> io::Result<()> {
+    match remove_index(index) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Returns an error unless the file is an index.
@@ -113,7 +125,7 @@ impl<'a> Saved<'a> {
         let (&of_dump, rest) = head.split_first_chunk::<OF_DUMP>()?;
         let (&options, rest) = rest.split_first_chunk::<OF_OPTIONS>()?;
         let length = file.len() as u64;
-        if of_dump != facts(dump).ok()? || rest.first() != Some(&length) {
+        if of_dump != facts(dump) || rest.first() != Some(&length) {
             return None;
         }
         let sum = checksum(
@@ -176,7 +188,7 @@ pub(crate) fn write(
     }
     let new = NewFile::beside(index)?;
     let file = new.file();
-    check_room(file, heap.objects.count())?;
+    check_room(file, heap)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     let mut out = SectionWriter::new(SummedWriter::behind_head(file)?);
     counts.save(&mut out)?;
@@ -185,7 +197,7 @@ pub(crate) fn write(
     waste.save(&mut out)?;
     heap.together.save(&mut out)?;
     let (length, sum) = out.finish().finish()?;
-    let mut head = facts(heap.dump)?.to_vec();
+    let mut head = facts(heap.dump).to_vec();
     head.extend(heap.layout.numbers());
     head.extend([excluded(heap.excluded), length]);
     head.push(checksum(&head, sum));
@@ -196,16 +208,18 @@ pub(crate) fn write(
     Ok(length)
 }
 
-/// Returns an error if the index would take more than nine tenths of the free room.
-fn check_room(file: &File, objects: u32) -> io::Result<()> {
+/// Returns an error if the index would take more than half of the free room, which other programs need, or more than a
+/// file may have: beyond that, the system ends the process.
+fn check_room(file: &File, heap: &Heap<'_>) -> io::Result<()> {
     let found = rustix::fs::fstatvfs(file)?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    let about = u64::from(objects) * AN_OBJECT;
-    match about <= free / 10 * 9 {
+    let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+    let about = u64::from(heap.objects.count()) * AN_OBJECT + heap.graph.most_edges();
+    match about <= (free / 2).min(most) {
         true => Ok(()),
         false => Err(io::Error::new(
             io::ErrorKind::StorageFull,
-            format!("needs about {about} bytes, of {free} that are free"),
+            format!("needs about {about} bytes, at most half of the {free} that are free"),
         )),
     }
 }
@@ -291,10 +305,13 @@ fn roots(bytes: &[u8]) -> Option<Vec<(u64, Root)>> {
 }
 
 /// Returns the facts about a dump that must be the same when an index is made and when it is read.
-fn facts(dump: &Dump) -> io::Result<[u64; OF_DUMP]> {
-    let file = dump.file_facts()?;
+///
+/// They are those of the moment at which the dump was opened: an index of a dump that has been changed meanwhile fits no
+/// dump.
+fn facts(dump: &Dump) -> [u64; OF_DUMP] {
+    let file = dump.file_facts();
     let (number, dumps) = dump.place();
-    Ok([
+    [
         u64::from_ne_bytes(MAGIC),
         file.len(),
         file.mtime() as u64,
@@ -302,7 +319,7 @@ fn facts(dump: &Dump) -> io::Result<[u64; OF_DUMP]> {
         samples(dump.file_bytes()),
         number as u64,
         dumps as u64,
-    ])
+    ]
 }
 
 /// Returns a hash of a file's beginning, its end, and samples in between.
@@ -458,14 +475,16 @@ impl NewFile {
                 return Ok(());
             }
         };
-        // A new link cannot replace a file, so for a moment there is no index. Questions then do without.
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
         let own = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
         let (here, flags) = (rustix::fs::CWD, rustix::fs::AtFlags::SYMLINK_FOLLOW);
-        rustix::fs::linkat(here, own, here, path, flags)?;
-        Ok(())
+        let mut tries = 0..TRIES;
+        loop {
+            match rustix::fs::linkat(here, &own, here, path, flags) {
+                // A link cannot replace a file. Meanwhile there is no index, which is no harm, but another process may
+                // publish its own.
+                Err(Errno::EXIST) if tries.next().is_some() => remove_old(path)?,
+                published => return Ok(published?),
+            }
+        }
     }
 }

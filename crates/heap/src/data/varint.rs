@@ -1,12 +1,12 @@
 //! Numbers with 7 bits a byte, the lowest first. Every byte but the last has its highest bit set.
 
 /// Returns the number at a byte, and moves `at` behind it. Where the bytes end within a number, the rest of it is taken
-/// for zeros: they may be those of a damaged index.
+/// for zeros, and none has more than ten: they may be those of a damaged index.
 #[inline]
 pub(crate) fn read(bytes: &[u8], at: &mut usize) -> u64 {
     let mut next = || {
         let byte = bytes.get(*at).copied().unwrap_or_default();
-        *at += 1;
+        *at = at.wrapping_add(1);
         byte
     };
     let first = next();
@@ -14,16 +14,15 @@ pub(crate) fn read(bytes: &[u8], at: &mut usize) -> u64 {
         return first.into();
     }
     let (mut number, mut shift) = (u64::from(first & 0x7f), 7_u32);
-    loop {
+    while shift < u64::BITS {
         let byte = next();
-        number |= u64::from(byte & 0x7f)
-            .checked_shl(shift)
-            .unwrap_or_default();
+        number |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
-            return number;
+            break;
         }
         shift += 7;
     }
+    number
 }
 
 /// Adds a number to the end.
@@ -97,8 +96,13 @@ mod tests {
     fn what_is_no_number_ends_nevertheless() {
         let (endless, mut at) = ([0xff; 40], 0);
         read(&endless, &mut at);
-        assert_eq!(at, 41);
-        assert_eq!(read(&endless, &mut at), 0);
+        assert_eq!(at, 10);
+        at = 39;
+        assert_eq!((read(&endless, &mut at), at), (0x7f, 41));
+        for behind in [41, usize::MAX] {
+            at = behind;
+            assert_eq!(read(&endless, &mut at), 0);
+        }
     }
 
     #[test]

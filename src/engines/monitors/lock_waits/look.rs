@@ -25,6 +25,9 @@ const MOST_QUESTIONS: usize = 64;
 const QUESTIONS_ABOUT_MONITOR: u32 = 2;
 /// The most virtual threads whose stacks stand for all that are parked for one lock.
 const MOST_VIRTUAL: usize = 16;
+/// The number of stacks of virtual threads that one look takes, about. They are taken each time: that a virtual thread has
+/// not run since, no clock tells.
+const VIRTUAL_STACKS: usize = 512;
 /// The most locks that are told apart by their identity: the table must not grow with the number of locks.
 const MOST_IDENTITIES: usize = 1_000;
 
@@ -104,6 +107,10 @@ impl Looks {
         }
         let (mut questions, mut stops) = (0, 0);
         let mut held = HashMap::default();
+        // Of many locks one stands for so many: others each time.
+        let stacks: usize = wanted.all.iter().map(|lock| lock.some_virtual.len()).sum();
+        let alike = stacks.div_ceil(VIRTUAL_STACKS).max(1) as u64;
+        let mut of_many = 0_u64;
         for lock in &wanted.all {
             let before = self.held.remove(&(lock.identity, lock.class));
             let stood = before.filter(|before| {
@@ -128,7 +135,11 @@ impl Looks {
                 None => None,
             };
             let identity = self.identity(lock.identity);
-            let of_virtual = self.of_virtual(shared, jni, lock);
+            of_many += u64::from(lock.virtual_count > 0);
+            let of_virtual = match lock.virtual_count > 0 && of_many.is_multiple_of(alike) {
+                true => self.of_virtual(shared, jni, lock, alike),
+                false => Vec::new(),
+            };
             // A platform thread that owns the lock has got it since it was seen waiting.
             let is_waiting = |thread| holder.is_none_or(|(owner, _)| owner != thread);
             let waiting = lock
@@ -184,12 +195,14 @@ impl Looks {
         self.parked = parked;
     }
 
-    /// Returns the stacks of virtual threads that are parked for a lock, with the number of threads that each stands for.
+    /// Returns the stacks of virtual threads that are parked for a lock, with the number of threads that each stands for. The
+    /// lock stands for as many as `alike`.
     fn of_virtual(
         &mut self,
         shared: &LockWaitState,
         jni: Jni<'_>,
         lock: &WantedLock<'_>,
+        alike: u64,
     ) -> Vec<(TraceId, u64)> {
         let Some(Some(parks)) = shared.parks.get() else {
             return Vec::new();
@@ -205,9 +218,9 @@ impl Looks {
                 stacks.push((trace, 0));
             }
         }
-        let each = stacks.len() as u64;
+        let (all, each) = (lock.virtual_count * alike, stacks.len() as u64);
         for (index, (_, count)) in (0..).zip(&mut stacks) {
-            *count = lock.virtual_count / each + u64::from(index < lock.virtual_count % each);
+            *count = all / each + u64::from(index < all % each);
         }
         stacks
     }
