@@ -151,9 +151,9 @@ fn dump(jvm: &Jvm, dumper: &str) -> Finished {
     // The sites and what goes with them are records that these readers pass over.
     let heap = match dumper {
         "vm" => "dump",
-        _ => "all,lifetimes=y",
+        _ => "all,lifetimes=y,monitor=y",
     };
-    let options = format!("heap={heap},monitor=y,format=b,dumper={dumper},file=known.hprof");
+    let options = format!("heap={heap},format=b,dumper={dumper},file=known.hprof");
     Program::java(jvm, &options, &["-XX:+UseSerialGC"])
         .program("readers", "Known")
         .run_well()
