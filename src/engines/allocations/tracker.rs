@@ -467,12 +467,10 @@ impl Engine for AllocationTracker {
         env.enable(Event::Allocation)?;
         self.start_regulator(jni)?;
         // A collection retires the threads' allocation buffers, which were handed out before the event was enabled. An
-        // estimate can do without what is still put into them; at the VM's start a full collection would even spoil it,
-        // because it makes heap and buffers small.
-        match &self.shared.late {
-            None if self.plan.sampled.is_some() => Ok(()),
-            Some(_) if !self.plan.collect => Ok(()),
-            _ => env.force_garbage_collection(),
+        // estimate can do without what threads that run already still put into theirs.
+        match self.shared.late.is_none() || self.plan.collect {
+            true => env.force_garbage_collection(),
+            false => Ok(()),
         }
     }
 

@@ -98,18 +98,6 @@ fn estimates_of_wide_steps_are_near_the_truth(jvm: &Jvm) {
     assert_allocated(jvm, &profile, 12);
 }
 
-/// A full collection at the start makes the heap and the threads' buffers small, in which VMs before 25 draw samples wrong.
-#[test]
-fn an_estimate_collects_nothing_at_the_start() {
-    for (options, collects) in [("sample=512k", false), ("cutoff=0", true)] {
-        let options = format!("heap=sites,gc=n,file=x.txt,{options}");
-        let run = program(any_jvm(), &options, &["-Xlog:gc:file=gc.log"], "Alloc").run_well();
-        let log = run.read("gc.log");
-        let forced = log.contains("JvmtiEnv ForceGarbageCollection");
-        assert_eq!(forced, collects, "{options}: {log}");
-    }
-}
-
 #[test]
 fn exact_counts_do_not_call_themselves_sampled() {
     let (profile, _) = profile(any_jvm(), "", "Alloc");
