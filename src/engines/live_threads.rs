@@ -40,7 +40,8 @@ pub(super) struct LiveThread {
 
 const ALIVE: u64 = u64::MAX;
 
-/// So many threads that have not been taken yet are never too many. Each keeps its object alive.
+/// The number of threads not yet taken above which those that have ended are dropped, unless even more are alive. Each keeps
+/// its object alive.
 const MOST_NEW: usize = 10_000;
 
 impl LiveThread {

@@ -107,7 +107,7 @@ impl Looks {
         }
         let (mut questions, mut stops) = (0, 0);
         let mut held = HashMap::default();
-        // Of many locks one stands for so many: others each time.
+        // Where there are too many stacks, one lock in `alike` is looked at, a different one each time, and stands for the others.
         let stacks: usize = wanted.all.iter().map(|lock| lock.some_virtual.len()).sum();
         let alike = stacks.div_ceil(VIRTUAL_STACKS).max(1) as u64;
         let mut of_many = 0_u64;
