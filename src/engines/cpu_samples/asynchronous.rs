@@ -306,8 +306,10 @@ impl SamplerState {
             if now >= next_sweep {
                 self.stacks.sweep(jni);
                 self.keep_out_of_the_way();
-                for gone in self.threads.lock().remove_gone() {
-                    self.ended.forget(gone);
+                // Threads that start and end wait for this lock, so it is not held beyond that.
+                let gone = self.threads.lock().remove_gone();
+                for thread in gone {
+                    self.ended.forget(thread);
                 }
                 next_sweep = now + SWEEP_INTERVAL;
             }
