@@ -1,7 +1,7 @@
 """Checks what a Maven repository would be given against what Maven Central asks of it: check_central.py REPOSITORY.
 
-That is, of each project: what its POM tells, jars of the classes, the sources and the documentation, and checksums and a signature
-of every file. The signatures are made here, with a key that is thrown away: the publisher's own takes its place.
+That is, of each project: what its POM or the POM of its parent tells, jars of the classes, the sources and the documentation (none
+for a parent), and checksums and a signature of every file. The signatures are made here, with a key that is thrown away: the publisher's own takes its place.
 """
 
 import hashlib
@@ -33,20 +33,24 @@ JARS = {".jar": ".class", "-sources.jar": ".java", "-javadoc.jar": ".html"}
 
 def main() -> None:
     repository = Path(sys.argv[1])
-    poms = sorted(repository.rglob("*.pom"))
+    poms = {pom: ElementTree.parse(pom).getroot() for pom in sorted(repository.rglob("*.pom"))}
+    projects = {project.findtext("artifactId", "", NAMESPACE): project for project in poms.values()}
     faults = [] if poms else [f"{repository}: no POM"]
-    for pom in poms:
-        faults += faults_of(pom, repository)
+    for pom, project in poms.items():
+        parent = projects.get(project.findtext("parent/artifactId", "", NAMESPACE))
+        faults += faults_of(pom, [project] if parent is None else [project, parent], repository)
     for fault in faults:
         print(f"Maven Central would refuse {fault}", file=sys.stderr)
     sys.exit(1 if faults else 0)
 
 
-def faults_of(pom: Path, repository: Path) -> list[str]:
-    project = ElementTree.parse(pom).getroot()
+def faults_of(pom: Path, family: list[ElementTree.Element], repository: Path) -> list[str]:
+    """Takes the project and, after it, its parent if it has one."""
+    project = family[0]
 
     def text(path: str) -> str:
-        return (project.findtext(path, "", NAMESPACE) or "").strip()
+        told = ((one.findtext(path, "", NAMESPACE) or "").strip() for one in family)
+        return next(filter(None, told), "")
 
     faults = [f"{pom.name}: no {path}" for path in TOLD if not text(path)]
     if text("version").endswith("-SNAPSHOT"):
@@ -58,7 +62,8 @@ def faults_of(pom: Path, repository: Path) -> list[str]:
     if folder != pom.parent:
         faults.append(f"{pom.name}: it is not in {folder}")
     files = [pom]
-    for ending, content in JARS.items():
+    jars = {} if project.findtext("packaging", "", NAMESPACE) == "pom" else JARS
+    for ending, content in jars.items():
         jar = pom.with_name(pom.stem + ending)
         if not jar.is_file():
             faults.append(f"{jar.name}: it is missing")

@@ -230,10 +230,10 @@ END
     mv "$work/$architecture/hprof-$version-1.$architecture.rpm" "$dist/"
 }
 
-make_jar() {
-    local platform home
+make_jars() {
+    local platform home artifact
     if ! need_command mvn maven; then
-        skip "the jar: Maven could not be installed"
+        skip "the jars: Maven could not be installed"
         return
     fi
     rm -rf "$packaging/jar"
@@ -245,11 +245,14 @@ make_jar() {
     done
     mkdir -p "$packaging/jar/META-INF"
     cp LICENSE-MIT LICENSE-APACHE "$dist/THIRD-PARTY.txt" "$packaging/jar/META-INF/"
-    note "building the jar"
+    note "building the jars"
     mvn -q -B -ntp -Dstyle.color=never -f java/pom.xml clean verify -DbuildDirectory="$packaging/maven" \
         -Dproject.build.outputTimestamp="$SOURCE_DATE_EPOCH" -Dhprof.native="$packaging/jar" >&2
-    cp "$packaging/maven/hprof-$version"{,-sources,-javadoc}.jar "$dist/"
-    cp java/pom.xml "$dist/hprof-$version.pom"
+    cp java/pom.xml "$dist/hprof-parent-$version.pom"
+    for artifact in hprof hprof-junit; do
+        cp "$packaging/maven/$artifact/$artifact-$version"{,-sources,-javadoc}.jar "$dist/"
+        cp "java/$artifact/pom.xml" "$dist/$artifact-$version.pom"
+    done
 }
 
 print_sizes() {
@@ -290,7 +293,7 @@ check_uploads() {
             -Dproject.build.outputTimestamp="$SOURCE_DATE_EPOCH" -DaltDeploymentRepository="local::file:$repository" >&2
         python3 scripts/lib/check_central.py "$repository"
     else
-        skip "the deployment of the jar: Maven could not be installed"
+        skip "the deployment of the jars: Maven could not be installed"
     fi
     if command -v dpkg-scanpackages >/dev/null; then
         (cd "$dist" && dpkg-scanpackages --multiversion . /dev/null)

@@ -222,9 +222,10 @@ fn a_failure_shows_what_is_new_since_the_last_green_run() {
     assert!(top.contains("com.acme.ChangedTest.changes"), "{top}");
 }
 
-/// A JVM with a compiler builds and tests the project with Maven, offline, with JaCoCo in the same VM.
-#[test]
-fn a_build_with_maven_and_jacoco_passes_and_fails() {
+on_every_jvm!(a_build_with_maven_and_jacoco_passes_and_fails);
+
+/// Maven builds the project, offline, and Surefire tests it in this JVM, with JaCoCo in it.
+fn a_build_with_maven_and_jacoco_passes_and_fails(jvm: &Jvm) {
     let Some(repository) = reader("HPROF_MAVEN") else {
         return;
     };
@@ -239,20 +240,15 @@ fn a_build_with_maven_and_jacoco_passes_and_fails() {
         .arg(folder.path())
         .status();
     assert!(copied.expect("cp").success());
-    let jar = folder.path().join("hprof.jar");
-    let home = javac();
-    let home = home.ancestors().nth(2).expect("bin/javac");
-    let mut pack = Command::new(home.join("bin/jar"));
-    pack.arg("--create").arg("--file").arg(&jar).arg("-C");
-    pack.arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("counts/junit"));
-    assert!(pack.args(["."]).status().expect("jar").success());
+    let jar = jar_for_tests(folder.path());
     let test = |class: &str| {
         let mut mvn = Command::new("mvn");
         mvn.current_dir(folder.path().join("project"))
-            .env("JAVA_HOME", home)
+            .env("JAVA_HOME", javac().ancestors().nth(2).expect("bin/javac"))
             .args(["-o", "-B", "-Dstyle.color=never", "test"])
             .arg(format!("-Dmaven.repo.local={}", repository.display()))
             .arg(format!("-Dhprof.jar={}", jar.display()))
+            .arg(format!("-Djvm={}", jvm.home.join("bin/java").display()))
             .arg(format!("-Dtest={class}"));
         let output = mvn.output().expect("mvn");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -272,6 +268,16 @@ fn a_build_with_maven_and_jacoco_passes_and_fails() {
         !passes && said.contains("RedTest.boxes allocated 1"),
         "{said}"
     );
+}
+
+/// Packs the classes and the library under test as a jar.
+fn jar_for_tests(folder: &Path) -> PathBuf {
+    let jar = folder.join("hprof.jar");
+    let mut pack = Command::new(javac().with_file_name("jar"));
+    pack.arg("--create").arg("--file").arg(&jar).arg("-C");
+    pack.arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("counts/junit"));
+    assert!(pack.args(["."]).status().expect("jar").success());
+    jar
 }
 
 on_every_jvm!(counts_are_those_of_jmh);

@@ -1,11 +1,11 @@
-//! The jar, in a JVM and as a command.
+//! The jar, in a JVM and as a command, and the jar for tests alone.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use super::{assert_exact, package, run};
-use crate::harness::{Jvm, Program};
+use crate::harness::{Jvm, Program, javac};
 use crate::profile::Profile;
 use crate::sites;
 use tempfile::TempDir;
@@ -133,4 +133,35 @@ fn the_jar_extracts_once_and_to_nobody_elses_folder(jvm: &Jvm) {
     let second = path();
     assert_ne!(second, first);
     assert!(Path::new(&second).is_file());
+}
+
+on_every_jvm!(the_jar_for_tests_counts_and_has_no_command);
+
+fn the_jar_for_tests_counts_and_has_no_command(jvm: &Jvm) {
+    let Some(jar) = package("hprof-junit-", ".jar") else {
+        return;
+    };
+    let folder = TempDir::new().expect("a folder");
+    run(Command::new(javac())
+        .args(["-nowarn", "-Xlint:-options", "--release", "11", "-cp"])
+        .arg(&jar)
+        .arg("-d")
+        .arg(folder.path())
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests/counts/api/Counted.java")));
+    let counted = Program::bare_java(jvm, &["-Dhprof.folder=library"])
+        .arg("-cp")
+        .arg(format!("{}:{}", jar.display(), folder.path().display()))
+        .arg("Counted")
+        .run_well();
+    assert_eq!(counted.stdout, "right\n", "{}", counted.stderr);
+    let listed = run(Command::new(javac().with_file_name("jar"))
+        .arg("-tf")
+        .arg(&jar));
+    assert!(
+        listed.contains("io/hprof/junit/Allocates.class"),
+        "{listed}"
+    );
+    assert!(listed.contains("/libhprof.so"), "{listed}");
+    let command = |line: &str| line.ends_with("/hprof") || line.contains("/jmh/");
+    assert!(!listed.lines().any(command), "{listed}");
 }

@@ -43,13 +43,14 @@ fn packages() -> Option<PathBuf> {
     packages
 }
 
-/// Returns the only package whose name begins and ends like this; reports if there is none.
+/// Returns the only package whose name is `start`, a version and `end`; reports if there is none.
 fn package(start: &str, end: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(packages()?.join("dist")).expect("the packages");
     let mut names = entries.map(|entry| entry.expect("an entry").path());
     let found = names.find(|path| {
         let name = path.file_name().expect("a name").to_string_lossy();
-        name.starts_with(start)
+        name.strip_prefix(start)
+            .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
             && name.ends_with(end)
             && !name.contains("-sources")
             && !name.contains("-javadoc")
