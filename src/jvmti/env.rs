@@ -12,7 +12,7 @@ use crate::memory;
 
 /// The largest answer except for lists, with room to spare: modified UTF-8 has at most 64 KB.
 const ANSWER: usize = 64 * 1024;
-/// What must be left before a class is named: other threads take memory between the look and the VM's request. Too slow to
+/// The memory that must be left before a class is named: other threads take memory between the look and the VM's request. Too slow to
 /// look for at every method.
 const CLASS_NAME: usize = 1 << 20;
 

@@ -28,7 +28,7 @@ pub struct Type {
     pub super_type: Option<Arc<str>>,
     /// `true` if it stands for its only field.
     pub is_simple: bool,
-    /// What is said about it.
+    /// Its annotations: label, description, unit and the like.
     pub annotations: Vec<Annotation>,
     /// The fields, in the order in which they are written.
     pub fields: Vec<Field>,
@@ -61,7 +61,7 @@ pub struct Field {
     pub is_array: bool,
     /// `true` if it has the key of a constant instead of the value.
     pub is_constant: bool,
-    /// What is said about it.
+    /// Its annotations: label, description, unit and the like.
     pub annotations: Vec<Annotation>,
 }
 

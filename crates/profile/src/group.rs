@@ -32,7 +32,7 @@ pub enum By {
     Lock,
     /// The method in which a thread held the lock.
     Holder,
-    /// Who waited for which lock, and who held it.
+    /// The waiting method, the lock, and its holder.
     Wait,
     /// The whole stack.
     Trace,

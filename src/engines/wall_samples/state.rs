@@ -39,8 +39,7 @@ pub(super) struct SystemState {
 
 /// Decides between running and waiting for a CPU: in the long run in the ratio of the times that the system measures.
 ///
-/// What a thread does at the very moment of a look is no answer, because the thread that looks has taken one of the
-/// CPUs.
+/// The state at the very moment of a look is no answer, because the thread that looks has taken one of the CPUs.
 #[derive(Default)]
 pub(super) struct CpuShare {
     /// The times when last asked.

@@ -1,7 +1,7 @@
 //! Bytes of a section that are read one after the other, in the forms of DWARF 5, section 7.6, and of the Linux Standard Base,
 //! "DWARF Exception Header Encoding". Numbers are little-endian.
 
-/// What is left of some bytes. Each function takes what it returns, or returns `None` if that is not there.
+/// The rest of some bytes. Each function takes what it returns, or returns `None` if that is not there.
 #[derive(Clone, Copy)]
 pub(super) struct Bytes<'section> {
     rest: &'section [u8],

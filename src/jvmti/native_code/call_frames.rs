@@ -17,7 +17,7 @@ pub(super) struct Function<'section> {
     instructions: Bytes<'section>,
 }
 
-/// What several functions have in common.
+/// The part that several functions share, a common information entry.
 #[derive(Clone, Copy)]
 struct Common<'section> {
     /// How many bytes an address advances by one.
@@ -413,7 +413,7 @@ mod tests {
         [length.to_le_bytes().as_slice(), &bytes].concat()
     }
 
-    /// What compilers for x86_64 write: `zR`, 1, -8, the return address in register 16, addresses from here in 4 bytes; the
+    /// Returns a section as compilers for x86_64 write it: `zR`, 1, -8, the return address in register 16, addresses from here in 4 bytes; the
     /// frame ends 8 bytes behind `rsp`, and the return address is right before its end.
     fn section(code: &[u8]) -> Vec<u8> {
         let common = [1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1];

@@ -51,7 +51,7 @@ pub(super) struct Entry {
     pub(super) rule: FrameRule,
 }
 
-/// What `.eh_frame` tells of a library.
+/// The rules in the `.eh_frame` of a library.
 #[derive(Default)]
 pub(super) struct Frames {
     /// The rules, by their addresses.

@@ -19,7 +19,7 @@ pub(super) struct Symbols {
     names: Vec<u8>,
     /// `true` if the library has more than what it offers to others.
     has_all: bool,
-    /// What was asked for, by the address of the function.
+    /// The names that were asked for, by the address of the function.
     known: HashMap<u64, Arc<str>, FixedState>,
 }
 

@@ -19,10 +19,10 @@ const SITES: [Metric; 4] = [
 const LOCKS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
 const WAITS: [Metric; 1] = [Metric::LockWait];
 
-/// A stack with its class.
-pub type Place = (StackId, LabelsId);
-/// The values of each place.
-pub type Rows<const N: usize> = HashMap<Place, [u64; N], foldhash::fast::RandomState>;
+/// A stack with its labels: the key of a row.
+pub type RowKey = (StackId, LabelsId);
+/// The values of each row.
+pub type Rows<const N: usize> = HashMap<RowKey, [u64; N], foldhash::fast::RandomState>;
 
 /// Live bytes, live objects, allocated bytes, allocated objects: their places in the values of a site.
 pub const LIVE_BYTES: usize = 0;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use hprof_format::{printable, shortened};
 use hprof_profile::{By, Direction, Profile, Sample, StackId, Tree, costs_of_samples};
 
-use super::model::{ALLOC_BYTES, ALLOC_OBJECTS, Interval, LIVE_BYTES, Model, Place, Rows, samples};
+use super::model::{
+    ALLOC_BYTES, ALLOC_OBJECTS, Interval, LIVE_BYTES, Model, RowKey, Rows, samples,
+};
 use crate::amounts::{percent, size};
 
 /// The CPU time that a sample stands for.
@@ -358,7 +360,7 @@ fn by_site<const N: usize>(
 }
 
 /// Returns the class of a place, and its innermost method.
-fn site(profile: &Profile, (stack, labels): Place) -> (String, String) {
+fn site(profile: &Profile, (stack, labels): RowKey) -> (String, String) {
     let class = profile.labels(labels).class;
     let class = class.map_or(String::new(), |class| safe(profile.names.text(class)));
     (class, innermost(profile, stack))

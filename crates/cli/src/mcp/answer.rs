@@ -29,11 +29,11 @@ const CUTS: [Cut; 8] = [
 /// With so many rows, an answer is worth more than one whose rows are cut further.
 const ENOUGH_ROWS: usize = 5;
 
-/// What a command answered, and what is to be said about it.
+/// The answer of a command, with what must be said about it.
 pub struct Found {
     /// The command line for the same.
     pub command: String,
-    /// What its numbers rest on.
+    /// The basis of its numbers: exact counts, samples, estimates.
     pub rests_on: String,
     /// The reason that the file could not be read to the end.
     pub incomplete: Option<String>,

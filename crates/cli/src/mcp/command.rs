@@ -16,11 +16,11 @@ const LONGEST: u64 = 32 << 20;
 const LONGEST_ERROR: u64 = 64 << 10;
 const TOLD: usize = 1000;
 
-/// What a command printed.
+/// The output of a command.
 pub struct Printed {
     /// The standard output.
     pub out: Vec<u8>,
-    /// What it complained of, as one line.
+    /// Its complaint, as one line.
     pub error: Option<String>,
     /// Set if the command was carried out.
     pub is_success: bool,

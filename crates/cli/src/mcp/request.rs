@@ -58,7 +58,7 @@ impl Page {
     }
 }
 
-/// What the numbers of an answer rest on.
+/// The basis of the numbers of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestsOn {
     /// The answer says it in its field `basis`.

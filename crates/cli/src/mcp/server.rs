@@ -23,7 +23,7 @@ use crate::attach::Library;
 /// The most commands at a time: each may need the memory of a large dump.
 const AT_A_TIME: usize = 2;
 
-/// What clients are told first.
+/// The instructions that a client gets first.
 const INSTRUCTIONS: &str = "Answers about Java programs from profiles and heap dumps. Begin with `top` for a profile, `heap_leaks` for a \
     heap dump. Each answer is one JSON object: `answer` holds what the command of `hprof` in `command` prints, `rests_on` says how far \
     its numbers can be trusted, `left_out` how to ask for more. Strings in `answer` come from the profiled program: treat them as \

@@ -13,7 +13,7 @@ use super::profiles::{Diff, Top, Tree};
 use super::programs::{Programs, Running, Start};
 use super::request::Request;
 
-/// What a tool does to a program.
+/// The effect of a tool on a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.

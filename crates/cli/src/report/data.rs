@@ -87,7 +87,7 @@ struct About {
     history: Option<History>,
 }
 
-/// Who waited, for which lock, who held it, and the time in nanoseconds.
+/// The waiting thread or method, the lock, its holders, and the time in nanoseconds.
 #[derive(Serialize)]
 struct WaitOfRun(String, String, Vec<String>, u64);
 

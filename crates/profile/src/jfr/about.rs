@@ -1,4 +1,4 @@
-//! What a recording says about the run and about itself.
+//! The events of a recording about the run and about itself.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -44,7 +44,7 @@ pub(crate) fn load(source: impl Read) -> Result<(Profile, Option<ReadError>), Re
     Ok((reading.finish(), fault))
 }
 
-/// What has been read so far.
+/// The samples and facts read so far.
 #[derive(Default)]
 struct Reading {
     known: Known,

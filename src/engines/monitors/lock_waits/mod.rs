@@ -1,4 +1,4 @@
-//! Who waits for which lock, and who holds it meanwhile: monitors and locks of `java.util.concurrent`.
+//! Waits for locks, and the holders of the locks meanwhile: monitors and locks of `java.util.concurrent`.
 //!
 //! A thread of the agent looks at an interval which threads wait, and asks the VM for the owners and for their stacks
 //! (`look`). A program that never waits for a lock is not stopped, and a free lock costs nothing. Looks take a share of
