@@ -51,14 +51,16 @@ def answer(run):
         answer.rows = wall(run)
         answer.per_sample = {"wall": 1, "awake": 1}
         return answer
-    if run.mode == "live":
+    is_live = run.mode == "live"
+    if is_live:
         answer.says = frozenset({"live_bytes"})
     text = (run.folder / "out.txt").read_text(errors="replace")
     samples = 0
     for total, count, frames in BLOCK.findall(text):
         stack = [name(frame) for frame in FRAME.findall(frames)]
         samples += int(count)
-        answer.rows.append(row(kind, stack, int(total), int(count)))
+        # Of live objects the total is the size of those that were sampled, of which there is one in an interval.
+        answer.rows.append(row(kind, stack, int(count) * INTERVAL if is_live else int(total), int(count)))
     if kind == "cpu":
         answer.per_sample = {"cpu": 1}
     elif kind == "alloc":
