@@ -109,7 +109,7 @@ def main(given: list[str]) -> int:
         for reason in dict.fromkeys(f"{result.tool}: {result.reason}" for result in results):
             print(f"truth/run: {reason}", file=sys.stderr)
         return 2
-    output = arguments.output or new_file()
+    output = arguments.output or new_file(FOLDER / "results")
     report.write_csv(output, results)
     print(report.table([result for result in results if result.kind != "cost"]))
     if any(result.kind == "cost" for result in results):
@@ -132,11 +132,11 @@ def main(given: list[str]) -> int:
     return 1 if wrong else 0
 
 
-def new_file() -> pathlib.Path:
-    """Returns a name in `results/` that no file has: the values of a run are never overwritten."""
+def new_file(folder: pathlib.Path) -> pathlib.Path:
+    """Returns a name in the folder that no file has: the values of a run are never overwritten."""
     name = f"{datetime.date.today().isoformat()}-{report.machine()}"
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(path for path in (FOLDER / "results" / f"{each}.csv" for each in names) if not path.exists())
+    return next(path for path in (folder / f"{each}.csv" for each in names) if not path.exists())
 
 
 def read_losses() -> configparser.ConfigParser:
