@@ -67,6 +67,11 @@ def run(command: list[object], folder: pathlib.Path) -> Used:
         timer.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            # As after Ctrl-C: no program is left behind.
+            process.kill()
+            process.wait()
+            raise
         finally:
             timer.cancel()
         wall = time.monotonic() - start

@@ -119,7 +119,10 @@ def main(given: list[str]) -> int:
     for kind, (found, spoiled) in suite.spoiled.items():
         print(f"\nSpoiled on purpose ({kind}): {found} of {spoiled} answers were found wrong.")
     losses = read_losses()
-    known = {section: [result for result in results if is_known(section, result)] for section in losses.sections()}
+    known = {
+        section: [result for result in results if is_known(section, losses[section].get("jvms", ""), result)]
+        for section in losses.sections()
+    }
     for section, of_section in known.items():
         wrong = dict.fromkeys(result.name for result in of_section if report.details([result]))
         if wrong:
@@ -145,9 +148,11 @@ def read_losses() -> configparser.ConfigParser:
     return losses
 
 
-def is_known(section: str, result: Result) -> bool:
+def is_known(section: str, jvms: str, result: Result) -> bool:
     """Returns True if the section of `losses.ini` names the result: `TOOL KIND CASE...` or `TOOL MODE KIND CASE...`."""
     head = f"{result.who} {result.kind} "
+    if jvms and result.jvm not in jvms.split():
+        return False
     return section.startswith(head) and result.case in section.removeprefix(head).split()
 
 
