@@ -273,7 +273,9 @@ class Suite:
         results = []
         for number in range(1, self.arguments.runs + 1):
             for module in modules.values():
-                for mode, options in self.modes(module, case.kind):
+                modes = self.modes(module, case.kind)
+                # A variant adds little under another mode.
+                for mode, options in modes[:1] if self.arguments.reduced and case.variant else modes:
                     runs.note(f"{jvm.feature}: {case.kind} {case.name}: {module.NAME} {mode}".rstrip())
                     result = Result(case.kind, case.name, str(jvm.feature), number, module.NAME, mode, "", [])
                     try:
