@@ -39,9 +39,19 @@ def at_ready(run, pid):
 def answer(run):
     if run.case.kind == "heap":
         return Answer(dump=file(run))
-    said = json.loads(runs.call(command(run.places), "heap", "report", file(run), "--section", "leaks", "--json"))
-    suspects = said.get("leaks", said)
-    return Answer(suspects=[suspect(each, suspects["total_shallow"]) for each in suspects["suspects"]])
+    said = ask(run, "report", file(run), "--section", "leaks")
+    try:
+        return Answer(suspects=[suspect(each, said["total_shallow"]) for each in said["suspects"]])
+    except (KeyError, TypeError) as error:
+        raise CannotRun(f"its report of leaks has another form: {error!r}") from error
+
+
+def ask(run, *words):
+    """Returns what a command of it prints as JSON."""
+    try:
+        return json.loads(runs.call(command(run.places), "heap", *words, "--json"))
+    except ValueError as error:
+        raise CannotRun(f"what it prints is no JSON: {error}") from error
 
 
 def suspect(said, total):
@@ -52,6 +62,8 @@ def suspect(said, total):
 
 def retained(run, name):
     """Returns the retained size of each object of a class."""
-    query = f"SELECT @objectAddress AS address, @retainedHeapSize AS retained FROM {name}"
-    said = json.loads(runs.call(command(run.places), "heap", "query", file(run), "--oql", query, "--json"))
-    return {int(str(row["address"]), 0): row["retained"] for row in said["rows"]}
+    said = ask(run, "query", file(run), "--oql", f"SELECT @objectAddress, @retainedHeapSize FROM {name}")
+    try:
+        return {int(str(address), 0): size for address, size in said["rows"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise CannotRun(f"its answer to a query has another form: {error!r}") from error
