@@ -35,7 +35,7 @@ def orders(jvm: runs.Jvm, places: runs.Places, folder: pathlib.Path) -> list[obj
 
 def javac(jvm: runs.Jvm, places: runs.Places, folder: pathlib.Path) -> list[object]:
     jvm.command("javac")
-    return ["-cp", places.classes, "Compile", SOURCES / "cases", folder, 12]
+    return ["-cp", places.classes, "Compile", SOURCES / "cases", folder, 3]
 
 
 def closure(jvm: runs.Jvm, places: runs.Places, folder: pathlib.Path) -> list[object]:

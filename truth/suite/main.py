@@ -205,6 +205,8 @@ def choose(arguments: argparse.Namespace, every: list[Case]) -> tuple[list[str],
         if tools not in ([], ["hprof"]):
             raise CannotRun("--reduced runs this project's tools alone")
         tools = ["hprof"]
+        # What a tool costs is neither right nor wrong.
+        kinds = [kind for kind in kinds if kind != "cost"]
     return tools or TOOLS, kinds, list(dict.fromkeys(chosen))
 
 
