@@ -149,6 +149,20 @@ fn an_attached_agent_sees_threads_that_wait_already(jvm: &Jvm) {
 }
 on_every_jvm!(an_attached_agent_sees_threads_that_wait_already);
 
+/// The state is asked for after the stack: by then a thread that computed may sleep.
+fn states_are_those_of_the_stacks(jvm: &Jvm) {
+    let options = "wall=1ms,thread=y,cutoff=0,verbose=n,file=x.txt";
+    let program = Program::java(jvm, options, &[]).program("wall", "Steps");
+    let rows = rows(&program.arg("4000").run_well().read("x.txt"));
+    let computes = rows.iter().filter(|row| row.is_in("Steps.computes"));
+    let asleep = computes
+        .clone()
+        .filter(|row| row.has_state(&["sleeping", "parked", "waiting"]));
+    assert!(sum(computes) >= 50.0);
+    assert_eq!(sum(asleep), 0.0);
+}
+on_every_jvm!(states_are_those_of_the_stacks);
+
 /// More threads than a round looks at: each still has all of its rounds, wherever it is.
 #[test]
 fn threads_that_rest_have_all_of_their_samples() {

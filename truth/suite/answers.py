@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import typing
+
+if typing.TYPE_CHECKING:
+    from .leaks import Suspect
 
 
 @dataclasses.dataclass
@@ -34,6 +38,7 @@ class Answer:
     has_stacks: bool = True
     has_threads: bool = False
     dump: pathlib.Path | None = None
+    suspects: list[Suspect] = dataclasses.field(default_factory=list)
 
 
 class CannotRun(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import re
+import shutil
 import subprocess
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "cases"
@@ -13,13 +14,19 @@ KINDS = {
     "alloc": "allocations: objects and bytes by method, class and thread, and what of them is live",
     "calls": "how often methods are called, and their own time",
     "locks": "waits for locks, Object.wait and sleeps: how often, where, and how long",
+    "wall": "wall-clock samples: where threads are, and in which state",
+    "lifetimes": "how long objects live, and how old those are that are alive",
     "heap": "heap dumps: a known graph, value by value and edge by edge",
+    "leaks": "leak suspects: ten programs that leak, and ten that do not",
     "conformance": "files of every record of the HPROF format, sound and broken, and what a reader must say",
+    "cost": "how much longer programs take under each tool, beside the errors of its answers",
 }
-# `// needs: java 21`, `// vm: -Xint`, `// variant NAME: -Xint` before the class.
+# `// needs: java 21`, `// vm: -Xint`, `// variant NAME: -Xint`, `// only variants`, `// library: NAME.c` before the class.
 NEEDS = re.compile(r"^// needs: java (\d+)$", re.M)
 VM = re.compile(r"^// vm: (.+)$", re.M)
 VARIANT = re.compile(r"^// variant (\w+): (.+)$", re.M)
+ONLY_VARIANTS = re.compile(r"^// only variants$", re.M)
+LIBRARY = re.compile(r"^// library: (\w+)\.c$", re.M)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +38,8 @@ class Case:
     variant: str
     vm: tuple[str, ...]
     needs: int
+    # The source in C of its native methods, without `.c`.
+    library: str = ""
 
     @property
     def name(self) -> str:
@@ -47,8 +56,10 @@ def find() -> list[Case]:
             vm = VM.search(text)
             plain = tuple(vm[1].split()) if vm else ()
             least = int(needs[1]) if needs else 11
-            cases.append(Case(kind, source.stem, "", plain, least))
-            cases += [Case(kind, source.stem, name, (*plain, *more.split()), least) for name, more in VARIANT.findall(text)]
+            library = found[1] if (found := LIBRARY.search(text)) else ""
+            if not ONLY_VARIANTS.search(text):
+                cases.append(Case(kind, source.stem, "", plain, least, library))
+            cases += [Case(kind, source.stem, name, (*plain, *more.split()), least, library) for name, more in VARIANT.findall(text)]
     return cases
 
 
@@ -64,3 +75,21 @@ def compile_all(javac_home: pathlib.Path, classes: pathlib.Path, chosen: list[Ca
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"truth/run: {javac_home} could not compile the cases:\n{done.stdout}{done.stderr}")
+    compile_libraries(classes, chosen)
+
+
+def library(classes: pathlib.Path, case: Case) -> pathlib.Path:
+    return classes / f"lib{case.library}.so"
+
+
+def compile_libraries(classes: pathlib.Path, chosen: list[Case]) -> None:
+    """Compiles native methods, if there is a C compiler; a case whose library is missing cannot run."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    for case in chosen if compiler else ():
+        if not case.library or library(classes, case).exists():
+            continue
+        source = FOLDER / case.kind / f"{case.library}.c"
+        command = [compiler, "-shared", "-fPIC", "-O1", "-o", library(classes, case), source]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"truth/run: {compiler} could not compile {source}:\n{done.stderr}")

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import configparser
 import copy
+import dataclasses
 import datetime
 import difflib
 import importlib
+import itertools
 import os
 import pathlib
 import signal
 import sys
 import tempfile
+import threading
 
-from . import cases, conformance, corpus, dump, graph, report, runs, spoil, truths
+from . import cases, conformance, corpus, cost, dump, graph, leaks, report, runs, spoil, truths
 from .answers import Answer, CannotRun, Row
 from .cases import Case
 from .report import Result
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 # The files of `truth/tools`, in the order of the tables' columns.
-TOOLS = ["hprof", "async_profiler", "jfr", "jcmd", "jmap", "hprof_slurp", "shark", "netbeans"]
+TOOLS = ["hprof", "async_profiler", "jfr", "jcmd", "jmap", "hprof_analyzer", "hprof_slurp", "shark", "netbeans"]
 # The share of its work that a case does in a reduced run.
 REDUCED_SCALE = 0.5
 # The number of retained sizes that are computed, by whether the run is reduced.
 RETAINED = {False: 60, True: 12}
 # The modes of this project's tools that a reduced run takes: for cpu, the one with most samples.
-REDUCED_MODES = {"cpu": ("fine",), "heap": ("", "jvmti")}
+REDUCED_MODES = {"cpu": ("fine",), "wall": ("fine",), "heap": ("", "jvmti"), "leaks": ("births",)}
+# The programs of this kind sleep most of their time, and no truth of theirs is a time: so many run at once.
+AT_ONCE = {"leaks": 5}
 
 DESCRIPTION = """\
 Runs programs whose right answers are known under profilers and heap tools, and compares. Without a TOOL all that are found are run,
@@ -103,19 +109,25 @@ def main(given: list[str]) -> int:
         for reason in dict.fromkeys(f"{result.tool}: {result.reason}" for result in results):
             print(f"truth/run: {reason}", file=sys.stderr)
         return 2
-    output = arguments.output or FOLDER / "results" / f"{datetime.date.today().isoformat()}-{report.machine()}.csv"
+    output = arguments.output or new_file(FOLDER / "results")
     report.write_csv(output, results)
-    print(report.table(results))
+    print(report.table([result for result in results if result.kind != "cost"]))
+    if any(result.kind == "cost" for result in results):
+        print("\n" + cost.table(results))
     if arguments.full:
         print("\n" + report.full(results))
     for kind, (found, spoiled) in suite.spoiled.items():
         print(f"\nSpoiled on purpose ({kind}): {found} of {spoiled} answers were found wrong.")
     losses = read_losses()
-    known = [result for result in results if result.name in losses]
-    for result in known:
-        if report.details([result]):
-            print(f"\nA known error, {result.name}: {losses[result.name]['why']}.")
-    unknown = [result for result in results if result not in known]
+    known = {
+        section: [result for result in results if is_known(section, losses[section].get("jvms", ""), result)]
+        for section in losses.sections()
+    }
+    for section, of_section in known.items():
+        wrong = dict.fromkeys(result.name for result in of_section if report.details([result]))
+        if wrong:
+            print(f"\nA known error, {', '.join(wrong)}: {losses[section]['why']}.")
+    unknown = [result for result in results if not any(result in of_section for of_section in known.values())]
     wrong = "\n".join(filter(None, [report.details(unknown), *suite.missed]))
     print(f"\nEvery value is in {output}.")
     if wrong:
@@ -123,10 +135,25 @@ def main(given: list[str]) -> int:
     return 1 if wrong else 0
 
 
+def new_file(folder: pathlib.Path) -> pathlib.Path:
+    """Returns a name in the folder that no file has: the values of a run are never overwritten."""
+    name = f"{datetime.date.today().isoformat()}-{report.machine()}"
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(path for path in (folder / f"{each}.csv" for each in names) if not path.exists())
+
+
 def read_losses() -> configparser.ConfigParser:
     losses = configparser.ConfigParser(interpolation=None, delimiters=("=",))
     losses.read(FOLDER / "losses.ini", encoding="utf-8")
     return losses
+
+
+def is_known(section: str, jvms: str, result: Result) -> bool:
+    """Returns True if the section of `losses.ini` names the result: `TOOL KIND CASE...` or `TOOL MODE KIND CASE...`."""
+    head = f"{result.who} {result.kind} "
+    if jvms and result.jvm not in jvms.split():
+        return False
+    return section.startswith(head) and result.case in section.removeprefix(head).split()
 
 
 def read_options() -> configparser.ConfigParser:
@@ -138,7 +165,7 @@ def read_options() -> configparser.ConfigParser:
 def print_list(options: configparser.ConfigParser, every: list[Case]) -> None:
     for kind, what in cases.KINDS.items():
         print(f"{kind}: {what}")
-        names = [case.name for case in every if case.kind == kind]
+        names = list(cost.PROGRAMS) if kind == "cost" else [case.name for case in every if case.kind == kind]
         if names:
             print(f"    cases: {', '.join(names)}")
         for section in options.sections():
@@ -165,8 +192,10 @@ def choose(arguments: argparse.Namespace, every: list[Case]) -> tuple[list[str],
             chosen += of_kind
         elif named:
             chosen += named
+        elif word in cost.PROGRAMS:
+            kinds.append("cost")
         else:
-            known = [*names, *cases.KINDS, *(case.name for case in every)]
+            known = [*names, *cases.KINDS, *(case.name for case in every), *cost.PROGRAMS]
             near = difflib.get_close_matches(word, known, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise CannotRun(f"there is no tool, kind or case {word}{hint} (--list shows all)")
@@ -176,6 +205,8 @@ def choose(arguments: argparse.Namespace, every: list[Case]) -> tuple[list[str],
         if tools not in ([], ["hprof"]):
             raise CannotRun("--reduced runs this project's tools alone")
         tools = ["hprof"]
+        # What a tool costs is neither right nor wrong.
+        kinds = [kind for kind in kinds if kind != "cost"]
     return tools or TOOLS, kinds, list(dict.fromkeys(chosen))
 
 
@@ -187,6 +218,9 @@ class Suite:
         # How many spoiled answers of each kind were found wrong, of how many; and those that were not.
         self.spoiled: dict[str, list[int]] = {}
         self.missed: list[str] = []
+        self.lock = threading.Lock()
+        # The findings of programs before a change.
+        self.before: dict[tuple, list[truths.Finding]] = {}
         self.options = options
         homes = arguments.jdk or [default_home()]
         self.jvms = [runs.jvm(home.resolve()) for home in homes]
@@ -206,12 +240,24 @@ class Suite:
             modules = {name: importlib.import_module(f"tools.{name}") for name in tools}
             results = []
             for jvm in self.jvms:
-                for case in runnable:
-                    if case.needs <= jvm.feature:
-                        results += self.case(modules, case, jvm)
+                for kind, of_kind in itertools.groupby(runnable, lambda case: case.kind):
+                    of_jvm = [case for case in of_kind if case.needs <= jvm.feature]
+                    # Measured before anything runs at the same time.
+                    self.places.layout(jvm)
+                    for found in self.each(AT_ONCE.get(kind, 1), lambda case, jvm=jvm: self.case(modules, case, jvm), of_jvm):
+                        results += found
             if "conformance" in kinds:
                 results += self.conformance(modules)
+            if "cost" in kinds:
+                results += cost.measure(self, modules)
             return results
+
+    def each(self, at_once: int, run, of_kind: list[Case]):
+        if at_once == 1:
+            yield from map(run, of_kind)
+            return
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            yield from pool.map(run, of_kind)
 
     def modes(self, module, kind: str) -> list[tuple[str, str]]:
         """Returns the modes of a tool for a kind, each with its options."""
@@ -229,8 +275,10 @@ class Suite:
         results = []
         for number in range(1, self.arguments.runs + 1):
             for module in modules.values():
-                for mode, options in self.modes(module, case.kind):
-                    note(f"{jvm.feature}: {case.kind} {case.name}: {module.NAME} {mode}".rstrip())
+                modes = self.modes(module, case.kind)
+                # A variant adds little under another mode.
+                for mode, options in modes[:1] if self.arguments.reduced and case.variant else modes:
+                    runs.note(f"{jvm.feature}: {case.kind} {case.name}: {module.NAME} {mode}".rstrip())
                     result = Result(case.kind, case.name, str(jvm.feature), number, module.NAME, mode, "", [])
                     try:
                         module.find(self.places)
@@ -240,9 +288,22 @@ class Suite:
                             result.findings = self.findings(module, run)
                     except CannotRun as error:
                         result.reason = str(error)
-                        note(f"    {error}")
+                        runs.note(f"    {error}")
                     results.append(result)
+                    results += self.change(case, result)
         return results
+
+    def change(self, case: Case, result: Result) -> list[Result]:
+        """Compares a profile with that of the same program before a change, if this is a variant `after`."""
+        key = (case.program, result.jvm, result.run, result.who)
+        if case.kind != "cpu" or result.reason:
+            return []
+        if not case.variant:
+            self.before[key] = result.findings
+        if case.variant != "after" or key not in self.before:
+            return []
+        changed = truths.changes(self.before[key], result.findings)
+        return [dataclasses.replace(result, case=f"{case.program}:change", findings=changed)]
 
     def findings(self, module, run: runs.Run) -> list[truths.Finding]:
         """Runs a program and compares what the tool says with what the program does."""
@@ -254,6 +315,8 @@ class Suite:
         answer = module.answer(run)
         if run.case.kind == "heap":
             return self.heap_findings(module, run, answer, known, facts)
+        if run.case.kind == "leaks":
+            return self.leak_findings(run, answer, facts)
         findings = truths.compare(known, answer)
         for kind in self.spoils(run.case.kind):
             spoiled = copy.deepcopy(answer)
@@ -269,16 +332,24 @@ class Suite:
     def caught(self, kind: str, applies: bool, case: Case, spoiled: list[truths.Finding], findings: list[truths.Finding]) -> None:
         """Counts a spoiled answer, and whether it is found to be wrong; with --spoil it takes the place of the tool's."""
         if applies:
-            count = self.spoiled.setdefault(kind, [0, 0])
-            count[1] += 1
-            if any(finding.right is False for finding in spoiled):
-                count[0] += 1
-            else:
+            is_found = any(finding.right is False for finding in spoiled)
+            with self.lock:
+                count = self.spoiled.setdefault(kind, [0, 0])
+                count[0] += is_found
+                count[1] += 1
+            if not is_found:
                 self.missed.append(
                     f"{case.kind} {case.name}: the answer was spoiled ({kind}: {spoil.KINDS[kind][0]}), and nothing was found wrong"
                 )
         if self.arguments.spoil:
             findings[:] = spoiled
+
+    def leak_findings(self, run: runs.Run, answer: Answer, facts: list) -> list[truths.Finding]:
+        findings = leaks.compare(facts, answer.suspects)
+        for kind in self.spoils("leaks"):
+            applies, spoiled = leaks.spoil(kind, answer.suspects, facts)
+            self.caught(kind, applies, run.case, leaks.compare(facts, spoiled), findings)
+        return findings
 
     def heap_findings(self, module, run: runs.Run, answer: Answer, known: list, facts: list) -> list[truths.Finding]:
         try:
@@ -286,7 +357,7 @@ class Suite:
         except (OSError, dump.Broken) as error:
             return [truths.Finding("the dump", "sound", str(error), None, False)]
         findings = self.of_heap(module, run, heap, known, facts)
-        for kind in self.spoils("heap"):
+        for kind in [] if hasattr(module, "READS_ONLY") else self.spoils("heap"):
             applies = graph.wrong_edge(heap)
             self.caught(kind, applies, run.case, graph.compare(facts, heap), findings)
         return findings
@@ -297,7 +368,7 @@ class Suite:
             frozenset({"live_objects"}),
         )
         counted.has_stacks = False
-        findings = graph.compare(facts, heap) + truths.compare(known, counted)
+        findings = [] if hasattr(module, "READS_ONLY") else graph.compare(facts, heap) + truths.compare(known, counted)
         for kind, name in facts:
             if kind == "retained" and run.mode == "":
                 said = module.retained(run, name) if hasattr(module, "retained") else None
@@ -311,7 +382,7 @@ class Suite:
         results = []
         for module in modules.values():
             for mode, options in self.modes(module, "conformance"):
-                note(f"conformance: {module.NAME} {mode}".rstrip())
+                runs.note(f"conformance: {module.NAME} {mode}".rstrip())
                 result = Result("conformance", "corpus", "", 1, module.NAME, mode, "", [])
                 try:
                     module.find(self.places)
@@ -330,7 +401,7 @@ class Suite:
                         self.caught(kind, applies, case, conformance.compare(made, verdicts, scope, kind), result.findings)
                 except CannotRun as error:
                     result.reason = str(error)
-                    note(f"    {error}")
+                    runs.note(f"    {error}")
                 results.append(result)
         return results
 
@@ -356,6 +427,7 @@ def places(suite: Suite) -> runs.Places:
         agent=pathlib.Path(os.environ.get("HPROF_AGENT", target / "release/libhprof.so")).resolve(),
         cli=pathlib.Path(os.environ.get("HPROF_CLI", target / "release/hprof")).resolve(),
         tools=target / "tools",
+        programs=pathlib.Path(os.environ.get("HPROF_PROGRAMS", target / "programs")),
         classes=classes,
         newest=newest,
         scale=REDUCED_SCALE if suite.arguments.reduced else suite.arguments.work,
@@ -371,7 +443,3 @@ def default_home() -> pathlib.Path:
     if java is None:
         raise CannotRun("there is no java on PATH; name a JVM with --jdk")
     return pathlib.Path(java).resolve().parent.parent
-
-
-def note(text: str) -> None:
-    print(f"== {text}", file=sys.stderr, flush=True)

@@ -9,7 +9,10 @@ import pathlib
 import platform
 import statistics
 
-from .truths import SHARES, Finding, distance
+from .truths import Finding, distance
+
+# Shares that put methods into an order.
+ORDERED = ("cpu", "self")
 
 COLUMNS = [
     "date",
@@ -56,6 +59,8 @@ class Result:
 
 
 def verdict(finding: Finding) -> str:
+    if finding.measured:
+        return "measured"
     unjudged = "does not say" if finding.answer is None else "too few samples"
     return {True: "right", False: "wrong", None: unjudged}[finding.right]
 
@@ -112,7 +117,7 @@ def keeps_order(findings: list[Finding]) -> bool | None:
 
 
 def is_share(finding: Finding) -> bool:
-    return finding.what.split()[0] in SHARES
+    return finding.what.split()[0] in ORDERED
 
 
 def cell(results: list[Result]) -> str:

@@ -8,9 +8,11 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import threading
 
+from . import cases
 from .answers import CannotRun
 from .cases import Case
 
@@ -22,6 +24,10 @@ FOREIGN = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JDK_JAVAC_
 
 def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in FOREIGN}
+
+
+def note(text: str) -> None:
+    print(f"== {text}", file=sys.stderr, flush=True)
 
 
 def call(*words: object, timeout: float = TIMEOUT) -> str:
@@ -95,6 +101,7 @@ class Places:
     agent: pathlib.Path
     cli: pathlib.Path
     tools: pathlib.Path
+    programs: pathlib.Path
     classes: pathlib.Path
     newest: Jvm
     layouts: dict[pathlib.Path, str] = dataclasses.field(default_factory=dict)
@@ -118,6 +125,11 @@ def execute(run: Run, tool) -> None:
         *case.vm,
         f"-Dtruth.layout={places.layout(run.jvm)}",
     ]
+    if case.library:
+        library = cases.library(places.classes, case)
+        if not library.exists():
+            raise CannotRun("there is no C compiler for its native methods")
+        command.append(f"-Dtruth.library={library}")
     command += [f"-Dtruth.scale={places.scale}", "-cp", str(places.classes), case.program]
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         process = subprocess.Popen(

@@ -11,10 +11,13 @@ from .truths import SHARE_FLOOR, SHARES, SIGMAS, Truth, is_told
 MOVED = 0.3
 # The kinds, what each does, and the kinds of cases that it spoils.
 KINDS = {
-    "drop": ("leave out 1 % of the events of every row, at least one", ("alloc", "calls", "locks")),
-    "move": ("move three tenths of all CPU samples from the method with most to the one with least", ("cpu",)),
-    "swap": ("exchange the method with most and the one with least", ("alloc", "calls", "locks")),
+    "drop": ("leave out 1 % of the events of every row, at least one", ("alloc", "calls", "locks", "lifetimes")),
+    "move": ("move three tenths of all samples from the method with most to the one with least", ("cpu", "wall")),
+    "swap": ("exchange the method with most and the one with least", ("alloc", "calls", "locks", "lifetimes")),
+    "state": ("call parked threads sleeping, and sleeping ones parked", ("wall",)),
     "edge": ("change one reference of the heap dump to refer to another object", ("heap",)),
+    "deny": ("leave out every leak suspect", ("leaks",)),
+    "alarm": ("suspect a leak where there is none", ("leaks",)),
     "accept": ("call each broken file sound", ("conformance",)),
     "refuse": ("call each sound file broken", ("conformance",)),
 }
@@ -22,7 +25,7 @@ KINDS = {
 
 def spoil(kind: str, answer: Answer, known: list[Truth]) -> bool:
     """Spoils the answer in place; returns True if there was something to spoil, which must then be found."""
-    return {"drop": drop, "move": move, "swap": swap}[kind](answer, known)
+    return {"drop": drop, "move": move, "swap": swap, "state": state}[kind](answer, known)
 
 
 def drop(answer: Answer, known: list[Truth]) -> bool:
@@ -42,34 +45,55 @@ def owner_of(stack: tuple[str, ...], methods: set[str]) -> str | None:
     return next((method for method in stack if method in methods), None)
 
 
-def ranked(answer: Answer, methods: set[str]) -> list[tuple[str, float]]:
-    """Returns the methods with what each has of the first value, the most first."""
+def ranked(answer: Answer, methods: set[str], value: str) -> list[tuple[str, float]]:
+    """Returns the methods with what each has of the value, the most first."""
     totals = dict.fromkeys(sorted(methods), 0.0)
     for row in answer.rows:
         owner = owner_of(row.stack, methods)
         if owner is not None:
-            totals[owner] += next(iter(row.values.values()), 0)
+            totals[owner] += row.values.get(value, 0)
     return sorted(totals.items(), key=lambda item: -item[1])
 
 
 def move(answer: Answer, known: list[Truth]) -> bool:
     methods = methods_of(known)
-    order = ranked(answer, methods)
+    value = known[0].value
+    order = ranked(answer, methods, value)
     if len(order) < 2 or not order[0][1]:
         return False
     (most, _), (least, _) = order[0], order[-1]
-    wanted = left = MOVED * sum(count for _, count in order)
+    total = sum(count for _, count in order)
+    wanted = left = MOVED * total
     for row in answer.rows:
-        if owner_of(row.stack, methods) == most:
-            part = min(left, row.values["cpu"])
-            row.values["cpu"] -= part
+        if owner_of(row.stack, methods) == most and value in row.values:
+            part = min(left, row.values[value])
+            row.values[value] -= part
             left -= part
-    answer.rows.append(Row(stack=(least,), values={"cpu": wanted - left}))
-    # With few samples, chance could make up for it.
-    units = sum(truth.low for truth in known)
-    share = sum(truth.low for truth in known if truth.where == most) / units
-    deviation = math.sqrt(share * (1 - share) * answer.per_sample["cpu"] / (wanted / MOVED))
-    return SHARE_FLOOR + (SIGMAS + 4) * deviation < MOVED
+    answer.rows.append(Row(stack=(least,), values={value: wanted - left}))
+    # Of many methods, each may have less than was to be moved.
+    of_value = [truth for truth in known if truth.value == value]
+    share = max(truth.low for truth in of_value if truth.where == most) / sum(truth.low for truth in of_value)
+    return is_sure((wanted - left) / total, share, total / answer.per_sample[value])
+
+
+def is_sure(moved: float, share: float, samples: float) -> bool:
+    """Returns True unless chance could make up for what was moved of a share."""
+    return SHARE_FLOOR + (SIGMAS + 4) * math.sqrt(share * (1 - share) / samples) < moved
+
+
+def state(answer: Answer, known: list[Truth]) -> bool:
+    """Exchanges two states of threads."""
+    if "state" not in answer.says:
+        return False
+    exchange = {"parked": "sleeping", "sleeping": "parked"}
+    samples = 0.0
+    for row in answer.rows:
+        samples += row.values.get("state", 0) if owner_of(row.stack, methods_of(known)) else 0
+        row.type = exchange.get(row.type or "", row.type)
+    of_state = [truth for truth in known if truth.value == "state"]
+    units = sum(truth.low for truth in of_state)
+    shares = [truth.low / units for truth in of_state if truth.type in exchange]
+    return any(is_sure(share, share, samples / answer.per_sample["state"]) for share in shares)
 
 
 def swap(answer: Answer, known: list[Truth]) -> bool:

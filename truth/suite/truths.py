@@ -18,7 +18,9 @@ SELF_FLOOR = 0.05
 # The least part of all CPU samples that must be in methods of the program: the rest is the VM's start and its clocks.
 NAMED = 0.7
 
-SHARES = ("cpu", "self")
+SHARES = ("cpu", "self", "wall", "state", "awake")
+# A change of shares between two programs.
+CHANGE = "change"
 # Values of the innermost method alone, and not of those that called it.
 INNERMOST = ("self", "calls")
 # An estimate that rests on fewer expected samples is not called right: chance alone could have made it so.
@@ -68,6 +70,8 @@ class Finding:
     # What deviation would not be called wrong, in the error's unit.
     allowed: float = 0.0
     note: str = ""
+    # The answer is a measurement, which nothing says to be right or wrong.
+    measured: bool = False
 
 
 def parse(output: str) -> list[Truth]:
@@ -149,24 +153,26 @@ def shares(truths: list[Truth], answer: Answer) -> list[Finding]:
     """Compares how one whole is divided; a row belongs to the innermost method of its stack that is known."""
     value = truths[0].value
     names = {truth.where for truth in truths}
-    counts = dict.fromkeys(names, 0.0)
-    unnamed = 0.0
+    counts = dict.fromkeys(truths, 0.0)
+    named = unnamed = 0.0
     for row in answer.rows:
         amount = row.values.get(value, 0)
         stack = row.stack[:1] if value in INNERMOST else row.stack
         owner = next((method for method in stack if method in names), None)
         if owner is None:
             unnamed += amount
-        else:
-            counts[owner] += amount
-    named = sum(counts.values())
+            continue
+        named += amount
+        for truth in truths:
+            if truth.where == owner and truth.type in ("-", row.type):
+                counts[truth] += amount
     units = sum(truth.low for truth in truths)
     per_sample = answer.per_sample.get(value, 0)
     samples = named / per_sample if per_sample else 0
     findings = []
     for truth in truths:
         expected = truth.low / units
-        said = counts[truth.where] / named if named else 0.0
+        said = counts[truth] / named if named else 0.0
         allowed = SELF_FLOOR if value == "self" else SHARE_FLOOR
         if samples:
             allowed += SIGMAS * math.sqrt(max(expected * (1 - expected), 1 / samples) / samples)
@@ -180,12 +186,25 @@ def shares(truths: list[Truth], answer: Answer) -> list[Finding]:
     return findings
 
 
+def changes(before: list[Finding], after: list[Finding]) -> list[Finding]:
+    """Compares how the shares of two programs differ: what a change in one method must show."""
+    findings = []
+    for old, new in zip(before, after, strict=True):
+        expected = float(new.truth) - float(old.truth)
+        said = float(new.answer or 0) - float(old.answer or 0)
+        allowed = (old.allowed**2 + new.allowed**2) ** 0.5
+        what = f"{CHANGE} {new.what.partition(' ')[2]}"
+        findings.append(Finding(what, f"{expected:+.3f}", f"{said:+.3f}", said - expected, abs(said - expected) <= allowed, allowed))
+    return findings
+
+
 def distance(findings: list[Finding]) -> float | None:
     """Returns one number for a case: of shares, half the sum of the differences; otherwise the largest relative error."""
     errors = [finding.error for finding in findings if finding.error is not None]
     if not errors:
         return None
     kinds = {finding.what.split()[0] for finding in findings if finding.error is not None}
-    if kinds <= set(SHARES):
-        return sum(abs(error) for error in errors) / 2
+    if kinds <= {*SHARES, CHANGE}:
+        # Several values are several wholes.
+        return sum(abs(error) for error in errors) / 2 / len(kinds)
     return max(abs(error) for error in errors)

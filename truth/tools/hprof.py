@@ -3,7 +3,7 @@
 import json
 import re
 
-from suite import conformance, runs
+from suite import conformance, leaks, runs
 from suite.answers import Answer, CannotRun, Row
 
 NAME = "hprof"
@@ -12,15 +12,21 @@ SAYS = {
     "alloc": {"objects", "bytes", "live_objects", "live_bytes"},
     "calls": {"calls", "self"},
     "locks": {"contentions", "contended_ns", "lock_ns", "waits", "waited_ns"},
+    "wall": {"wall", "state", "awake"},
+    "lifetimes": {"temporary_objects", "survived_objects", "live_objects", "older_than_2s"},
 }
 # The values of `hprof export --to json`, by their names here.
 METRICS = {
     "cpu": "cpu", "alloc-objects": "objects", "alloc-bytes": "bytes", "live-objects": "live_objects", "live-bytes": "live_bytes",
     "calls": "calls", "time": "self", "contentions": "contentions", "contention": "contended_ns", "lock-wait": "lock_ns",
+    "wall": "wall", "temporary-objects": "temporary_objects", "survived-objects": "survived_objects",
 }  # fmt: skip
 WAITED = re.compile(r"^WAITED: MONITOR L([^;]+);, time_waited=(\d+), ", re.M)
 # LOCK WAITS are looked at so often, in ns.
 LOOK = 10_000_000
+# The time that a wall-clock sample stands for, in ns.
+WALL = 20_000_000
+STATE = re.compile(r"^java\.lang\.Thread\.<(\w+)>$")
 
 
 def find(places):
@@ -43,7 +49,7 @@ def arguments(run):
 
 def at_ready(run, pid):
     # At the end no frame is left whose variables could be seen.
-    if run.case.kind == "heap":
+    if run.case.kind in ("heap", "leaks"):
         runs.call(run.places.cli, "dump", "--yes", pid)
 
 
@@ -52,10 +58,17 @@ def answer(run):
     path = file(run)
     if kind == "heap":
         return Answer(dump=path)
+    if kind == "leaks":
+        return Answer(suspects=suspects(run))
     profile = json.loads(runs.call(run.places.cli, "export", "--to", "json", path))
     answer = Answer(rows(profile), frozenset(SAYS[kind]))
     if kind == "cpu":
         answer.per_sample = {"cpu": 1}
+    elif kind == "wall":
+        answer.rows = [row for of_wall in answer.rows for row in states(of_wall)]
+        answer.per_sample = dict.fromkeys(SAYS["wall"], 1)
+    elif kind == "lifetimes":
+        answer.rows += older(run)
     elif kind == "alloc":
         answer.has_threads = True
         sampled = re.search(r"sample=(\d+)k", run.options)
@@ -85,6 +98,36 @@ def rows(profile):
             label = labels[label] if label is not None else {}
             text = {key: names[label[key]] for key in ("class", "lock", "thread") if key in label}
             found.append(Row(stacks[stack], text.get("class") or text.get("lock"), text.get("thread"), known))
+    return found
+
+
+def states(row):
+    """Takes the state from the top of a stack: a row with it, and one that says if the thread had, or could have, a processor."""
+    found = STATE.match(row.stack[0]) if row.stack else None
+    state = found[1] if found else None
+    samples = row.values["wall"] / WALL
+    awake = "awake" if state in ("running", "runnable") else "asleep"
+    return [Row(row.stack, state, row.thread, {"wall": samples, "state": samples}), Row(row.stack, awake, row.thread, {"awake": samples})]
+
+
+def older(run):
+    """Returns the objects that are at least two seconds old, of each class that is asked for."""
+    found = []
+    for name in re.findall(r"^truth older_than_2s - (\S+) ", run.output, re.M):
+        command = (run.places.cli, "heap", "who", "--older", "2s", "--class", name, "--top", "0", "--json", file(run))
+        count = sum(row["objects"] for row in json.loads(runs.call(*command)))
+        found.append(Row(type=name, values={"older_than_2s": count}))
+    return found
+
+
+def suspects(run):
+    """Returns the suspects of `hprof heap leaks`; what it calls large, but not growing, is none."""
+    said = json.loads(runs.call(run.places.cli, "heap", "leaks", "--waste", "0", "--json", file(run)))
+    found = []
+    for suspect in said["suspects"]:
+        kept = suspect["kept"][: leaks.CLASSES]
+        names = [suspect["what"], suspect["holder"], suspect.get("piling", {}).get("class", ""), *(row["class"] for row in kept)]
+        found.append(leaks.Suspect(tuple(filter(None, names)), suspect["retained"] / said["live_bytes"]))
     return found
 
 

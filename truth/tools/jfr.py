@@ -36,6 +36,8 @@ def arguments(run):
     if run.jvm.feature < least:
         raise CannotRun(f"needs Java {least}")
     settings = run.options.split()
+    if run.case.kind == "calls" and run.case.program == "*":
+        raise CannotRun("it times only methods that a filter names")
     if run.case.kind == "calls":
         # It times no method unless a filter names it.
         classes = [path.stem for path in run.places.classes.glob(f"{run.case.program}*.class")]

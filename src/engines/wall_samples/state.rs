@@ -72,23 +72,28 @@ impl WallState {
     }
 
     /// Returns the state of a thread with this stack. `system` was asked just before the VM was.
+    ///
+    /// The flags are of a later moment than the stack. A thread is parked, sleeps or waits in a native method alone, so one
+    /// whose innermost frame is none has begun to wait since, and ran when its stack was taken.
     pub(super) fn of(
         flags: ThreadStateFlags,
         frames: &[FrameInfo],
         system: Option<&SystemState>,
         share: &mut CpuShare,
     ) -> Self {
+        let is_in_native = frames.first().is_none_or(|frame| frame.location < 0);
+        let waits = flags.is_waiting() || flags.is_parked() || flags.is_sleeping();
         if flags.is_entering() {
             Self::Blocked
-        } else if flags.is_parked() {
+        } else if is_in_native && flags.is_parked() {
             Self::Parked
-        } else if flags.is_sleeping() {
+        } else if is_in_native && flags.is_sleeping() {
             Self::Sleeping
-        } else if flags.is_in_object_wait() || flags.is_waiting() {
+        } else if is_in_native && (flags.is_in_object_wait() || flags.is_waiting()) {
             Self::Waiting
-        } else if system.is_none_or(|system| system.is_ready) {
+        } else if waits || system.is_none_or(|system| system.is_ready) {
             share.next(system.and_then(|system| system.times))
-        } else if flags.is_in_native() || frames.first().is_none_or(|frame| frame.location < 0) {
+        } else if flags.is_in_native() || is_in_native {
             Self::Native
         } else {
             Self::Vm

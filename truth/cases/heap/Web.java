@@ -1,8 +1,12 @@
+// variant second: -Dweb.seed=8
+// variant tree: -Dweb.seed=15 -Dweb.others=0
+// variant dense: -Dweb.seed=16 -Dweb.others=2
 import java.util.Random;
 
 /**
- * A random graph: each node has a number, up to four references in an array and one in a field, all drawn with a known seed. Every
- * edge must be in the dump, and none besides. Retained sizes are held to their definition: what is no longer reachable without the node.
+ * A random graph: each node has a number, up to four references in an array and one in a field, all drawn with a known seed: a tree,
+ * and as many edges besides as the variant asks for. Every edge must be in the dump, and no other. Retained sizes are held to their
+ * definition: what is no longer reachable without the node.
  */
 public class Web {
     static class Node {
@@ -13,10 +17,13 @@ public class Web {
     }
 
     static final int N = 2_000;
+    static final long SEED = Long.getLong("web.seed", 4711);
+    /** Of the places that the tree leaves empty, one in so many has an edge that leads anywhere; 0 for none. */
+    static final int OTHERS = Integer.getInteger("web.others", 20);
     static Node first;
 
     public static void main(String[] args) {
-        Random random = new Random(4711);
+        Random random = new Random(SEED);
         Node[] nodes = new Node[N];
         for (int i = 0; i < N; i++) nodes[i] = new Node(i);
         // Each hangs on an earlier one, so that all are reachable from the first; the rest of the edges lead anywhere.
@@ -26,7 +33,7 @@ public class Web {
         for (int i = 1; i < N; i++) hang(nodes, i, random);
         for (int i = 0; i < N; i++) {
             for (int j = 0; j < nodes[i].others.length; j++) {
-                if (nodes[i].others[j] == null && random.nextInt(20) == 0) nodes[i].others[j] = nodes[random.nextInt(N)];
+                if (nodes[i].others[j] == null && OTHERS > 0 && random.nextInt(OTHERS) == 0) nodes[i].others[j] = nodes[random.nextInt(N)];
             }
         }
         String facts = facts(nodes);
