@@ -117,10 +117,11 @@ impl MethodLayout {
             let Some(methods) = pointer_at(class, self.methods, false) else {
                 return false;
             };
-            let length = word_at(methods.wrapping_add(self.length), false);
+            let Some(length) = word_at(methods.wrapping_add(self.length), false) else {
+                return false;
+            };
             // An `int`.
-            let length = length.unwrap_or(0) as u32;
-            if u32::from(number) < length {
+            if u32::from(number) < length as u32 {
                 let at = self
                     .first
                     .wrapping_add(usize::from(number).wrapping_mul(WORD));
