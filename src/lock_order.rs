@@ -93,6 +93,8 @@ ranks! {
     ReportedUnseen
     /// `allocations::EstimateErrors`.
     EstimateErrors
+    /// `cpu_samples::asynchronous`: samples while they are fetched, with which the VM is called.
+    FetchedSamples
     /// The threads of either CPU sampler.
     SampledThreads
     /// `cpu_samples::ended_threads`.
@@ -135,6 +137,8 @@ ranks! {
     MonitorSweep
 
     // Stacks.
+    /// `jvmti::FrameClasses`, with which the VM is called.
+    FrameClasses
     /// `Stacks::names`, with which the VM is called.
     StackNames
     /// The shards of `stacks::named_frames`.
@@ -175,6 +179,8 @@ ranks! {
     AgentThreads
     /// `jvmti::BytesUntilSample`: the result of trying it on a thread started for that purpose.
     TrialThread
+    /// `jvmti::FrameClasses`: the classes that were prepared.
+    PreparedClasses
     /// `CpuTimers::native`.
     NativeCode
     /// `native_code::Library::symbols`.

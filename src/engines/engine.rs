@@ -32,6 +32,11 @@ pub trait Engine: Send + Sync {
     /// Returns the name of the engine's part of a dump, in the words of the original; `None` if it has none.
     fn section(&self) -> Option<&'static str>;
 
+    /// Returns `true` if the engine's sections give classes the ids that they have in a heap dump.
+    fn numbers_classes(&self) -> bool {
+        false
+    }
+
     /// Writes the engine's sections of a dump.
     fn report(&self, jni: Jni<'_>, report: &Report<'_>);
 

@@ -110,6 +110,26 @@ impl<'a> Jni<'a> {
         initialize().is_some()
     }
 
+    /// Returns the object that reads any field of an object, and its method for a `long`, which takes the object and the
+    /// offset of the field.
+    pub(super) fn reader_of_fields(self) -> Option<(LocalRef<'a>, sys::jmethodID)> {
+        let class = self.class_for_calls(c"jdk/internal/misc/Unsafe")?;
+        let signature = c"Ljdk/internal/misc/Unsafe;";
+        let field = {
+            let (name, signature) = (c"theUnsafe".as_ptr(), signature.as_ptr());
+            // SAFETY: the reference is of a class, and both texts are NUL-terminated.
+            unsafe { jni!(self, GetStaticFieldID, class.raw, name, signature) }
+        };
+        if self.clear_exception() || field.is_null() {
+            return None;
+        }
+        // SAFETY: the field is a static one of the class, and of an object.
+        let reader = unsafe { jni!(self, GetStaticObjectField, class.raw, field) };
+        let reader = LocalRef::new(self, reader)?;
+        let method = self.method(class.object(), c"getLong", c"(Ljava/lang/Object;J)J")?;
+        Some((reader, method))
+    }
+
     /// Returns the VM's own object behind a `java.lang.Thread`; `None` for a thread that does not run, or if the VM
     /// keeps it elsewhere.
     pub(super) fn native_thread(self, thread: Object<'_>) -> Option<*const u8> {

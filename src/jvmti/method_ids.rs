@@ -1,10 +1,11 @@
-//! The ids of methods, which must exist before a signal handler takes stacks: it cannot create any.
+//! The ids of methods. Where AsyncGetCallTrace takes stacks in a signal handler they must exist before: it cannot create any.
 
 use std::ptr;
 
-use super::env::{Buffer, Env, jvmti};
+use super::env::{Buffer, Env, MethodId, jvmti};
 use super::error::JvmtiError;
 use super::events::with_object;
+use super::hotspot;
 use super::jni::{Jni, Object};
 use super::sys;
 
@@ -12,20 +13,23 @@ impl Env {
     /// Makes the VM create the ids of all methods of all loaded classes.
     pub fn make_method_ids(self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         for class in self.loaded_classes(jni)? {
-            self.make_method_ids_of(class.object());
+            drop(self.methods_of(class.object()));
         }
         Ok(())
     }
 
-    /// Makes the VM create the ids of a class's methods. A class that is not prepared has none yet.
-    fn make_method_ids_of(self, class: Object<'_>) {
+    /// Returns the ids of a class's methods, which the VM creates where there are none. A class that is not prepared has
+    /// no methods yet.
+    pub(super) fn methods_of(self, class: Object<'_>) -> Vec<MethodId> {
         let mut count = 0;
         let mut methods = ptr::null_mut();
         // SAFETY: both receive answers; `Buffer` frees the array.
         let answer = unsafe { jvmti!(self, GetClassMethods, class.raw, &mut count, &mut methods) };
-        if answer.is_ok() {
-            drop(Buffer::new(self, methods, count));
+        if answer.is_err() {
+            return Vec::new();
         }
+        let methods = Buffer::new(self, methods, count);
+        methods.iter().map(|&id| MethodId::from_raw(id)).collect()
     }
 }
 
@@ -47,7 +51,7 @@ pub(super) unsafe extern "C" fn on_class_prepare(
     unsafe {
         with_object(jni, class, |jni, class| {
             if let Some(env) = Env::of_callback(env, jni) {
-                env.make_method_ids_of(class);
+                hotspot::class_prepared(env, jni, class);
             }
         })
     }

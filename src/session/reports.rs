@@ -10,6 +10,7 @@ use crate::engines::{Engine, Moment, Report, Totals};
 use crate::jvmti::{Jni, Panicked, caught};
 use crate::lock_order::{MutexGuard, rank};
 use crate::memory::{self, OutOfMemory};
+use crate::options::Format;
 
 /// The longest that the dump at the end of the program waits for another.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -70,8 +71,14 @@ impl Session {
         }
         let dumping = format!("Dumping {} ...", sections.join(" ... "));
         report.say(&dumping);
-        let engines = self.engines.iter();
-        for engine in engines.filter(|&engine| section(engine).is_some()) {
+        // A heap dump says which ids the classes have in it, and readers use the first that they see.
+        let is_binary = self.context.options.format == Format::Binary;
+        let mut engines: Vec<&dyn Engine> = self.engines.iter().collect();
+        engines.sort_by_key(|engine| is_binary && !engine.numbers_classes());
+        for engine in engines
+            .into_iter()
+            .filter(|&engine| section(engine).is_some())
+        {
             if caught(|| write(engine)).is_err() {
                 report.failed.set(true);
                 if !memory::is_out() {

@@ -36,6 +36,11 @@ impl Stacks {
         Some(self.intern(thread, &ids?))
     }
 
+    /// Returns `true` if a frame has been seen before, so that the VM need not be asked about it.
+    pub fn is_named(&self, frame: FrameInfo) -> bool {
+        self.names.lock().frames.contains_key(&frame)
+    }
+
     /// Returns the frame of a function of native code. Its class is the library.
     pub fn native_frame(&self, function: &NativeFunction) -> FrameId {
         let tables = &self.tables;

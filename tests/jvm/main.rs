@@ -26,6 +26,7 @@ mod heap_json;
 mod heapfile;
 mod instrument;
 mod jfr;
+mod known_stacks;
 mod lifetimes;
 mod live;
 mod lock_order;

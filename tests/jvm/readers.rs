@@ -149,11 +149,8 @@ fn each_dump(jvm: &Jvm, read: impl Fn(&str, &Path, &Counts)) {
 
 fn dump(jvm: &Jvm, dumper: &str) -> Finished {
     // The sites and what goes with them are records that these readers pass over.
-    let heap = match dumper {
-        "vm" => "dump",
-        _ => "all,lifetimes=y,monitor=y",
-    };
-    let options = format!("heap={heap},format=b,dumper={dumper},file=known.hprof");
+    let options =
+        format!("heap=all,lifetimes=y,monitor=y,format=b,dumper={dumper},file=known.hprof");
     Program::java(jvm, &options, &["-XX:+UseSerialGC"])
         .program("readers", "Known")
         .run_well()

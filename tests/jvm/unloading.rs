@@ -60,3 +60,47 @@ fn the_vms_own_checks_find_nothing(jvm: &Jvm) {
         assert!(Profile::parse(&run.read("x.txt")).samples().total > 0);
     }
 }
+
+on_every_jvm!(generated_classes_take_no_more_of_the_vms_memory_than_without_the_agent);
+
+fn generated_classes_take_no_more_of_the_vms_memory_than_without_the_agent(jvm: &Jvm) {
+    let vm_options = [
+        "-XX:+UnlockDiagnosticVMOptions",
+        "-XX:NativeMemoryTracking=summary",
+        "-XX:+PrintNMTStatistics",
+        "-Xmx64m",
+    ];
+    let kilobytes = |program: Program| {
+        let run = program.arg("40000").run_well();
+        assert!(run.stdout.contains("generated"), "{}", run.stdout);
+        // Where the ids of methods are counted.
+        committed(&run.stdout, "Internal")
+    };
+    let bare = kilobytes(Program::bare_java(jvm, &vm_options).program("samples", "Generate"));
+    let options = "cpu=samples,interval=2,file=x.txt";
+    let sampled = kilobytes(Program::with_vm_options(
+        jvm,
+        options,
+        &vm_options,
+        "Generate",
+    ));
+    println!("{}: {bare} kB, {sampled} kB", jvm.feature);
+    // Ids of all methods would be 9 MB.
+    assert!(sampled < bare + 3_000, "{}: {bare} {sampled}", jvm.feature);
+}
+
+/// Returns the kilobytes of a part of the VM's memory, as it prints them at its end; in bytes from JDK 17 on.
+fn committed(printed: &str, part: &str) -> u64 {
+    let line = printed.lines().find(|line| {
+        let line = line.trim_start_matches(['-', ' ']);
+        line.starts_with(part)
+    });
+    let number = line
+        .and_then(|line| line.split_once("committed="))
+        .and_then(|(_, rest)| rest.split_once(')'));
+    let (number, _) = number.unwrap_or_else(|| panic!("no {part} in {printed}"));
+    match number.strip_suffix("KB") {
+        Some(kilobytes) => kilobytes.parse().expect("a number"),
+        None => number.parse::<u64>().expect("a number") / 1024,
+    }
+}

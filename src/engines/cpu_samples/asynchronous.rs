@@ -24,8 +24,9 @@ use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
 use crate::jvmti::{
-    AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, Jni, JvmtiError, NoCpuTimers, Object,
-    SampledFrame, SampledStack, StackSample, VirtualThreads, current_tid, own_cpu_time,
+    AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameClasses, FrameInfo, HeldMethod, Jni,
+    JvmtiError, LocalRef, NoCpuTimers, Object, SampledFrame, SampledStack, StackSample,
+    VirtualThreads, current_tid, own_cpu_time,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
@@ -34,6 +35,8 @@ use crate::stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
+/// The longest that a fetch without the VM waits for another one.
+const WAIT_FOR_FETCH: Duration = Duration::from_millis(100);
 /// The interval at which unloaded classes, and a change of the signal's handler, are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -57,15 +60,22 @@ struct SamplerState {
     native: bool,
     /// Created when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
+    /// The classes of the methods in frames, if they are found by the agent's own walk.
+    classes: OnceLock<FrameClasses>,
     threads: Mutex<SampledThreads, rank::SampledThreads>,
     ended: EndedThreads<TraceId>,
     vm_threads: Option<VmThreads>,
     tally: SampleTally,
     has_complained: AtomicBool,
+    /// Held while samples are fetched: a thread that has ended is settled after its last sample.
+    fetching: Mutex<(), rank::FetchedSamples>,
 }
 
 /// The name, in place of a function, of code of a library that is gone.
 const UNLOADED: &str = "<unloaded-library>";
+
+/// The name, in place of a method, of one whose class went before it was named.
+const UNLOADED_CLASS: &str = "<unloaded-class>";
 
 /// The name, in place of a method, of the agent's own time on a thread of the program.
 const OWN_TIME: &str = "<HPROF>";
@@ -94,11 +104,13 @@ impl AsyncSampler {
             interval: options.interval,
             native: options.native,
             timers: OnceLock::new(),
+            classes: OnceLock::new(),
             threads: Mutex::new(threads),
             ended: EndedThreads::new(options.interval),
             vm_threads: options.vm_threads.then(VmThreads::default),
             tally: SampleTally::default(),
             has_complained: AtomicBool::new(false),
+            fetching: Mutex::new(()),
         };
         let sampler = Self {
             agent_threads: context.agent_threads.clone(),
@@ -115,7 +127,7 @@ impl Sampler for AsyncSampler {
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         let shared = self.shared.clone();
         shared.watch_code()?;
-        shared.env.make_method_ids(jni)?;
+        shared.watch_classes(jni)?;
         if let Some(virtual_threads) = shared.virtual_threads {
             virtual_threads.tell_of_mounts()?;
         }
@@ -182,6 +194,7 @@ impl Sampler for AsyncSampler {
     fn stop(&self, jni: Jni<'_>) {
         self.worker.stop();
         self.shared.end(jni);
+        FrameClasses::end();
         self.shared.stacks.sweep(jni);
     }
 
@@ -223,6 +236,19 @@ impl SamplerState {
         self.env.enable(Event::ClassLoad)?;
         inlining_notes::leave(self.env);
         self.env.enable(Event::ClassPrepare)
+    }
+
+    /// Makes methods that are found in frames known: their classes, or, for AsyncGetCallTrace, their ids.
+    fn watch_classes(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        match self.timers(jni) {
+            Ok(timers) if timers.walks() => match FrameClasses::begin(self.env, jni)? {
+                Some(classes) => drop(self.classes.set(classes)),
+                None => self.complain(format_args!("this VM does not tell its classes")),
+            },
+            Ok(_) => FrameClasses::make_ids(self.env, jni)?,
+            Err(_) => {}
+        }
+        Ok(())
     }
 
     fn timers(&self, jni: Jni<'_>) -> Result<&CpuTimers, &NoCpuTimers> {
@@ -305,6 +331,9 @@ impl SamplerState {
             }
             if now >= next_sweep {
                 self.stacks.sweep(jni);
+                if let Some(classes) = self.classes.get() {
+                    classes.sweep(jni);
+                }
                 self.keep_out_of_the_way();
                 // Threads that start and end wait for this lock, so it is not held beyond that.
                 let gone = self.threads.lock().remove_gone();
@@ -343,6 +372,11 @@ impl SamplerState {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
         };
+        let _fetching = match jni {
+            Some(_) => Some(self.fetching.lock()),
+            // Another thread may be in a VM that has stopped, and never return.
+            None => self.fetching.try_lock_for(WAIT_FOR_FETCH),
+        };
         let depth = self.stacks.depth();
         timers.set_depth(depth);
         timers.refresh_native_code();
@@ -354,6 +388,10 @@ impl SamplerState {
             timers.read(&mut samples);
             if samples.is_empty() {
                 break;
+            }
+            // The classes of all their methods have been prepared by now.
+            if let (Some(classes), Some(jni)) = (self.classes.get(), jni) {
+                classes.refresh(jni);
             }
             // Without frames there is nothing to charge.
             if depth > 0 {
@@ -379,10 +417,13 @@ impl SamplerState {
 
     fn count(&self, timers: &CpuTimers, jni: Option<Jni<'_>>, sample: StackSample, depth: usize) {
         let weight = u64::from(sample.weight);
-        let frames = |frames: &[SampledFrame]| {
+        // Keeps the classes of methods that are named below.
+        let mut held = Vec::new();
+        let number = sample.number;
+        let mut frames = |frames: &[SampledFrame]| {
             let frames = frames.iter();
             frames
-                .map(|frame| self.frame(timers, *frame))
+                .map(|frame| self.frame(timers, jni, (*frame, number), &mut held))
                 .collect::<Vec<_>>()
         };
         if sample.is_vm_thread {
@@ -433,9 +474,29 @@ impl SamplerState {
         self.counts.add(trace, weight);
     }
 
-    fn frame(&self, timers: &CpuTimers, frame: SampledFrame) -> MixedFrame {
+    /// Returns a frame of the sample of that number, and puts what must be kept until it is named into `held`.
+    fn frame<'a>(
+        &self,
+        timers: &CpuTimers,
+        jni: Option<Jni<'a>>,
+        (frame, sample): (SampledFrame, u64),
+        held: &mut Vec<LocalRef<'a>>,
+    ) -> MixedFrame {
         match frame {
-            SampledFrame::Java(frame) => MixedFrame::Java(frame),
+            SampledFrame::Java { method, location } => {
+                let frame = |method| FrameInfo { method, location };
+                let is_named = |method| self.stacks.is_named(frame(method));
+                let classes = self.classes.get();
+                let found = classes.and_then(|it| it.method(jni, (method, sample), is_named));
+                match found {
+                    Some(HeldMethod { method, class }) => {
+                        held.extend(class);
+                        MixedFrame::Java(frame(method))
+                    }
+                    None => MixedFrame::Named(self.stacks.stand_in(UNLOADED_CLASS)),
+                }
+            }
+            SampledFrame::Known(frame) => MixedFrame::Java(frame),
             SampledFrame::Native(instruction) => {
                 MixedFrame::Named(match timers.native_function(instruction) {
                     Some(function) => self.stacks.native_frame(&function),

@@ -237,6 +237,10 @@ impl Engine for HeapDumps {
         self.in_reports.then_some("Java heap")
     }
 
+    fn numbers_classes(&self) -> bool {
+        true
+    }
+
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         if let Some(tracker) = &self.tracker {
             tracker.settle(jni, report.moment);

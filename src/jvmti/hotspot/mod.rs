@@ -6,6 +6,7 @@ mod code_heap;
 mod collection_count;
 mod cpu_timers;
 mod flags;
+mod frame_classes;
 mod heap_dumper;
 mod heap_size;
 mod peek;
@@ -22,6 +23,8 @@ pub use cpu_timers::{
     TimedThread, current_tid,
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
+pub(super) use frame_classes::prepared as class_prepared;
+pub use frame_classes::{FrameClasses, HeldMethod};
 pub use heap_dumper::{VmDumper, characters};
 pub use heap_size::{HeapFill, HeapSize};
 pub use stack_walk::{SequenceHash, StackWalker, WalkCache, Walked};

@@ -1,8 +1,9 @@
 //! One look at all threads that wait for locks, and at those that hold the locks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
 
@@ -43,6 +44,31 @@ pub(super) struct Looks {
     /// The rows of the threads that waited at the last look, with their number.
     waited: Vec<(LockWaitKey, u64)>,
     stack: StackBuffer,
+    stops: StopTimes,
+}
+
+/// The times that the last questions took for which the VM stopped all threads.
+#[derive(Default)]
+struct StopTimes {
+    last: VecDeque<Duration>,
+}
+
+impl StopTimes {
+    /// The most times that are kept.
+    const MOST: usize = 16;
+
+    /// Notes how long a question took.
+    fn took(&mut self, time: Duration) {
+        if self.last.len() == Self::MOST {
+            self.last.pop_front();
+        }
+        self.last.push_back(time);
+    }
+
+    /// Returns the least of the times: in the others, the VM has also waited for a CPU.
+    fn least(&self) -> Duration {
+        self.last.iter().min().copied().unwrap_or_default()
+    }
 }
 
 /// The stack of a thread that may not have run since.
@@ -81,8 +107,8 @@ struct WantedLocks<'j> {
 
 impl Looks {
     /// Looks, and charges the rounds since the last look: half of each to what was seen then, half to what is seen now. The
-    /// rounds that are skipped follow a question, and thus the beginning of a hold. Returns the number of times that the VM stopped for it.
-    pub(super) fn look(&mut self, shared: &LockWaitState, jni: Jni<'_>, rounds: u64) -> u32 {
+    /// rounds that are skipped follow a question, and thus the beginning of a hold. Returns the time for which the VM stopped for it.
+    pub(super) fn look(&mut self, shared: &LockWaitState, jni: Jni<'_>, rounds: u64) -> Duration {
         let mut wanted = WantedLocks {
             jni,
             all: Vec::new(),
@@ -94,7 +120,7 @@ impl Looks {
             wanted.add_virtual(shared, parks);
         }
         if rounds == 0 {
-            return 0;
+            return Duration::ZERO;
         }
         // Others come first each time.
         let first = match wanted.all.len() {
@@ -159,7 +185,7 @@ impl Looks {
             }
         }
         self.held = held;
-        stops
+        self.stops.least() * stops
     }
 
     /// Adds the locks for which platform threads are parked.
@@ -233,7 +259,7 @@ impl Looks {
         lock: &WantedLock<'_>,
         held: &mut HashMap<(u32, ClassId), KnownHolder, FixedState>,
     ) -> Option<(ThreadSerial, TraceId)> {
-        let owner = owner(shared, jni, lock)?;
+        let owner = self.owner(shared, jni, lock)?;
         let object = owner.object();
         let serial = shared.registered.serial(jni, object).map(ThreadSerial);
         let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
@@ -241,7 +267,7 @@ impl Looks {
         let cpu_time = thread.as_ref().and_then(|thread| thread.cpu_time());
         let trace = take(&mut self.stack, shared, jni, serial, object);
         // If the lock has changed hands, the stack may be that of a thread that has gone on.
-        let now = self::owner(shared, jni, lock)?;
+        let now = self.owner(shared, jni, lock)?;
         if trace == TraceId::EMPTY || !jni.is_same(now.object(), object) {
             return None;
         }
@@ -250,6 +276,21 @@ impl Looks {
             held.insert((lock.identity, lock.class), KnownHolder { thread, stack });
         }
         Some((serial, trace))
+    }
+
+    /// Returns the owner of a lock, and notes how long the VM stopped for it.
+    fn owner<'j>(
+        &mut self,
+        shared: &LockWaitState,
+        jni: Jni<'j>,
+        lock: &WantedLock<'_>,
+    ) -> Option<LocalRef<'j>> {
+        let began = Instant::now();
+        let owner = owner(shared, jni, lock);
+        if lock.is_monitor {
+            self.stops.took(began.elapsed());
+        }
+        owner
     }
 
     /// Returns the identity by which a lock is told apart from others of its class, if it is.
@@ -379,5 +420,24 @@ fn take(
     match stack.frames() {
         [] => TraceId::EMPTY,
         frames => shared.stacks.trace(jni, serial, frames),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_costs_what_the_last_ones_took_where_nothing_else_was_waited_for() {
+        let mut stops = StopTimes::default();
+        assert_eq!(stops.least(), Duration::ZERO);
+        for micros in [30, 900, 40] {
+            stops.took(Duration::from_micros(micros));
+        }
+        assert_eq!(stops.least(), Duration::from_micros(30));
+        for _ in 0..StopTimes::MOST {
+            stops.took(Duration::from_micros(200));
+        }
+        assert_eq!(stops.least(), Duration::from_micros(200));
     }
 }

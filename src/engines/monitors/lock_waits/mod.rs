@@ -36,8 +36,6 @@ const SHARE: u32 = 100;
 /// The CPU time that looks may use in advance, at first and after times without waits, so that waits of short programs,
 /// and the beginning of waits, are not missed.
 const ADVANCE: Duration = Duration::from_millis(300);
-/// The cost of a question for which the VM stops all threads, beyond the CPU time of the thread that asks.
-const STOP: Duration = Duration::from_micros(50);
 /// The longest time without a look.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The interval at which unloaded classes are looked for.
@@ -200,9 +198,9 @@ impl LockWaitState {
         while worker.sleep_until(self.clock.moment_in(next)) {
             let round = self.clock.round();
             let began = own_cpu_time();
-            let stops = looks.look(self, jni, round.saturating_sub(looked));
+            let stopped = looks.look(self, jni, round.saturating_sub(looked));
             looked = round;
-            let cost = Duration::from_nanos(own_cpu_time().saturating_sub(began)) + STOP * stops;
+            let cost = Duration::from_nanos(own_cpu_time().saturating_sub(began)) + stopped;
             let now = Instant::now();
             next = self.clock.round() + 1 + self.rounds_to_skip(credit.pause_after(cost, now));
             if now >= next_sweep {

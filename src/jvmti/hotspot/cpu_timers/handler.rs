@@ -66,6 +66,8 @@ pub(super) struct State {
     pub(super) thread_key: AtomicU32,
     /// The key of the mark for threads in the agent's own code, [`NO_KEY`] if there is none.
     pub(super) own_time_key: AtomicU32,
+    /// The number of samples that have been begun, in all.
+    pub(super) begun: AtomicU64,
     /// The number of intervals lost because the ring was full.
     pub(super) lost: AtomicU64,
     /// The number of handlers that are running.
@@ -92,6 +94,7 @@ pub(super) static STATE: State = State {
     environment: AtomicUsize::new(0),
     thread_key: AtomicU32::new(0),
     own_time_key: AtomicU32::new(NO_KEY),
+    begun: AtomicU64::new(0),
     lost: AtomicU64::new(0),
     inside: AtomicUsize::new(0),
     before: AtomicPtr::new(ptr::null_mut()),
@@ -219,6 +222,8 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
     };
     let mut head = Head {
         thread: record.serial.load(Ordering::Relaxed),
+        // Before any method is found.
+        number: STATE.begun.fetch_add(1, Ordering::SeqCst),
         virtual_thread: record.virtual_thread.load(Ordering::Relaxed),
         weight,
         frames: 0,

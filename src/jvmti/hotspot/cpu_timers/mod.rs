@@ -27,7 +27,7 @@ use super::super::env::{Env, FrameInfo};
 use super::super::jni::{Jni, Object, Vm};
 use super::super::native_code::{NativeCode, NativeFunction};
 use super::super::own_time;
-use super::stack_walk::{InterruptedWalker, refused};
+use super::stack_walk::{ClassMethod, InterruptedWalker, refused};
 use super::thread_layout::JavaThread;
 use crate::lock_order::{Mutex, rank};
 
@@ -110,6 +110,8 @@ struct HeldRecord(u32);
 pub struct StackSample {
     /// The serial number of the thread.
     pub thread: u32,
+    /// The number of samples begun before.
+    pub number: u64,
     /// `true` if it is a thread of the VM's own; `thread` is then what [`CpuTimers::add_vm_thread`] was given.
     pub is_vm_thread: bool,
     /// The serial number of the virtual thread that it ran, 0 if there was none.
@@ -135,8 +137,16 @@ pub enum SampledStack {
 /// A frame of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledFrame {
-    /// A method of Java.
-    Java(FrameInfo),
+    /// A method of Java, whose class may be gone by now ([`FrameClasses`](super::FrameClasses)), and the bytecode index, -1
+    /// in a native method.
+    Java {
+        /// The method.
+        method: ClassMethod,
+        /// The index.
+        location: i64,
+    },
+    /// A method of Java by the VM's id, as AsyncGetCallTrace gives it.
+    Known(FrameInfo),
     /// Native code, at the address of an instruction.
     Native(usize),
 }
@@ -366,6 +376,11 @@ impl CpuTimers {
         })
     }
 
+    /// Returns `true` if stacks are taken by the agent's own walk, not by AsyncGetCallTrace.
+    pub fn walks(&self) -> bool {
+        WALKER.get().is_some_and(Option::is_some)
+    }
+
     /// Returns `true` if frames of native code are taken.
     pub fn has_native_frames(&self) -> bool {
         self.native.is_some()
@@ -393,12 +408,15 @@ impl CpuTimers {
             ring.read(READ_AT_ONCE, |sample| {
                 samples.push(StackSample {
                     thread: sample.head.thread,
+                    number: sample.head.number,
                     is_vm_thread: sample.head.is_vm_thread,
                     virtual_thread: sample.head.virtual_thread,
                     weight: sample.head.weight,
                     in_agent: sample.head.in_agent,
                     stack: match sample.head.frames {
-                        1.. => SampledStack::Frames(sample.frames.iter().map(sampled).collect()),
+                        1.. => SampledStack::Frames(
+                            sample.frames.iter().map(|frame| frame.sampled()).collect(),
+                        ),
                         0 => SampledStack::NoJava,
                         reason => SampledStack::Unwalkable(NoStack::from_number(reason)),
                     },
@@ -500,11 +518,9 @@ impl Drop for HeldRecord {
     }
 }
 
-fn sampled(frame: &CallFrame) -> SampledFrame {
-    match frame.native_address() {
-        Some(instruction) => SampledFrame::Native(instruction),
-        None => SampledFrame::Java(frame.jvmti()),
-    }
+/// Returns the number of samples that have been begun so far.
+pub(super) fn samples_begun() -> u64 {
+    STATE.begun.load(Ordering::SeqCst)
 }
 
 /// Returns the system's id of the current thread.

@@ -12,6 +12,8 @@ use super::trace::CallFrame;
 pub(super) struct Head {
     /// The serial number of the thread.
     pub(super) thread: u32,
+    /// The number of samples begun before.
+    pub(super) number: u64,
     /// The serial number of the virtual thread that it ran, 0 if there was none or it was not requested.
     pub(super) virtual_thread: u32,
     /// The number of intervals of CPU time that the sample stands for.

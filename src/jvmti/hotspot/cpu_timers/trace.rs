@@ -1,16 +1,27 @@
 //! The types and errors of HotSpot's AsyncGetCallTrace, which are in no header of the JDK.
 
+use super::SampledFrame;
 use crate::jvmti::env::{FrameInfo, MethodId};
+use crate::jvmti::hotspot::stack_walk::ClassMethod;
 use crate::jvmti::sys;
 
-/// `ASGCT_CallFrame`.
+/// `ASGCT_CallFrame`, and in what that leaves unused: `number`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(in crate::jvmti::hotspot) struct CallFrame {
     /// The bytecode index, negative in a native method.
     location: sys::jint,
+    /// One more than the number of the method in its class; 0 in a frame that AsyncGetCallTrace has written.
+    number: u32,
+    /// The VM's id of the method, or, if there is a number, the address of its class in the VM's memory.
     method: sys::jmethodID,
 }
+
+// AsyncGetCallTrace writes frames of its own type.
+const _: () = assert!(
+    size_of::<CallFrame>() == 2 * size_of::<usize>()
+        && std::mem::offset_of!(CallFrame, method) == size_of::<usize>()
+);
 
 /// `ASGCT_CallTrace`.
 #[repr(C)]
@@ -35,30 +46,45 @@ pub(super) const NOT_WALKABLE_NOT_JAVA: i32 = -4;
 const IN_NATIVE_CODE: sys::jint = sys::jint::MIN;
 
 impl CallFrame {
-    /// Creates a frame of the method with this id, 0 for none. For the handler.
+    /// Creates a frame of a method. For the handler.
     #[inline(always)]
-    pub(in crate::jvmti::hotspot) fn new(location: sys::jint, method: usize) -> Self {
+    pub(in crate::jvmti::hotspot) fn new(location: sys::jint, method: ClassMethod) -> Self {
         Self {
             location,
-            method: std::ptr::with_exposed_provenance_mut(method),
+            number: (method.number as u32).wrapping_add(1),
+            method: std::ptr::with_exposed_provenance_mut(method.class),
         }
     }
 
     /// Creates a frame of native code, at the address of an instruction. For the handler.
     #[inline(always)]
     pub(in crate::jvmti::hotspot) fn native(instruction: usize) -> Self {
-        Self::new(IN_NATIVE_CODE, instruction)
+        Self {
+            location: IN_NATIVE_CODE,
+            number: 0,
+            method: std::ptr::with_exposed_provenance_mut(instruction),
+        }
     }
 
-    /// Returns the address of the instruction in native code, if the frame is one of that.
-    pub(super) fn native_address(self) -> Option<usize> {
-        (self.location == IN_NATIVE_CODE).then(|| self.method.expose_provenance())
-    }
-
-    pub(super) fn jvmti(self) -> FrameInfo {
-        FrameInfo {
-            method: MethodId::from_raw(self.method),
-            location: i64::from(self.location.max(-1)),
+    /// Returns what the frame is of.
+    pub(super) fn sampled(self) -> SampledFrame {
+        if self.location == IN_NATIVE_CODE {
+            return SampledFrame::Native(self.method.expose_provenance());
+        }
+        let location = i64::from(self.location.max(-1));
+        match self.number.checked_sub(1) {
+            // Numbers have 16 bits.
+            Some(number) => SampledFrame::Java {
+                method: ClassMethod {
+                    class: self.method.expose_provenance(),
+                    number: number as u16,
+                },
+                location,
+            },
+            None => SampledFrame::Known(FrameInfo {
+                method: MethodId::from_raw(self.method),
+                location,
+            }),
         }
     }
 }

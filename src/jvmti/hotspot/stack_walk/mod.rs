@@ -70,7 +70,8 @@ use own_stack::OwnStack;
 use sums::Sums;
 
 pub use cache::WalkCache;
-pub use interrupted::{Interrupted, InterruptedWalker, refused};
+pub(super) use interrupted::MethodLayout;
+pub use interrupted::{ClassMethod, Interrupted, InterruptedWalker, refused};
 pub use sums::SequenceHash;
 
 /// The number of methods that are found as cheaply by a new walk as by a remembered one.

@@ -1,11 +1,11 @@
-//! Methods in frames: their ids, and the position that a frame is at.
+//! Methods in frames: their classes and numbers, and the position that a frame is at.
 
 use super::super::layout::WORD;
 use super::super::probe::{short_at, word_at};
 use super::super::{LOWEST, VmStructs};
 
 /// Offsets in `Method`, and in what it refers to.
-pub(super) struct MethodLayout {
+pub(in crate::jvmti::hotspot) struct MethodLayout {
     const_method: usize,
     access_flags: usize,
     /// In `ConstMethod`; the bytecodes follow it.
@@ -15,15 +15,27 @@ pub(super) struct MethodLayout {
     const_method_size: usize,
     /// `ConstantPool::_pool_holder`.
     holder: usize,
-    /// `InstanceKlass::_methods_jmethod_ids`: their number, then the ids of the methods by their numbers.
-    ids: usize,
+    /// In `InstanceKlass`: its constants, and its methods.
+    class_constants: usize,
+    methods: usize,
+    /// In an array of methods: their number, and where they begin.
+    length: usize,
+    first: usize,
+}
+
+/// A method by its class and the number that it keeps there, also when the class is redefined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassMethod {
+    /// The address of the class in the VM's memory.
+    pub class: usize,
+    /// `Method::method_idnum`.
+    pub number: u16,
 }
 
 /// The data of a method that a walk needs.
 #[derive(Clone, Copy)]
 pub(super) struct InterruptedMethod {
-    /// Its id, 0 if it has none.
-    pub(super) id: usize,
+    pub(super) method: ClassMethod,
     pub(super) is_native: bool,
     bytecodes: usize,
     size: usize,
@@ -35,8 +47,10 @@ const NATIVE: u16 = 0x100;
 pub(super) const IN_NATIVE: i32 = -3;
 
 impl MethodLayout {
-    pub(super) fn find(structs: VmStructs) -> Option<Self> {
+    pub(in crate::jvmti::hotspot) fn find(structs: VmStructs) -> Option<Self> {
         let offset = |type_name, name| structs.offset(type_name, name);
+        // By which `FrameClasses` finds the class again.
+        structs.field(c"java_lang_Class", c"_klass_offset")?;
         Some(Self {
             const_method: offset(c"Method", c"_constMethod")?,
             access_flags: offset(c"Method", c"_access_flags")?,
@@ -45,13 +59,15 @@ impl MethodLayout {
             number: offset(c"ConstMethod", c"_method_idnum")?,
             const_method_size: structs.size_of(c"ConstMethod")?,
             holder: offset(c"ConstantPool", c"_pool_holder")?,
-            ids: offset(c"InstanceKlass", c"_methods_jmethod_ids")?,
+            class_constants: offset(c"InstanceKlass", c"_constants")?,
+            methods: offset(c"InstanceKlass", c"_methods")?,
+            length: offset(c"Array<int>", c"_length")?,
+            first: offset(c"Array<Method*>", c"_data")?,
         })
     }
 
-    /// Returns what is known of a method; `None` if it is none. One that may be none counts only if its id leads back to
-    /// it: the VM never frees what an id points to, and clears it when the class goes. The ids are read without a lock,
-    /// as the VM itself reads them.
+    /// Returns what is known of a method; `None` if it is none. One that may be none counts only if its class leads back
+    /// to it.
     ///
     /// # Safety
     /// If `is_kept`, it is a method in a frame of the current thread, which keeps its class loaded. Otherwise it may be
@@ -62,14 +78,17 @@ impl MethodLayout {
         unsafe {
             let const_method = pointer_at(address, self.const_method, is_kept)?;
             let holder = self.holder(const_method, is_kept)?;
-            let id = self.id(const_method, holder, is_kept)?;
-            if !is_kept && !self.is_id_of(id, address, holder) {
+            let number = short_at(const_method.wrapping_add(self.number), is_kept)?;
+            if !is_kept && !self.is_method_of(holder, address, const_method, number) {
                 return None;
             }
             let flags = short_at(address.wrapping_add(self.access_flags), is_kept)?;
             let size = short_at(const_method.wrapping_add(self.code_size), is_kept)?;
             Some(InterruptedMethod {
-                id,
+                method: ClassMethod {
+                    class: holder,
+                    number,
+                },
                 // The flags of the class file are the lower half, in every version.
                 is_native: flags & NATIVE != 0,
                 bytecodes: const_method.wrapping_add(self.const_method_size),
@@ -89,39 +108,39 @@ impl MethodLayout {
         }
     }
 
-    /// # Safety
-    /// As for `method`, of which these are the constant part and the class.
+    /// Returns `true` if a class has this method at the place of its number, as long as it has not been redefined; later,
+    /// if it has the constants of the method. All of them may be anything.
     #[inline(always)]
-    unsafe fn id(&self, const_method: usize, holder: usize, is_kept: bool) -> Option<usize> {
-        // SAFETY: the caller's promise.
+    fn is_method_of(&self, class: usize, method: usize, const_method: usize, number: u16) -> bool {
+        // SAFETY: nothing is said to be kept.
         unsafe {
-            let number = short_at(const_method.wrapping_add(self.number), is_kept)?;
-            let number = usize::from(number);
-            let ids = word_at(holder.wrapping_add(self.ids), is_kept)?;
-            if ids == 0 || number >= word_at(ids, is_kept)? {
-                return Some(0);
+            let Some(methods) = pointer_at(class, self.methods, false) else {
+                return false;
+            };
+            let Some(length) = word_at(methods.wrapping_add(self.length), false) else {
+                return false;
+            };
+            // An `int`.
+            if u32::from(number) < length as u32 {
+                let at = self
+                    .first
+                    .wrapping_add(usize::from(number).wrapping_mul(WORD));
+                if word_at(methods.wrapping_add(at), false) == Some(method) {
+                    return true;
+                }
             }
-            let before = number.wrapping_add(1).wrapping_mul(WORD);
-            word_at(ids.wrapping_add(before), is_kept)
+            let constants = pointer_at(const_method, self.constants, false);
+            constants.is_some() && pointer_at(class, self.class_constants, false) == constants
         }
     }
 
-    /// Returns `true` if an id is that of this method, or of the version of it that has replaced it in this class. All
-    /// three may be anything.
-    #[inline(always)]
-    fn is_id_of(&self, id: usize, method: usize, holder: usize) -> bool {
+    /// Returns the number of the method that an id is of; `None` if it is of none any more.
+    pub(in crate::jvmti::hotspot) fn number_of(&self, id: usize) -> Option<u16> {
         // SAFETY: nothing is said to be kept.
         unsafe {
-            match pointer_at(id, 0, false) {
-                Some(now) if now == method => true,
-                Some(now) => {
-                    let Some(const_method) = pointer_at(now, self.const_method, false) else {
-                        return false;
-                    };
-                    self.holder(const_method, false) == Some(holder)
-                }
-                None => false,
-            }
+            let method = pointer_at(id, 0, false)?;
+            let const_method = pointer_at(method, self.const_method, false)?;
+            short_at(const_method.wrapping_add(self.number), false)
         }
     }
 }
@@ -168,7 +187,10 @@ mod tests {
         number: WORD + 2,
         const_method_size: 2 * WORD,
         holder: WORD,
-        ids: WORD,
+        class_constants: 0,
+        methods: WORD,
+        length: 0,
+        first: WORD,
     };
 
     /// A method of ten bytecodes, with number 1 of two in its class.
@@ -177,7 +199,7 @@ mod tests {
         const_method: [usize; 2],
         constants: [usize; 2],
         holder: [usize; 2],
-        ids: [usize; 3],
+        methods: [usize; 3],
         id: [usize; 1],
     }
 
@@ -191,14 +213,14 @@ mod tests {
             const_method: [0, 1 << 16 | 10],
             constants: [0; 2],
             holder: [0; 2],
-            ids: [2, 0, 0],
+            methods: [2, 0, 0],
             id: [0],
         });
         memory.method[1] = address(&memory.const_method);
         memory.const_method[0] = address(&memory.constants);
         memory.constants[1] = address(&memory.holder);
-        memory.holder[1] = address(&memory.ids);
-        memory.ids[2] = address(&memory.id);
+        memory.holder = [address(&memory.constants), address(&memory.methods)];
+        memory.methods[2] = address(&memory.method);
         memory.id[0] = address(&memory.method);
         memory
     }
@@ -209,10 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn a_method_has_an_id_that_leads_back_to_it() {
+    fn a_method_has_a_class_that_leads_back_to_it() {
         let memory = memory();
         let method = found(&memory).expect("it is one");
-        assert_eq!(method.id, address(&memory.id));
+        let class = address(&memory.holder);
+        assert_eq!(method.method, ClassMethod { class, number: 1 });
+        assert_eq!(LAYOUT.number_of(address(&memory.id)), Some(1));
         assert!(method.is_native);
         let first = address(&memory.const_method) + LAYOUT.const_method_size;
         assert_eq!(method.index_of(first), Some(0));
@@ -222,38 +246,43 @@ mod tests {
     }
 
     #[test]
-    fn a_method_that_was_replaced_has_the_id_of_the_new_one() {
-        let (mut memory, other) = (memory(), memory());
-        let (new, mut pool) = ([0, 0, 0], [0, 0]);
-        let (mut new, mut new_const) = (new, [0, 0]);
-        pool[1] = address(&memory.holder);
-        new_const[0] = address(&pool);
-        new[1] = address(&new_const);
-        memory.id[0] = address(&new);
+    fn a_method_of_a_redefined_class_may_be_at_another_place() {
+        let mut memory = memory();
+        memory.methods = [2, address(&memory.method), 0];
         assert!(found(&memory).is_some());
-        memory.id[0] = address(&other.method);
-        assert!(found(&memory).is_none(), "one of another class");
+        memory.methods[0] = 1;
+        assert!(found(&memory).is_some());
+        let other = [0, 0];
+        memory.holder[0] = address(&other);
+        assert!(found(&memory).is_none(), "it has been replaced");
     }
 
     #[test]
     fn what_is_no_method_is_none() {
         const NOWHERE: usize = 0x696d_6f74_612f_7470;
-        let breaks: [fn(&mut Memory); 9] = [
+        let breaks: [fn(&mut Memory); 8] = [
             |memory| memory.method[1] = NOWHERE,
             |memory| memory.method[1] = 1,
             |memory| memory.const_method[0] = NOWHERE,
             |memory| memory.constants[1] = NOWHERE,
             |memory| memory.holder[1] = NOWHERE,
-            |memory| memory.holder[1] = 0,
-            |memory| memory.ids[0] = 1,
-            |memory| memory.ids[2] = NOWHERE,
-            // The value of an id whose class is gone.
-            |memory| memory.id[0] = 55,
+            |memory| memory.holder = [0; 2],
+            |memory| (memory.holder[0], memory.methods[0]) = (0, 1),
+            |memory| (memory.holder[0], memory.methods[2]) = (NOWHERE, 55),
         ];
         for (index, break_it) in breaks.into_iter().enumerate() {
             let mut memory = memory();
             break_it(&mut memory);
             assert!(found(&memory).is_none(), "{index}");
+        }
+    }
+
+    #[test]
+    fn an_id_whose_class_is_gone_has_no_number() {
+        let mut memory = memory();
+        for gone in [0, 55] {
+            memory.id[0] = gone;
+            assert_eq!(LAYOUT.number_of(address(&memory.id)), None);
         }
     }
 }

@@ -14,8 +14,9 @@
 //! - **Likely places**: the frames behind an interrupted instruction, because what that code has put on the stack is told
 //!   by a few instructions around it. Such a place may be a number that was left on the stack, of a frame and code long
 //!   gone. So the kernel is asked about each word before it is read (`probe`), except for those of the stack and of code
-//!   heaps, which are there. A method counts only if its id leads back to it (`method`), so that the VM is never asked
-//!   about an id that it has not made; and the bytecode pointer must lie within the method's code.
+//!   heaps, which are there. A method counts only if its class leads back to it (`method`), and the bytecode pointer must
+//!   lie within the method's code. The reader asks the VM only about methods of classes that it knows otherwise
+//!   (`FrameClasses`).
 //!
 //! A likely place counts only if the whole walk from there on arrives at the end of the stack, or at the depth wanted.
 //! A stack that does not fit these rules is refused, with the reason.
@@ -35,7 +36,8 @@ use super::{
     Env, Jni, Layout, MOST_FRAMES, NoRecord, Object, OwnStack, Place, StackWalker, VmStructs, read,
 };
 use code::CodeLayout;
-use method::MethodLayout;
+pub use method::ClassMethod;
+pub(in crate::jvmti::hotspot) use method::MethodLayout;
 use walk::Walk;
 
 /// The reasons why a stack is refused, as negative numbers where the number of frames is expected; those of

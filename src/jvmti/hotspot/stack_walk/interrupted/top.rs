@@ -278,7 +278,7 @@ impl Walk<'_> {
                 }
             }
         }
-        let count = self.begin_behind_saved_registers(blob, here);
+        let count = self.begin_behind_saved_registers(blob, here.sp, here.fp);
         if count > 0 {
             return count;
         }
@@ -290,10 +290,10 @@ impl Walk<'_> {
     /// address behind a call of this stub.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn begin_behind_saved_registers(&mut self, blob: CodeBlob, here: Interrupted) -> i32 {
-        let mut at = here.sp;
+    fn begin_behind_saved_registers(&mut self, blob: CodeBlob, sp: usize, fp: usize) -> i32 {
+        let mut at = sp;
         for _ in 0..SAVED_REGISTERS {
-            if let Some(place) = self.returning(at, here.fp)
+            if let Some(place) = self.returning(at, fp)
                 && self.has_called(place.pc, blob)
             {
                 return self.try_caller_with_arguments(place);
@@ -301,6 +301,22 @@ impl Walk<'_> {
             at = at.wrapping_add(WORD);
         }
         refused::STUB
+    }
+
+    /// Begins at the caller of a stub that has called C code, if the place is in one: that of the entry barrier has a word of
+    /// its own between its frame pointer and the return address.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    fn begin_behind_stub(&mut self, place: Place, fp: usize) -> i32 {
+        let Some(blob) = self.walker.walker.code.blob(place.pc) else {
+            return refused::STUB;
+        };
+        // SAFETY: the code is in use, and its header can be read, whatever it holds. Nothing is taken for certain.
+        if unsafe { self.walker.code.kind(blob, false) } == CodeKind::Stub {
+            self.begin_behind_saved_registers(blob, place.sp, fp)
+        } else {
+            refused::STUB
+        }
     }
 
     /// Begins at the caller of a stub, which may have pushed arguments.
@@ -362,6 +378,10 @@ impl Walk<'_> {
             if count > 0 {
                 return count;
             }
+            let count = self.begin_behind_stub(place, place.fp);
+            if count > 0 {
+                return count;
+            }
         }
         let mut fp = here.fp;
         let mut stack = self.stack;
@@ -383,6 +403,10 @@ impl Walk<'_> {
                 );
                 let is_surely_called = called.is_some_and(|called| self.has_called(pc, called));
                 let count = self.try_caller(place, is_surely_called);
+                if count > 0 {
+                    return count;
+                }
+                let count = self.begin_behind_stub(place, outer);
                 if count > 0 {
                     return count;
                 }
@@ -431,11 +455,20 @@ impl Walk<'_> {
                 Some(complete) => place.pc >= begin.wrapping_add(complete),
                 None => false,
             };
-            if !is_call || !is_in_frame {
+            // Compilers call the entry barrier when the frame is there, but before they count it as complete.
+            let is_at_entry = !is_in_frame
+                && is_surely_called
+                && self.frame_state(blob, place.pc, true) == Some(FrameState::Complete);
+            if !is_call || !is_in_frame && !is_at_entry {
                 return refused::STUB;
             }
-            if kind == CodeKind::Native {
-                if !self.note_method_of(blob, IN_NATIVE) {
+            if is_at_entry || kind == CodeKind::Native {
+                let location = if kind == CodeKind::Native {
+                    IN_NATIVE
+                } else {
+                    0
+                };
+                if !self.note_method_of(blob, location) {
                     return refused::STUB;
                 }
             } else {

@@ -299,7 +299,7 @@ impl Walk<'_> {
     /// Notes a method.
     #[inline(always)]
     fn note(&mut self, method: InterruptedMethod, location: i32) {
-        self.note_frame(CallFrame::new(location, method.id));
+        self.note_frame(CallFrame::new(location, method.method));
     }
 
     #[inline(always)]

@@ -1,0 +1,326 @@
+//! The classes of the methods that a signal handler finds in frames, each by its address in the VM's memory.
+//!
+//! Nothing keeps a class once its frame has returned, and the VM must not be asked about a method whose class may be gone:
+//! not all versions notice. So the agent has a weak reference to each class, made when the class was prepared, before any
+//! of its methods could run. A question is asked only while a strong reference made from that one keeps the class.
+//!
+//! The VM makes ids for the methods of such a class alone, when one of them has been found in a frame: it never frees
+//! an id.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use foldhash::fast::FixedState;
+
+use super::super::env::{Env, MethodId};
+use super::super::error::JvmtiError;
+use super::super::jni::{GlobalRef, Jni, LocalRef, Object, WeakRef, jni};
+use super::super::sys;
+use super::cpu_timers::samples_begun;
+use super::stack_walk::{ClassMethod, MethodLayout};
+use super::vm_structs::{VmField, VmStructs};
+use crate::lock_order::{Mutex, rank};
+use crate::memory;
+
+/// The classes that have been prepared since the last look, while they are wanted.
+static PREPARED: Mutex<Vec<PreparedClass>, rank::PreparedClasses> = Mutex::new(Vec::new());
+/// What to do with a class that has been prepared.
+static WANTED: AtomicU8 = AtomicU8::new(NOTHING);
+
+/// The values of [`WANTED`].
+const NOTHING: u8 = 0;
+const REFERENCES: u8 = 1;
+const IDS: u8 = 2;
+
+/// The least number of classes of which one sweep looks whether they are gone.
+const LEAST_SWEPT: usize = 20_000;
+
+struct PreparedClass {
+    class: WeakRef,
+    /// The number of samples before it.
+    since: u64,
+}
+
+/// The classes that are loaded.
+pub struct FrameClasses {
+    env: Env,
+    addresses: ClassAddresses,
+    methods: MethodLayout,
+    known: Mutex<KnownClasses, rank::FrameClasses>,
+}
+
+#[derive(Default)]
+struct KnownClasses {
+    by_address: HashMap<usize, KnownClass, FixedState>,
+    /// All addresses, in the order in which they are swept, the place of the next one, and how many are new since the
+    /// last sweep.
+    order: Vec<usize>,
+    next: usize,
+    new: usize,
+}
+
+struct KnownClass {
+    class: WeakRef,
+    /// The number of samples before it was prepared: those are of another class at this address.
+    since: u64,
+    /// The numbers of its methods and their ids, once one has been found in a frame.
+    methods: Option<Box<[(u16, MethodId)]>>,
+    /// `true` if the VM has been asked for the methods since the last sweep.
+    is_asked: bool,
+}
+
+/// A method that the VM may be asked about.
+pub struct HeldMethod<'a> {
+    /// The VM's id.
+    pub method: MethodId,
+    /// What keeps its class, if that was wanted.
+    pub class: Option<LocalRef<'a>>,
+}
+
+impl FrameClasses {
+    /// Has the VM's classes known from now on; `None` in a VM that does not tell their addresses.
+    pub fn begin(env: Env, jni: Jni<'_>) -> Result<Option<Self>, JvmtiError> {
+        let find = || {
+            let structs = VmStructs::find(env.vm())?;
+            let methods = MethodLayout::find(structs)?;
+            Some((ClassAddresses::find(env, jni)?, methods))
+        };
+        let Some((addresses, methods)) = find() else {
+            return Ok(None);
+        };
+        let classes = Self {
+            env,
+            addresses,
+            methods,
+            known: Mutex::new(KnownClasses::default()),
+        };
+        WANTED.store(REFERENCES, Ordering::SeqCst);
+        let loaded = env.loaded_classes(jni)?;
+        let mut known = classes.known.lock();
+        for class in &loaded {
+            if let Some(reference) = WeakRef::new(jni, class.object()) {
+                known.add(classes.addresses.of(jni, class.object()), reference, 0);
+            }
+        }
+        drop(known);
+        Ok(Some(classes))
+    }
+
+    /// Has the VM make the ids of all methods instead, of those that are loaded and those to come.
+    pub fn make_ids(env: Env, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        WANTED.store(IDS, Ordering::SeqCst);
+        env.make_method_ids(jni)
+    }
+
+    /// Stops both.
+    pub fn end() {
+        WANTED.store(NOTHING, Ordering::SeqCst);
+        let prepared = std::mem::take(&mut *PREPARED.lock());
+        drop(prepared);
+    }
+
+    /// Adds the classes that have been prepared since the last call.
+    pub fn refresh(&self, jni: Jni<'_>) {
+        let prepared = std::mem::take(&mut *PREPARED.lock());
+        if prepared.is_empty() {
+            return;
+        }
+        let mut known = self.known.lock();
+        for PreparedClass { class, since } in prepared {
+            if let Some(held) = class.get(jni) {
+                known.add(self.addresses.of(jni, held.object()), class, since);
+            }
+        }
+    }
+
+    /// Returns a method that the sample of that number found in a frame, if [`FrameClasses::refresh`] has been called since
+    /// it was taken; `None` if its class is gone. `is_named` says of an id whether the VM need not be asked about it: then
+    /// nothing is held. Without the VM, only those are returned.
+    pub fn method<'a>(
+        &self,
+        jni: Option<Jni<'a>>,
+        (wanted, sample): (ClassMethod, u64),
+        is_named: impl Fn(MethodId) -> bool,
+    ) -> Option<HeldMethod<'a>> {
+        let mut known = match jni {
+            Some(_) => self.known.lock(),
+            // Another thread may be in a VM that has stopped, and never return.
+            None => self.known.try_lock()?,
+        };
+        let known = known.by_address.get_mut(&wanted.class)?;
+        if sample < known.since {
+            return None;
+        }
+        if let Some(method) = known.id(wanted.number)
+            && is_named(method)
+        {
+            let class = None;
+            return Some(HeldMethod { method, class });
+        }
+        let class = known.class.get(jni?)?;
+        let method = match known.id(wanted.number) {
+            Some(method) => method,
+            // A class that was redefined may have more.
+            None if !known.is_asked => {
+                known.is_asked = true;
+                known.methods = Some(self.methods_of(&class));
+                known.id(wanted.number)?
+            }
+            None => return None,
+        };
+        let class = Some(class);
+        Some(HeldMethod { method, class })
+    }
+
+    /// Returns the methods of a class that is held.
+    fn methods_of(&self, class: &LocalRef<'_>) -> Box<[(u16, MethodId)]> {
+        let ids = self.env.methods_of(class.object());
+        let mut methods: Box<[_]> = ids
+            .into_iter()
+            .filter_map(|id| Some((self.methods.number_of(id.address())?, id)))
+            .collect();
+        methods.sort_unstable_by_key(|&(number, _)| number);
+        methods
+    }
+
+    /// Forgets classes that are gone: looks at some of them each time, and at as many as there are new ones.
+    pub fn sweep(&self, jni: Jni<'_>) {
+        self.refresh(jni);
+        let mut known = self.known.lock();
+        let most = LEAST_SWEPT.max(2 * known.new).min(known.order.len());
+        known.new = 0;
+        for _ in 0..most {
+            known.sweep_next(jni);
+        }
+    }
+}
+
+impl KnownClass {
+    fn id(&self, number: u16) -> Option<MethodId> {
+        let methods = self.methods.as_deref()?;
+        let place = methods.binary_search_by_key(&number, |&(number, _)| number);
+        place.ok().map(|place| methods[place].1)
+    }
+}
+
+impl KnownClasses {
+    /// Adds a class; none that is at the same address is there any more.
+    fn add(&mut self, address: Option<usize>, class: WeakRef, since: u64) {
+        // Types such as `int` have no class.
+        let Some(address) = address else { return };
+        memory::need_to_hash(
+            self.by_address.len(),
+            self.by_address.capacity(),
+            size_of::<(usize, KnownClass)>(),
+        );
+        memory::need_to_grow(self.order.len(), self.order.capacity(), size_of::<usize>());
+        let new = KnownClass {
+            class,
+            since,
+            methods: None,
+            is_asked: false,
+        };
+        if self.by_address.insert(address, new).is_none() {
+            self.order.push(address);
+        }
+        self.new += 1;
+    }
+
+    fn sweep_next(&mut self, jni: Jni<'_>) {
+        if self.next >= self.order.len() {
+            self.next = 0;
+        }
+        let Some(&address) = self.order.get(self.next) else {
+            return;
+        };
+        match self.by_address.get_mut(&address) {
+            Some(known) if !known.class.is_dead(jni) => {
+                known.is_asked = false;
+                self.next += 1;
+            }
+            _ => {
+                self.by_address.remove(&address);
+                self.order.swap_remove(self.next);
+            }
+        }
+        if self.by_address.len() < self.by_address.capacity() / 8 {
+            self.by_address.shrink_to_fit();
+            self.order.shrink_to_fit();
+        }
+    }
+}
+
+/// Where the VM keeps its own address of a class: in the `java.lang.Class`, in a field that Java does not see.
+struct ClassAddresses {
+    /// `jdk.internal.misc.Unsafe.theUnsafe`, whose `getLong` reads such a field as the collector in use requires.
+    reader: GlobalRef,
+    get_long: sys::jmethodID,
+    offset: i64,
+}
+
+// SAFETY: a method's id may be used on every thread, as long as its class is loaded; the boot loader's always are.
+unsafe impl Send for ClassAddresses {}
+// SAFETY: as above.
+unsafe impl Sync for ClassAddresses {}
+
+impl ClassAddresses {
+    fn find(env: Env, jni: Jni<'_>) -> Option<Self> {
+        let field = VmField::find(env.vm(), c"java_lang_Class", c"_klass_offset")?;
+        let address = field.not_null().filter(|_| field.is_of(c"int"))?;
+        // SAFETY: the tables say that this static field is there, and of this type.
+        let offset = unsafe { address.cast::<i32>().read() };
+        let (reader, get_long) = jni.reader_of_fields()?;
+        let addresses = Self {
+            reader: GlobalRef::new(jni, reader.object())?,
+            get_long,
+            offset: i64::from(offset),
+        };
+        (offset > 0).then_some(addresses)
+    }
+
+    /// Returns the address of a class; `None` for a primitive type.
+    fn of(&self, jni: Jni<'_>, class: Object<'_>) -> Option<usize> {
+        let arguments = [sys::jvalue { l: class.raw }, sys::jvalue { j: self.offset }];
+        // SAFETY: the method is one of the object's class, and takes an object and a long; every `java.lang.Class` has
+        // eight bytes at this place.
+        let address = unsafe {
+            jni!(
+                jni,
+                CallLongMethodA,
+                self.reader.raw,
+                self.get_long,
+                arguments.as_ptr()
+            )
+        };
+        if jni.clear_exception() {
+            return None;
+        }
+        usize::try_from(address)
+            .ok()
+            .filter(|&address| address != 0)
+    }
+}
+
+/// Handles ClassPrepare.
+pub(in crate::jvmti) fn prepared(env: Env, jni: Jni<'_>, class: Object<'_>) {
+    match WANTED.load(Ordering::SeqCst) {
+        REFERENCES => {
+            let Some(reference) = WeakRef::new(jni, class) else {
+                return;
+            };
+            let mut prepared = PREPARED.lock();
+            memory::need_to_grow(
+                prepared.len(),
+                prepared.capacity(),
+                size_of::<PreparedClass>(),
+            );
+            let since = samples_begun();
+            prepared.push(PreparedClass {
+                class: reference,
+                since,
+            });
+        }
+        IDS => drop(env.methods_of(class)),
+        _ => {}
+    }
+}
