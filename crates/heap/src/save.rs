@@ -25,9 +25,11 @@ impl Heap<'_> {
             if !self.places.ascending {
                 self.all_places()?;
             }
+            // Those to all objects are needed in any case.
+            let ways = self.ways()?;
             // The retained sizes of some suspects take a pass over the graph: asked now, they are in the index.
             self.leaks(USUAL_THRESHOLD, None)?;
-            saved::write(self, (&counts, self.ways()?, self.known_waste()?), index)
+            saved::write(self, (&counts, ways, self.known_waste()?), index)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A dump with its graph.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hprof_format::Root;
 
@@ -10,8 +10,8 @@ use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::find_layout::layout_of;
 use crate::data::findings::{Together, WasteFound};
+use crate::data::first_pass::FirstPass;
 use crate::data::graph::Graph;
-use crate::data::index::Index;
 use crate::data::layout::Layout;
 use crate::data::memory::Memory;
 use crate::data::objects::Objects;
@@ -46,7 +46,7 @@ pub struct Heap<'a> {
     pub(crate) places: Places,
     pub(crate) dominators: Dominators,
     /// Computed when first needed.
-    pub(crate) ways: OnceLock<Ways>,
+    pub(crate) ways: OnceLock<Arc<Ways>>,
     /// Computed when first needed.
     pub(crate) waste: OnceLock<WasteFound>,
     pub(crate) together: Together,
@@ -72,12 +72,12 @@ impl<'a> Heap<'a> {
     }
 
     fn read(dump: &'a Dump, options: &Options, progress: &dyn Progress) -> Result<Heap<'a>, Error> {
-        let Index {
+        let FirstPass {
             ids,
             mut classes,
             roots,
             places,
-        } = Index::of(dump, options.excluded, progress)?;
+        } = FirstPass::of(dump, options.excluded, progress)?;
         let layout = match options.layout {
             Some(layout) => layout,
             None => layout_of(dump, &mut classes)?,
@@ -113,12 +113,21 @@ impl<'a> Heap<'a> {
     }
 
     /// Returns the shortest paths from roots to all objects. They are searched once.
-    pub(crate) fn ways(&self) -> Result<&Ways, Error> {
+    pub(crate) fn ways(&self) -> Result<&Arc<Ways>, Error> {
         if let Some(ways) = self.ways.get() {
             return Ok(ways);
         }
-        let most = self.dominators.len() as usize;
-        let ways = Ways::of(&self.graph, &self.objects, most, &self.memory)?;
-        Ok(self.ways.get_or_init(|| ways))
+        let ways = Ways::of(&self.graph, &self.objects, &self.memory)?;
+        Ok(self.ways.get_or_init(|| Arc::new(ways)))
+    }
+
+    /// Returns the shortest paths from roots to these objects. If those to all objects are not known, the search ends as
+    /// soon as these are found, and is made again the next time.
+    pub(crate) fn ways_to(&self, objects: &[u32]) -> Result<Arc<Ways>, Error> {
+        if let Some(ways) = self.ways.get() {
+            return Ok(Arc::clone(ways));
+        }
+        let ways = Ways::to_wanted(objects, &self.graph, &self.objects, &self.memory)?;
+        Ok(Arc::new(ways))
     }
 }

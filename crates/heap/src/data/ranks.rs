@@ -83,6 +83,11 @@ impl Ranks {
         self.before[word] + (self.words[word] & ((1 << bit) - 1)).count_ones()
     }
 
+    /// Returns the greatest number of the set below this one; 0 if there is none.
+    pub(crate) fn before(&self, number: u32) -> u32 {
+        self.below(number).next().unwrap_or_default()
+    }
+
     /// Iterates over the numbers below `end`, the greatest first.
     pub(crate) fn below(&self, end: u32) -> impl Iterator<Item = u32> {
         let mut place = end as usize / WORD;

@@ -115,6 +115,7 @@ impl<'a> ReferencePass<'a> {
         omitted: Option<Numbers<[u32; 2]>>,
     ) -> (Graph, Objects, Classes) {
         self.add_locals();
+        self.objects.finish();
         let class_of_kind = self.class_objects();
         let objects = self.objects.count();
         let graph = Graph::new(rows, self.more, class_of_kind, omitted, self.roots, objects);

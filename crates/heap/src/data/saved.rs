@@ -40,7 +40,7 @@ use crate::data::ways::Ways;
 /// The most bytes that an object takes, besides its references.
 const AN_OBJECT: u64 = 24;
 /// The first eight bytes of an index; the last is the version of the format.
-const MAGIC: [u8; 8] = *b"hprofix2";
+const MAGIC: [u8; 8] = *b"hprofix3";
 /// The number of these bytes that are the same in all versions.
 const ANY: usize = 7;
 /// The numbers of a head: those of the dump, those of the options, the length of the index, and the checksum.
@@ -287,7 +287,7 @@ fn read<'a>(
         roots,
         places,
         dominators,
-        ways: OnceLock::from(ways),
+        ways: OnceLock::from(Arc::new(ways)),
         waste: OnceLock::from(waste),
         together: Together::load(index)?,
     })

@@ -14,23 +14,22 @@ use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::records;
 use crate::data::references::Excluded;
 
-pub(crate) struct Index {
+/// What the first pass has found.
+pub(crate) struct FirstPass {
     pub(crate) ids: Ids,
     pub(crate) classes: Classes,
     pub(crate) roots: Vec<(u64, Root)>,
     pub(crate) places: Places,
 }
 
-impl Index {
+impl FirstPass {
     pub(crate) fn of(
         dump: &Dump,
         excluded: Excluded,
         progress: &dyn Progress,
-    ) -> Result<Index, Error> {
-        let parts = dump.in_parts(progress, |part, progress| {
-            IndexPass::of(dump, part, progress)
-        })?;
-        let pass = parts.into_iter().reduce(IndexPass::followed_by);
+    ) -> Result<FirstPass, Error> {
+        let parts = dump.in_parts(progress, |part, progress| Part::of(dump, part, progress))?;
+        let pass = parts.into_iter().reduce(Part::followed_by);
         let pass = pass.unwrap_or_default();
         pass.check(dump.length())?;
         let mut classes = Classes::new(dump.id_size(), excluded);
@@ -38,7 +37,7 @@ impl Index {
             classes.add_at(offset, dump)?;
         }
         classes.resolve()?;
-        Ok(Index {
+        Ok(FirstPass {
             ids: pass.ids.number(),
             classes,
             roots: pass.roots,
@@ -48,7 +47,7 @@ impl Index {
 }
 
 #[derive(Default)]
-struct IndexPass {
+struct Part {
     ids: IdSet,
     /// The offsets of the CLASS DUMPs.
     classes: Vec<u64>,
@@ -60,9 +59,9 @@ struct IndexPass {
     ends: Option<(u64, u64)>,
 }
 
-impl IndexPass {
-    fn of(dump: &Dump, part: &[Range<usize>], progress: &dyn Progress) -> Result<IndexPass, Error> {
-        let mut pass = IndexPass::default();
+impl Part {
+    fn of(dump: &Dump, part: &[Range<usize>], progress: &dyn Progress) -> Result<Part, Error> {
+        let mut pass = Part::default();
         pass.places.ascending = true;
         let all = part.iter().map(|segment| segment.len() as u64).sum();
         let mut bytes = 0;
@@ -79,7 +78,7 @@ impl IndexPass {
     }
 
     /// Adds the results of the next part.
-    fn followed_by(mut self, next: IndexPass) -> IndexPass {
+    fn followed_by(mut self, next: Part) -> Part {
         self.ids.add_all(next.ids);
         self.classes.extend(next.classes);
         self.roots.extend(next.roots);
