@@ -21,7 +21,13 @@ impl Heap<'_> {
     pub fn save_index(&self, index: &Path, progress: &dyn Progress) -> Result<u64, Error> {
         self.dump.unless_changed(|| {
             let layout = Some(self.layout).filter(|layout| layout.known == Known::Given);
-            let counts = Counts::of(self.dump, None, layout, progress)?;
+            let layout = Counts::layout_of(self.dump, layout)?;
+            let known = self.counts.clone();
+            let known = known.filter(|counts| counts.layout == layout);
+            let counts = match known {
+                Some(counts) => counts,
+                None => Counts::of(self.dump, None, Some(layout), progress)?,
+            };
             if !self.places.ascending {
                 self.all_places()?;
             }

@@ -127,9 +127,30 @@ impl Part {
     }
 
     fn check(&self, offset: u64) -> Result<(), Error> {
-        if self.ids.count() >= MAX_OBJECTS {
-            return Err(Error::TooManyObjects { offset });
+        check_count(self.ids.count(), offset)
+    }
+}
+
+/// Returns an error if there are more objects than numbers, at this offset.
+fn check_count(objects: u64, offset: u64) -> Result<(), Error> {
+    match objects < MAX_OBJECTS {
+        true => Ok(()),
+        false => Err(Error::TooManyObjects { offset }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_objects_than_numbers_are_refused_with_the_byte() {
+        assert!(check_count(MAX_OBJECTS - 1, 0).is_ok());
+        for objects in [MAX_OBJECTS, (1 << 32) + 1000] {
+            let refused = check_count(objects, 7_000).map_err(|error| error.to_string());
+            let message =
+                "byte 7000: more than 4,294,967,294 objects; that is as many as can be numbered";
+            assert_eq!(refused, Err(message.to_owned()));
         }
-        Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use hprof_format::Root;
 
 use crate::data::classes::Classes;
+use crate::data::counts::Counts;
 use crate::data::dominators::{Dominators, Place};
 use crate::data::dump::Dump;
 use crate::data::error::Error;
@@ -17,7 +18,7 @@ use crate::data::memory::Memory;
 use crate::data::objects::Objects;
 use crate::data::places::Places;
 use crate::data::progress::{Progress, Stage};
-use crate::data::reference_pass::ReferencePass;
+use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::ways::Ways;
 
@@ -44,6 +45,8 @@ pub struct Heap<'a> {
     /// The roots as the dump has them: ids, with their reasons.
     pub(crate) roots: Vec<(u64, Root)>,
     pub(crate) places: Places,
+    /// The counts of its objects; `None` if they take a pass of their own.
+    pub(crate) counts: Option<Counts>,
     pub(crate) dominators: Dominators,
     /// Computed when first needed.
     pub(crate) ways: OnceLock<Arc<Ways>>,
@@ -85,7 +88,13 @@ impl<'a> Heap<'a> {
         classes.lay_out(&layout);
         let objects = Objects::new(ids, &options.memory)?;
         let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
-        let (graph, objects, classes) = pass.read(places.ascending, &options.memory, progress)?;
+        let SecondPass {
+            graph,
+            objects,
+            classes,
+            tallies,
+        } = pass.read(places.ascending, &options.memory, progress)?;
+        let counts = tallies.counts(&objects.sites, &classes, layout, dump)?;
         progress.at(Stage::Dominators, 0, 1);
         let dominators = Dominators::of(&graph, &objects, &options.memory, progress)?;
         Ok(Heap {
@@ -98,6 +107,7 @@ impl<'a> Heap<'a> {
             graph,
             roots,
             places,
+            counts,
             dominators,
             ways: OnceLock::new(),
             waste: OnceLock::new(),

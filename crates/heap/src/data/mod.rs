@@ -34,5 +34,6 @@ pub(crate) mod references;
 pub(crate) mod rows;
 pub(crate) mod saved;
 pub(crate) mod sections;
+pub(crate) mod tallies;
 pub(crate) mod varint;
 pub(crate) mod ways;

@@ -199,24 +199,23 @@ impl PackedWriter {
         if block.is_multiple_of(STRIDE) {
             self.column.starts.set(block / STRIDE, self.used as u64);
         }
-        let mut lengths = 0;
-        let mut halves = 0;
-        let mut content = [0_u8; MOST_BYTES - LENGTHS + BEHIND];
+        let bytes = &mut self.column.bytes[self.used..][..MOST_BYTES + BEHIND];
+        let (mut lengths, mut halves) = (0, 0);
+        // The last half bytes, which are not written yet.
+        let mut rest = 0;
         for (index, &number) in self.block[..count].iter().enumerate() {
             let length = (u64::BITS - number.leading_zeros()).div_ceil(4).min(MOST);
             lengths |= u64::from(length) << (4 * index);
-            let at = &mut content[halves / 2..][..BEHIND];
-            let word = number << (4 * (halves % 2));
-            for (byte, &more) in at.iter_mut().zip(&word.to_le_bytes()) {
-                *byte |= more;
-            }
+            let at = LENGTHS + halves / 2;
+            let word = number << (4 * (halves % 2)) | rest;
+            bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            let before = halves;
             halves += length as usize;
+            // Whole bytes are written, and half a one may be left.
+            rest = word >> (8 * (halves / 2 - before / 2));
         }
-        let length = halves.div_ceil(2);
-        let bytes = &mut self.column.bytes[self.used..][..LENGTHS + length];
         bytes[..LENGTHS].copy_from_slice(&u64::to_le_bytes(lengths));
-        bytes[LENGTHS..].copy_from_slice(&content[..length]);
-        self.used += LENGTHS + length;
+        self.used += LENGTHS + halves.div_ceil(2);
     }
 
     /// Returns the column.
