@@ -23,9 +23,9 @@ impl Heap<'_> {
             let layout = Some(self.layout).filter(|layout| layout.known == Known::Given);
             let layout = Counts::layout_of(self.dump, layout)?;
             let known = self.counts.clone();
-            let known = known.filter(|counts| counts.layout == layout);
+            let known = known.filter(|counts| counts.layout.is_same(&layout));
             let counts = match known {
-                Some(counts) => counts,
+                Some(counts) => Counts { layout, ..counts },
                 None => Counts::of(self.dump, None, Some(layout), progress)?,
             };
             if !self.places.ascending {

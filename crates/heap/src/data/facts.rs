@@ -86,8 +86,8 @@ impl FactKinds {
 impl Facts {
     /// Frees what is not needed when the facts about all objects are set.
     pub(crate) fn finish(&mut self) {
-        if let Columns::Together { of, .. } = &mut self.columns {
-            of.finish();
+        if let Columns::Together { kinds, of } = &mut self.columns {
+            of.finish(kinds.all.len());
         }
     }
 

@@ -23,7 +23,7 @@ const SMALL_DIRECTORY: u64 = 1 << 16;
 
 /// 64 granules: a bit for each that is an object's id, and the number of ids before them.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(packed(4))]
+#[repr(C, packed(4))]
 struct Word {
     bits: u64,
     before: u32,

@@ -7,6 +7,9 @@ use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The most bits of a number.
 const MOST: u32 = u16::BITS;
+/// The bits at first, and by which it becomes wider.
+const FIRST: u32 = 8;
+const STEP: u32 = 4;
 /// The bytes that are read or written at once: those that may have bits of one number.
 const BYTES: usize = 4;
 
@@ -29,7 +32,7 @@ impl Narrow {
     /// Creates a column of so many zeros.
     pub(crate) fn new(count: usize, memory: &Memory) -> io::Result<Narrow> {
         Ok(Narrow {
-            bits: 1,
+            bits: FIRST,
             // What is not used is never allocated.
             bytes: memory.table(bytes(count, MOST))?,
             count,
@@ -83,23 +86,36 @@ impl Narrow {
         }
     }
 
-    /// Makes room for a number in each place.
+    /// Makes room for a number in each place. Few widths are tried, because all numbers are moved each time.
     #[cold]
     fn widen(&mut self, number: u16) {
-        let before = self.bits;
-        let wide = u16::BITS - number.leading_zeros();
-        // A number's new place is not before its old one, so none is overwritten that is still to be moved.
-        for index in (0..self.used).rev() {
-            self.bits = before;
-            let number = self.get(index);
-            self.bits = wide;
-            self.put(index, number);
-        }
-        self.bits = wide;
+        let needed = u16::BITS - number.leading_zeros();
+        self.repack(needed.next_multiple_of(STEP).min(MOST));
     }
 
-    /// Frees what wider numbers would take.
-    pub(crate) fn finish(&mut self) {
+    fn repack(&mut self, bits: u32) {
+        let (before, used, count) = (self.bits, self.used, self.count);
+        let mut repack = |index| {
+            self.bits = before;
+            let number = self.get(index);
+            self.bits = bits;
+            self.put(index, number);
+        };
+        // No number is overwritten that is still to be moved. The zeros behind `used` come to be where numbers were if the
+        // column becomes narrower.
+        match bits > before {
+            true => (0..used).rev().for_each(&mut repack),
+            false => (0..count).for_each(&mut repack),
+        }
+        self.bits = bits;
+    }
+
+    /// Frees what numbers that are not below `range` would take.
+    pub(crate) fn finish(&mut self, range: usize) {
+        let needed = usize::BITS - range.saturating_sub(1).leading_zeros();
+        if needed.max(1) < self.bits {
+            self.repack(needed.max(1));
+        }
         self.bytes.truncate(bytes(self.count, self.bits));
     }
 
@@ -141,7 +157,7 @@ mod tests {
                 expected[index] = number;
                 assert!(expected.iter().enumerate().all(|(index, &number)| column.get(index) == number));
             }
-            column.finish();
+            column.finish(usize::from(expected.iter().copied().max().unwrap_or(0)) + 1);
             assert!(expected.iter().enumerate().all(|(index, &number)| column.get(index) == number));
         }
     }
@@ -150,7 +166,7 @@ mod tests {
     fn a_column_is_as_wide_as_its_greatest_number() {
         let mut column = Narrow::new(800, &Memory::unlimited()).expect("there is memory");
         column.set(7, 31);
-        column.finish();
+        column.finish(32);
         assert_eq!((column.bytes.len(), column.range()), (500 + BYTES, 32));
     }
 }

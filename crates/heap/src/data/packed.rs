@@ -19,7 +19,7 @@ const BLOCK: usize = 16;
 /// The bytes of the word with the lengths.
 const LENGTHS: usize = 8;
 /// The distance between blocks whose starts are stored.
-const STRIDE: usize = 4;
+const STRIDE: usize = 2;
 /// The most half bytes of a number in a column: enough for a folded difference of two numbers of 32 bits, plus one.
 const MOST: u32 = 9;
 /// The most bytes of a block.

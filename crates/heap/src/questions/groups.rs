@@ -270,7 +270,7 @@ impl Heap<'_> {
                 tally.objects += 1;
                 tally.shallow += self.objects.size(object);
                 if tally.open == 0 {
-                    tally.retained += self.retained(place);
+                    tally.retained += self.retained_with(place, object);
                 }
                 tally.open += 1;
             }

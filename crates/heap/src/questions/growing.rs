@@ -182,7 +182,7 @@ impl Heap<'_> {
                 if open == 1 {
                     outer = Some(site);
                     pile.places.push(place);
-                    pile.own += self.retained(place);
+                    pile.own += self.retained_with(place, object);
                 } else if outer != Some(site) {
                     *inner += 1;
                 }

@@ -39,10 +39,9 @@ impl Backward {
         let mut instances = Instances::new(least.len(), memory)?;
         graph.each_of_all(objects, |from, to| {
             let (from, target) = (place[from as usize], place[to.number() as usize]);
-            if from == TOP || !joined.contains(target) {
+            let Some(rank) = joined.find(target).filter(|_| from != TOP) else {
                 return;
-            }
-            let rank = joined.rank(target);
+            };
             if target > from {
                 let least = &mut least[rank as usize];
                 *least = from.min(*least);
@@ -61,10 +60,9 @@ impl Backward {
         instances.lay_out(memory)?;
         graph.each_of_all(objects, |from, to| {
             let (from, target) = (place[from as usize], place[to.number() as usize]);
-            if target >= from || !joined.contains(target) {
+            let Some(rank) = joined.find(target).filter(|_| target < from) else {
                 return;
-            }
-            let rank = joined.rank(target);
+            };
             match to {
                 To::Class(_) => instances.add(rank, from),
                 To::Other(_) => {
