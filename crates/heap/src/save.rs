@@ -21,13 +21,21 @@ impl Heap<'_> {
     pub fn save_index(&self, index: &Path, progress: &dyn Progress) -> Result<u64, Error> {
         self.dump.unless_changed(|| {
             let layout = Some(self.layout).filter(|layout| layout.known == Known::Given);
-            let counts = Counts::of(self.dump, None, layout, progress)?;
+            let layout = Counts::layout_of(self.dump, layout)?;
+            let known = self.counts.clone();
+            let known = known.filter(|counts| counts.layout.is_same(&layout));
+            let counts = match known {
+                Some(counts) => Counts { layout, ..counts },
+                None => Counts::of(self.dump, None, Some(layout), progress)?,
+            };
             if !self.places.ascending {
                 self.all_places()?;
             }
+            // Those to all objects are needed in any case.
+            let ways = self.ways()?;
             // The retained sizes of some suspects take a pass over the graph: asked now, they are in the index.
             self.leaks(USUAL_THRESHOLD, None)?;
-            saved::write(self, (&counts, self.ways()?, self.known_waste()?), index)
+            saved::write(self, (&counts, ways, self.known_waste()?), index)
         })
     }
 }

@@ -288,6 +288,12 @@ impl Classes {
         others.map(other).collect()
     }
 
+    /// Returns `true` if the dump lacks classes that the VM does not make up itself.
+    pub(crate) fn lacks_some(&self) -> bool {
+        let others = self.all.iter().skip(self.downwards.len());
+        others.into_iter().any(|class| class.object != 0)
+    }
+
     /// Adds a class that the dump lacks; `None` if there is no such class.
     pub(crate) fn add_other(&mut self, [kind, value]: [u64; 2], dump: &Dump) -> Option<()> {
         let next = self.all.len() as ClassIndex;

@@ -58,10 +58,7 @@ impl Counts {
         layout: Option<Layout>,
         progress: &dyn Progress,
     ) -> Result<Counts, Error> {
-        let layout = match layout {
-            Some(layout) => layout,
-            None => layout_of(dump, &mut first_classes(dump)?)?,
-        };
+        let layout = Counts::layout_of(dump, layout)?;
         let parts = dump.in_parts(progress, |part, progress| {
             let mut pass = CountPass::new(dump, layout, ages);
             pass.read(part, progress)?;
@@ -75,6 +72,14 @@ impl Counts {
             objects: pass.objects,
             all: pass.all,
         })
+    }
+
+    /// Returns the layout from which sizes are computed, if this one is given or none.
+    pub(crate) fn layout_of(dump: &Dump, given: Option<Layout>) -> Result<Layout, Error> {
+        match given {
+            Some(layout) => Ok(layout),
+            None => layout_of(dump, &mut first_classes(dump)?),
+        }
     }
 
     /// Writes them as sections of an index, without ages.

@@ -1,10 +1,11 @@
-//! The site and the shallow size of each object, in two bytes as a rule.
+//! The site and the shallow size of each object, in two bytes at most as a rule.
 
 use std::io::{self, Write};
 
 use foldhash::HashMap;
 
 use crate::data::memory::{Memory, Numbers};
+use crate::data::narrow::Narrow;
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The index of a site: a class and the stack that allocated some of its objects. 0 is not a site.
@@ -30,7 +31,7 @@ pub(crate) struct Facts {
 #[derive(Debug)]
 enum Columns {
     /// The index of a site with a size: most sites have objects of one size or of few.
-    Together { kinds: FactKinds, of: Numbers<u16> },
+    Together { kinds: FactKinds, of: Narrow },
     /// Both apart, if there are too many of them together.
     Apart {
         sites: Numbers<SiteIndex>,
@@ -55,6 +56,11 @@ struct FactKind {
 }
 
 impl FactKinds {
+    /// Returns the last one; that of objects without a record if there is no other.
+    fn last(&self) -> &FactKind {
+        &self.all[self.all.len() - 1]
+    }
+
     /// Returns the index of a kind; `None` if there are too many.
     #[inline]
     fn intern(&mut self, kind: FactKind) -> Option<u16> {
@@ -78,6 +84,13 @@ impl FactKinds {
 }
 
 impl Facts {
+    /// Frees what is not needed when the facts about all objects are set.
+    pub(crate) fn finish(&mut self) {
+        if let Columns::Together { kinds, of } = &mut self.columns {
+            of.finish(kinds.all.len());
+        }
+    }
+
     /// Creates the facts about `count` objects, none of which is known yet.
     pub(crate) fn new(count: usize, memory: &Memory) -> io::Result<Facts> {
         let kinds = FactKinds {
@@ -88,7 +101,7 @@ impl Facts {
         Ok(Facts {
             columns: Columns::Together {
                 kinds,
-                of: memory.table(count)?,
+                of: Narrow::new(count, memory)?,
             },
             large: HashMap::default(),
             memory: memory.clone(),
@@ -99,9 +112,11 @@ impl Facts {
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
         match &self.columns {
             Columns::Together { kinds, of } => {
-                let all = kinds.all.iter().map(|kind| [kind.site, kind.units]);
-                out.table(&all.collect::<Vec<[u32; 2]>>())?;
-                out.table(of)?;
+                // As many as the column may name, so that nobody need look through it for others.
+                let all = kinds.all[1..].iter().chain(std::iter::repeat(kinds.last()));
+                let all = all.map(|kind| [kind.site, kind.units]);
+                out.table(&all.take(of.range() - 1).collect::<Vec<[u32; 2]>>())?;
+                of.save(out)?;
             }
             Columns::Apart { sites, units } => {
                 out.table::<[u32; 2]>(&[])?;
@@ -124,19 +139,18 @@ impl Facts {
             (sites.len() == count && units.len() == count && are_sites)
                 .then_some(Columns::Apart { sites, units })?
         } else {
-            let of: Numbers<u16> = index.table()?;
-            let least = of.iter().copied().min().unwrap_or(1);
-            let most = of.iter().copied().max().unwrap_or_default();
-            let all = kinds.into_iter();
+            let of = Narrow::load(index, count)?;
+            // All objects have one of these, none has 0.
+            let first = kinds[0];
+            let all = std::iter::once(first).chain(kinds);
             let all = all.map(|[site, units]| FactKind { site, units });
             let kinds = FactKinds {
                 all: all.collect(),
                 index: HashMap::default(),
                 last: Vec::new(),
             };
-            let are_sites = kinds.all[0] == FactKind::default()
-                && kinds.all[1..].iter().all(|kind| is_site(kind.site));
-            (of.len() == count && least > 0 && usize::from(most) < kinds.all.len() && are_sites)
+            let are_sites = kinds.all.iter().all(|kind| is_site(kind.site));
+            (kinds.all.len() == of.range() && are_sites)
                 .then_some(Columns::Together { kinds, of })?
         };
         let large = index.map()?;
@@ -160,7 +174,7 @@ impl Facts {
                 units: u32::try_from(units).unwrap_or(LARGE),
             };
             if let Some(kind_index) = kinds.intern(kind) {
-                of[number as usize] = kind_index;
+                of.set(number as usize, kind_index);
                 if kind.units == LARGE {
                     self.large.insert(number, units * UNIT);
                 }
@@ -184,8 +198,8 @@ impl Facts {
         };
         let kinds = kinds.all.clone();
         if let Columns::Together { of, .. } = std::mem::replace(&mut self.columns, apart) {
-            for (number, &kind) in (0..).zip(&of[..]) {
-                let FactKind { site, units } = kinds[usize::from(kind)];
+            for (number, index) in (0..).zip(0..of.len()) {
+                let FactKind { site, units } = kinds[usize::from(of.get(index))];
                 // A size that is stored elsewhere already stays there.
                 self.set_apart(number, site, units.into());
             }
@@ -208,7 +222,7 @@ impl Facts {
     #[inline]
     pub(crate) fn kind(&self, number: u32) -> usize {
         match &self.columns {
-            Columns::Together { of, .. } => of[number as usize].into(),
+            Columns::Together { of, .. } => of.get(number as usize).into(),
             Columns::Apart { sites, .. } => sites[number as usize] as usize,
         }
     }
@@ -224,7 +238,7 @@ impl Facts {
     #[inline]
     pub(crate) fn site(&self, number: u32) -> SiteIndex {
         match &self.columns {
-            Columns::Together { kinds, of } => kinds.all[usize::from(of[number as usize])].site,
+            Columns::Together { kinds, of } => kinds.all[usize::from(of.get(number as usize))].site,
             Columns::Apart { sites, .. } => sites[number as usize],
         }
     }
@@ -234,7 +248,7 @@ impl Facts {
     pub(crate) fn size(&self, number: u32) -> u64 {
         let units = match &self.columns {
             Columns::Together { kinds, of } => {
-                match kinds.all[usize::from(of[number as usize])].units {
+                match kinds.all[usize::from(of.get(number as usize))].units {
                     LARGE => None,
                     units => Some(u64::from(units)),
                 }

@@ -8,7 +8,7 @@ use hprof_format::Root;
 
 use crate::data::memory::Numbers;
 use crate::data::objects::Objects;
-use crate::data::rows::{Row, Rows};
+use crate::data::rows::{Cursor, Row, Rows};
 use crate::data::sections::SectionWriter;
 
 /// No object.
@@ -200,7 +200,7 @@ impl Graph {
         if class != NONE {
             visit(class);
         }
-        let mut at = 0;
+        let mut at = row.start();
         while let Some(to) = row.next(&mut at) {
             visit(to);
         }
@@ -217,7 +217,7 @@ impl Graph {
             if class != NONE {
                 visit(number, To::Class(class));
             }
-            let mut at = 0;
+            let mut at = row.start();
             while let Some(to) = row.next(&mut at) {
                 visit(number, To::Other(to));
             }
@@ -252,28 +252,45 @@ pub(crate) struct Targets<'a> {
     more: &'a [u32],
 }
 
+/// A position among the objects that an object refers to.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Followed {
+    /// How far the targets were followed: 0 at first, then one, the bytes of the row, and the number of the others.
+    pub(crate) next: u64,
+    /// The last one of the row.
+    pub(crate) last: u32,
+}
+
 impl Targets<'_> {
-    /// Returns the first wanted one from `next` on, which is 0 at first; `next` moves past it.
+    /// Returns the first wanted one from a position on, which moves past it.
     #[inline]
-    pub(crate) fn find_from(&self, next: &mut u64, wanted: impl Fn(u32) -> bool) -> Option<u32> {
-        if *next == 0 {
-            *next = 1;
+    pub(crate) fn find_from(
+        &self,
+        position: &mut Followed,
+        mut wanted: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        if position.next == 0 {
+            position.next = 1;
+            position.last = self.row.start().last;
             if self.class != NONE && wanted(self.class) {
                 return Some(self.class);
             }
         }
-        // One, the bytes of the row, and the number of the others.
-        let mut at = *next as usize - 1;
-        while let Some(to) = self.row.next(&mut at) {
+        let mut cursor = Cursor {
+            at: position.next as usize - 1,
+            last: position.last,
+        };
+        while let Some(to) = self.row.next(&mut cursor) {
             if wanted(to) {
-                *next = at as u64 + 1;
+                (position.next, position.last) = (cursor.at as u64 + 1, to);
                 return Some(to);
             }
         }
+        let at = cursor.at;
         let rest = self.more.get(at - self.row.length()..).unwrap_or_default();
         let found = rest.iter().position(|&to| wanted(to));
         let passed = found.map_or(rest.len(), |place| place + 1);
-        *next = (at + passed) as u64 + 1;
+        position.next = (at + passed) as u64 + 1;
         found.map(|place| rest[place])
     }
 }

@@ -1,23 +1,24 @@
 //! A dump with its graph.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hprof_format::Root;
 
 use crate::data::classes::Classes;
+use crate::data::counts::Counts;
 use crate::data::dominators::{Dominators, Place};
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::find_layout::layout_of;
 use crate::data::findings::{Together, WasteFound};
+use crate::data::first_pass::FirstPass;
 use crate::data::graph::Graph;
-use crate::data::index::Index;
 use crate::data::layout::Layout;
 use crate::data::memory::Memory;
 use crate::data::objects::Objects;
 use crate::data::places::Places;
 use crate::data::progress::{Progress, Stage};
-use crate::data::reference_pass::ReferencePass;
+use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::ways::Ways;
 
@@ -44,9 +45,11 @@ pub struct Heap<'a> {
     /// The roots as the dump has them: ids, with their reasons.
     pub(crate) roots: Vec<(u64, Root)>,
     pub(crate) places: Places,
+    /// The counts of its objects; `None` if they take a pass of their own.
+    pub(crate) counts: Option<Counts>,
     pub(crate) dominators: Dominators,
     /// Computed when first needed.
-    pub(crate) ways: OnceLock<Ways>,
+    pub(crate) ways: OnceLock<Arc<Ways>>,
     /// Computed when first needed.
     pub(crate) waste: OnceLock<WasteFound>,
     pub(crate) together: Together,
@@ -72,12 +75,12 @@ impl<'a> Heap<'a> {
     }
 
     fn read(dump: &'a Dump, options: &Options, progress: &dyn Progress) -> Result<Heap<'a>, Error> {
-        let Index {
+        let FirstPass {
             ids,
             mut classes,
             roots,
             places,
-        } = Index::of(dump, options.excluded, progress)?;
+        } = FirstPass::of(dump, options.excluded, progress)?;
         let layout = match options.layout {
             Some(layout) => layout,
             None => layout_of(dump, &mut classes)?,
@@ -85,7 +88,13 @@ impl<'a> Heap<'a> {
         classes.lay_out(&layout);
         let objects = Objects::new(ids, &options.memory)?;
         let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
-        let (graph, objects, classes) = pass.read(places.ascending, &options.memory, progress)?;
+        let SecondPass {
+            graph,
+            objects,
+            classes,
+            tallies,
+        } = pass.read(places.ascending, &options.memory, progress)?;
+        let counts = tallies.counts(&objects.sites, &classes, layout, dump)?;
         progress.at(Stage::Dominators, 0, 1);
         let dominators = Dominators::of(&graph, &objects, &options.memory, progress)?;
         Ok(Heap {
@@ -98,6 +107,7 @@ impl<'a> Heap<'a> {
             graph,
             roots,
             places,
+            counts,
             dominators,
             ways: OnceLock::new(),
             waste: OnceLock::new(),
@@ -112,13 +122,28 @@ impl<'a> Heap<'a> {
         self.dominators.retained(place, &self.objects)
     }
 
+    /// Returns the same for a place whose object is known, in less time.
+    #[inline]
+    pub(crate) fn retained_with(&self, place: Place, object: u32) -> u64 {
+        self.dominators.retained_with(place, object, &self.objects)
+    }
+
     /// Returns the shortest paths from roots to all objects. They are searched once.
-    pub(crate) fn ways(&self) -> Result<&Ways, Error> {
+    pub(crate) fn ways(&self) -> Result<&Arc<Ways>, Error> {
         if let Some(ways) = self.ways.get() {
             return Ok(ways);
         }
-        let most = self.dominators.len() as usize;
-        let ways = Ways::of(&self.graph, &self.objects, most, &self.memory)?;
-        Ok(self.ways.get_or_init(|| ways))
+        let ways = Ways::of(&self.graph, &self.objects, &self.memory)?;
+        Ok(self.ways.get_or_init(|| Arc::new(ways)))
+    }
+
+    /// Returns the shortest paths from roots to these objects. If those to all objects are not known, the search ends as
+    /// soon as these are found, and is made again the next time.
+    pub(crate) fn ways_to(&self, objects: &[u32]) -> Result<Arc<Ways>, Error> {
+        if let Some(ways) = self.ways.get() {
+            return Ok(Arc::clone(ways));
+        }
+        let ways = Ways::to_wanted(objects, &self.graph, &self.objects, &self.memory)?;
+        Ok(Arc::new(ways))
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const MAX_OBJECTS: u64 = u32::MAX as u64 - 1;
 const PAGE_BITS: u32 = 12;
 const WORDS: usize = 1 << (PAGE_BITS - 6);
 /// The size of a page, in bytes.
-const PAGE_BYTES: u64 = WORDS as u64 * 16;
+const PAGE_BYTES: u64 = (WORDS * size_of::<Word>()) as u64;
 /// A bitmap of up to this many bytes is never considered too large.
 const SMALL_BITMAP: u64 = 16 << 20;
 /// A bitmap that takes more bytes than this per id is given up.
@@ -23,14 +23,15 @@ const SMALL_DIRECTORY: u64 = 1 << 16;
 
 /// 64 granules: a bit for each that is an object's id, and the number of ids before them.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, packed(4))]
 struct Word {
     bits: u64,
-    before: u64,
+    before: u32,
 }
 
 /// The ids of a dump while they are collected.
 ///
-/// If objects are close together, as in a heap, an id costs two bits for every granule of 8 bytes. Otherwise ids are
+/// If objects are close together, as in a heap, an id costs one and a half bits for every granule of 8 bytes. Otherwise ids are
 /// kept as a list, so memory stays proportional to their number.
 #[derive(Debug)]
 pub(crate) struct IdSet {
@@ -202,7 +203,7 @@ impl IdSet {
             let start = page as usize * WORDS;
             for word in &mut words[start..start + WORDS] {
                 word.before = before;
-                before += u64::from(word.bits.count_ones());
+                before += word.bits.count_ones();
             }
         }
         let directory = Directory::of(&keys);
@@ -211,7 +212,7 @@ impl IdSet {
             directory,
             keys,
             words,
-            count: before as u32,
+            count: before,
         })
     }
 }
@@ -318,9 +319,13 @@ impl Ids {
         if !is_sound {
             return None;
         }
-        let mut before = 0;
+        let mut before = 0_u64;
         let words = bits.iter().map(|&bits| {
-            let word = Word { bits, before };
+            // If there are too many, it is refused below.
+            let word = Word {
+                bits,
+                before: before as u32,
+            };
             before += u64::from(bits.count_ones());
             word
         });
@@ -368,11 +373,10 @@ impl Bitmap {
         if word.bits & bit == 0 {
             return None;
         }
-        Some(word.before as u32 + (word.bits & (bit - 1)).count_ones())
+        Some(word.before + (word.bits & (bit - 1)).count_ones())
     }
 
     fn id(&self, number: u32) -> u64 {
-        let number = u64::from(number);
         let start = |&(_, page): &(u64, u32)| self.words[page as usize * WORDS].before;
         let place = self.keys.partition_point(|key| start(key) <= number) - 1;
         let (key, page) = self.keys[place];

@@ -117,6 +117,12 @@ impl Layout {
         })
     }
 
+    /// Returns `true` if all sizes are the same as with another one, however it is known.
+    pub(crate) fn is_same(&self, other: &Layout) -> bool {
+        let known = self.known;
+        *self == Layout { known, ..*other }
+    }
+
     /// Returns `true` if it is what was asked for: by name, or else by nobody.
     pub(crate) fn is_wanted(&self, wanted: Option<Layout>) -> bool {
         wanted.map_or(self.known != Known::Given, |wanted| wanted == *self)

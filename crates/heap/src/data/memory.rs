@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -204,65 +204,6 @@ impl<T: Pod> Numbers<T> {
             // Tables of an index are complete.
             Place::Saved(_) => {}
         }
-    }
-}
-
-/// The starts of rows of different lengths in one table, all directly after each other.
-#[derive(Debug)]
-pub(crate) enum Offsets {
-    Short(Numbers<u32>),
-    Long(Numbers<u64>),
-}
-
-impl Offsets {
-    /// Creates `rows` empty rows, with at most `most` entries together.
-    pub(crate) fn new(rows: usize, most: u64, memory: &Memory) -> io::Result<Offsets> {
-        Ok(if most <= u32::MAX.into() {
-            Offsets::Short(memory.table(rows + 1)?)
-        } else {
-            Offsets::Long(memory.table(rows + 1)?)
-        })
-    }
-
-    /// Returns the number of starts.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Offsets::Short(starts) => starts.len(),
-            Offsets::Long(starts) => starts.len(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, row: usize) -> u64 {
-        match self {
-            Offsets::Short(starts) => starts[row].into(),
-            Offsets::Long(starts) => starts[row],
-        }
-    }
-
-    #[inline]
-    pub(crate) fn set(&mut self, row: usize, start: u64) {
-        match self {
-            // There are no more entries than the caller has announced.
-            Offsets::Short(starts) => starts[row] = start as u32,
-            Offsets::Long(starts) => starts[row] = start,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn range(&self, row: usize) -> Range<usize> {
-        self.get(row) as usize..self.get(row + 1) as usize
-    }
-
-    /// Turns the length of each row into its end; returns the end of the last one. Filling a row backwards from its
-    /// end, moving it each time, leaves it at the start.
-    pub(crate) fn add_up(&mut self) -> u64 {
-        let mut total = 0;
-        for row in 0..self.len() {
-            total += self.get(row);
-            self.set(row, total);
-        }
-        total
     }
 }
 

@@ -120,6 +120,11 @@ impl Objects {
         Ok(true)
     }
 
+    /// Frees what is not needed when the facts about all objects are set.
+    pub(crate) fn finish(&mut self) {
+        self.facts.finish();
+    }
+
     /// Returns its shallow size, in bytes.
     #[inline]
     pub(crate) fn size(&self, number: u32) -> u64 {

@@ -76,11 +76,24 @@ impl Ranks {
         self.words[number as usize / WORD] >> (number as usize % WORD) & 1 != 0
     }
 
+    /// Returns the rank of a number; `None` if it is not in the set.
+    #[inline]
+    pub(crate) fn find(&self, number: u32) -> Option<u32> {
+        let (place, bit) = (number as usize / WORD, number as usize % WORD);
+        let word = self.words[place];
+        (word >> bit & 1 != 0).then(|| self.before[place] + (word & ((1 << bit) - 1)).count_ones())
+    }
+
     /// Returns how many numbers of the set are below this one.
     #[inline]
     pub(crate) fn rank(&self, number: u32) -> u32 {
         let (word, bit) = (number as usize / WORD, number as usize % WORD);
         self.before[word] + (self.words[word] & ((1 << bit) - 1)).count_ones()
+    }
+
+    /// Returns the greatest number of the set below this one; 0 if there is none.
+    pub(crate) fn before(&self, number: u32) -> u32 {
+        self.below(number).next().unwrap_or_default()
     }
 
     /// Iterates over the numbers below `end`, the greatest first.
@@ -121,7 +134,10 @@ mod tests {
             assert_eq!(ranks.count() as usize, numbers.len());
             for number in 0..1000 {
                 assert_eq!(ranks.contains(number), numbers.contains(&number));
-                assert_eq!(ranks.rank(number) as usize, numbers.range(..number).count());
+                let rank = numbers.range(..number).count();
+                assert_eq!(ranks.rank(number) as usize, rank);
+                let found = numbers.contains(&number).then_some(rank as u32);
+                assert_eq!(ranks.find(number), found);
                 assert!(ranks.below(number).eq(numbers.range(..number).rev().copied()));
             }
         }

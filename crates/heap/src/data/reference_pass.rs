@@ -18,6 +18,7 @@ use crate::data::objects::{Objects, Site, SiteIndex};
 use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::rows::{Appended, Lengths, NewRow, Rows};
 use crate::data::sections::SectionReader;
+use crate::data::tallies::Tallies;
 
 /// The number of omitted references up to which they are always kept.
 const MOST_OMITTED: usize = 1 << 20;
@@ -62,6 +63,15 @@ pub(crate) struct ReferencePass<'a> {
     objects: Objects,
     more: HashMap<u32, Vec<u32>>,
     roots: Roots,
+    tallies: Tallies,
+}
+
+/// What the second pass has found.
+pub(crate) struct SecondPass {
+    pub(crate) graph: Graph,
+    pub(crate) objects: Objects,
+    pub(crate) classes: Classes,
+    pub(crate) tallies: Tallies,
 }
 
 impl<'a> ReferencePass<'a> {
@@ -81,6 +91,7 @@ impl<'a> ReferencePass<'a> {
             },
             objects,
             more: HashMap::default(),
+            tallies: Tallies::default(),
         }
     }
 
@@ -90,7 +101,7 @@ impl<'a> ReferencePass<'a> {
         ascending: bool,
         memory: &Memory,
         progress: &dyn Progress,
-    ) -> Result<(Graph, Objects, Classes), Error> {
+    ) -> Result<SecondPass, Error> {
         let mut omitted = Omitted::new(self.objects.count(), memory);
         let rows = if ascending && !memory.is_limited() {
             self.append(memory, &mut omitted, progress)?
@@ -101,7 +112,7 @@ impl<'a> ReferencePass<'a> {
     }
 
     /// Reads the references from an index instead; `None` if it is damaged.
-    pub(crate) fn load(mut self, index: &mut SectionReader) -> Option<(Graph, Objects, Classes)> {
+    pub(crate) fn load(mut self, index: &mut SectionReader) -> Option<SecondPass> {
         let rows = Rows::load(index, self.objects.count())?;
         let are_known = index.one::<u64>()? != 0;
         let omitted = Some(index.table()?).filter(|_| are_known);
@@ -109,16 +120,18 @@ impl<'a> ReferencePass<'a> {
         Some(self.finish(rows, omitted))
     }
 
-    fn finish(
-        mut self,
-        rows: Rows,
-        omitted: Option<Numbers<[u32; 2]>>,
-    ) -> (Graph, Objects, Classes) {
+    fn finish(mut self, rows: Rows, omitted: Option<Numbers<[u32; 2]>>) -> SecondPass {
         self.add_locals();
+        self.objects.finish();
         let class_of_kind = self.class_objects();
         let objects = self.objects.count();
         let graph = Graph::new(rows, self.more, class_of_kind, omitted, self.roots, objects);
-        (graph, self.objects, self.contents.classes)
+        SecondPass {
+            graph,
+            objects: self.objects,
+            classes: self.contents.classes,
+            tallies: self.tallies,
+        }
     }
 
     /// Collects the references of the classes, without a pass over the dump.
@@ -230,6 +243,7 @@ impl<'a> ReferencePass<'a> {
                 trace: object.trace,
             };
             let site = pass.objects.sites.intern(site);
+            pass.tallies.add(site, object);
             if pass.objects.set(number, site, object.size)? {
                 visit(pass, number, object);
             }

@@ -1,23 +1,31 @@
-//! Rows of object numbers in few bytes: an object mostly refers to objects near it.
+//! Rows of object numbers in few bytes: an object mostly refers to objects near it, or near each other.
 //!
-//! A row is its length in bytes, then for each number its difference from that of the row's own object, with the sign in
-//! the lowest bit; all in the form of [`varint`].
+//! A row is for each number its difference from the one before, the first from that of the row's own object, with the sign
+//! in the lowest bit, in the form of [`varint`]. The rows come in blocks of [`BLOCK`], whose starts are stored: a word with
+//! the length in bytes of each, in half a byte, then the rows. A row of [`LONG`] bytes or more has its length before it.
 
 use std::io::{self, Write};
 use std::ops::Range;
 
-use crate::data::memory::{Growing, Memory, Numbers, Offsets};
+use crate::data::memory::{Growing, Memory, Numbers};
+use crate::data::offsets::Offsets;
+use crate::data::packed::sum_of_halves;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::varint;
 
-/// The distance between rows whose starts are stored; the others are found from there by the rows' lengths.
-const STRIDE: usize = 4;
+/// The rows in a block: as many as a word has half bytes.
+const BLOCK: usize = 16;
+/// The bytes of the word with the lengths.
+const LENGTHS: usize = 8;
+/// The length, in the word, of rows whose length is before them.
+const LONG: usize = 15;
 /// The most bytes of a difference, which has 33 bits and a sign.
 const MOST_BYTES: u64 = 5;
 
 /// A row for each object.
 #[derive(Debug)]
 pub(crate) struct Rows {
+    /// The start of each block, and the end of the last one.
     starts: Offsets,
     bytes: Numbers<u8>,
     objects: u32,
@@ -32,16 +40,71 @@ pub(crate) struct Row<'a> {
     objects: u32,
 }
 
+/// A position within a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor {
+    /// The byte.
+    pub(crate) at: usize,
+    /// The number before it, or that of the row's own object.
+    pub(crate) last: u32,
+}
+
+/// The rows of a block, which are read one after the other.
+struct Block<'a> {
+    bytes: &'a [u8],
+    lengths: u64,
+    /// The start of the next row.
+    at: usize,
+}
+
+impl<'a> Block<'a> {
+    #[inline]
+    fn at(bytes: &'a [u8], start: usize) -> Block<'a> {
+        let lengths = bytes.get(start..).and_then(|rest| rest.first_chunk());
+        Block {
+            bytes,
+            lengths: lengths.map_or(0, |&lengths| u64::from_le_bytes(lengths)),
+            at: start.saturating_add(LENGTHS),
+        }
+    }
+
+    /// Passes so many rows, of which there are as many.
+    #[inline]
+    fn skip(&mut self, rows: usize) {
+        let passed = self.lengths & ((1 << (4 * rows)) - 1);
+        let pairs = passed & passed >> 1;
+        if pairs & pairs >> 2 & 0x1111_1111_1111_1111 != 0 {
+            for _ in 0..rows {
+                self.next();
+            }
+            return;
+        }
+        self.at = self.at.saturating_add(sum_of_halves(passed));
+        self.lengths >>= 4 * rows;
+    }
+
+    /// Returns the place of the next row's content.
+    #[inline]
+    fn next(&mut self) -> Range<usize> {
+        let mut length = (self.lengths & 15) as usize;
+        self.lengths >>= 4;
+        if length == LONG {
+            length = varint::read(self.bytes, &mut self.at) as usize;
+        }
+        let start = self.at;
+        self.at = start.saturating_add(length);
+        start..self.at
+    }
+}
+
 impl Rows {
     /// Returns the row of an object.
     #[inline]
     pub(crate) fn row(&self, own: u32) -> Row<'_> {
-        let bytes = &self.bytes[..];
-        let mut at = self.starts.get(own as usize / STRIDE) as usize;
-        for _ in 0..own as usize % STRIDE {
-            at = content(bytes, at).end;
-        }
-        self.row_at(own, content(bytes, at))
+        let (place, before) = (own as usize / BLOCK, own as usize % BLOCK);
+        let mut block = Block::at(&self.bytes, self.starts.get(place) as usize);
+        block.skip(before);
+        self.row_at(own, block.next())
     }
 
     /// Returns a row with its content; an empty one, if that is not there.
@@ -56,26 +119,15 @@ impl Rows {
 
     /// Writes them as sections of an index.
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
-        match &self.starts {
-            Offsets::Short(starts) => {
-                out.table::<u64>(&[])?;
-                out.table(starts)?;
-            }
-            Offsets::Long(starts) => out.table(starts)?,
-        }
+        self.starts.save(out)?;
         out.table(&self.bytes)
     }
 
     /// Reads the rows of this many objects; `None` if there are fewer.
     pub(crate) fn load(index: &mut SectionReader, objects: u32) -> Option<Rows> {
-        let long: Numbers<u64> = index.table()?;
-        let starts = match long.is_empty() {
-            true => Offsets::Short(index.table()?),
-            false => Offsets::Long(long),
-        };
+        let starts = Offsets::load(index)?;
         let bytes = index.table()?;
-        let least = objects as usize / STRIDE + 1;
-        (starts.len() >= least).then_some(Rows {
+        (starts.len() == blocks(objects)).then_some(Rows {
             starts,
             bytes,
             objects,
@@ -85,11 +137,12 @@ impl Rows {
     /// Iterates over the rows of all objects.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Row<'_>)> {
         let bytes = &self.bytes[..];
-        let mut at = 0;
-        (0..self.objects).map_while(move |own| {
-            let content = (at < bytes.len()).then(|| content(bytes, at))?;
-            at = content.end;
-            Some((own, self.row_at(own, content)))
+        let mut block = Block::at(bytes, 0);
+        (0..self.objects).map(move |own| {
+            if own > 0 && (own as usize).is_multiple_of(BLOCK) {
+                block = Block::at(bytes, block.at);
+            }
+            (own, self.row_at(own, block.next()))
         })
     }
 
@@ -108,37 +161,62 @@ impl Row<'_> {
 
     /// Returns `true` if the row has a number.
     pub(crate) fn has(&self, wanted: u32) -> bool {
-        let mut at = 0;
+        let mut at = self.start();
         std::iter::from_fn(|| self.next(&mut at)).any(|number| number == wanted)
     }
 
-    /// Returns the number at a byte of the row, and moves `at` behind it; `None` at the end, and at what cannot be a
-    /// number.
+    /// Returns the position before its first number.
     #[inline]
-    pub(crate) fn next(&self, at: &mut usize) -> Option<u32> {
-        if *at >= self.bytes.len() {
+    pub(crate) fn start(&self) -> Cursor {
+        Cursor {
+            at: 0,
+            last: self.own,
+        }
+    }
+
+    /// Returns the number at a position of the row, and moves behind it; `None` at the end, and at what cannot be a number.
+    #[inline]
+    pub(crate) fn next(&self, cursor: &mut Cursor) -> Option<u32> {
+        if cursor.at >= self.bytes.len() {
             return None;
         }
-        let difference = varint::unfold(varint::read(self.bytes, at));
-        let number = i64::from(self.own).wrapping_add(difference) as u64;
+        let difference = varint::unfold(varint::read(self.bytes, &mut cursor.at));
+        let number = i64::from(cursor.last).wrapping_add(difference) as u64;
         if number >= u64::from(self.objects) {
-            *at = self.bytes.len();
+            cursor.at = self.bytes.len();
             return None;
         }
+        cursor.last = number as u32;
         Some(number as u32)
     }
 }
 
+/// Returns the number of the starts of so many rows, with the end of the last one.
+fn blocks(objects: u32) -> usize {
+    (objects as usize).div_ceil(BLOCK) + 1
+}
+
 /// A row while it is collected.
 #[derive(Default)]
-pub(crate) struct NewRow(Vec<u8>);
+pub(crate) struct NewRow {
+    bytes: Vec<u8>,
+    last: Option<u32>,
+}
 
 impl NewRow {
     /// Adds a number to the row of an object.
     #[inline]
     pub(crate) fn push(&mut self, own: u32, number: u32) {
-        let difference = i64::from(number) - i64::from(own);
-        varint::write(varint::fold(difference), &mut self.0);
+        let before = self.last.replace(number).unwrap_or(own);
+        let difference = i64::from(number) - i64::from(before);
+        varint::write(varint::fold(difference), &mut self.bytes);
+    }
+
+    /// Makes it empty.
+    #[inline]
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.last = None;
     }
 }
 
@@ -147,18 +225,20 @@ pub(crate) struct Appended {
     starts: Offsets,
     bytes: Growing<u8>,
     rows: usize,
-    length: Vec<u8>,
+    /// The last block: the lengths and the rows.
+    lengths: u64,
+    block: Vec<u8>,
 }
 
 impl Appended {
     /// Starts with no rows. There will be one for each of so many objects, with at most `most` numbers in all rows.
     pub(crate) fn new(objects: u32, most: u64, memory: &Memory) -> io::Result<Appended> {
-        let starts = objects as usize / STRIDE + 1;
         Ok(Appended {
-            starts: Offsets::new(starts, most_bytes(objects, most), memory)?,
+            starts: Offsets::table(blocks(objects), most_bytes(objects, most), memory)?,
             bytes: memory.growing(),
             rows: 0,
-            length: Vec::new(),
+            lengths: 0,
+            block: Vec::new(),
         })
     }
 
@@ -168,26 +248,40 @@ impl Appended {
         while self.rows < own as usize {
             self.append(&[]);
         }
-        self.append(&row.0);
-        row.0.clear();
+        self.append(&row.bytes);
+        row.clear();
     }
 
     #[inline]
     fn append(&mut self, content: &[u8]) {
-        if self.rows.is_multiple_of(STRIDE) {
-            self.starts.set(self.rows / STRIDE, self.bytes.len() as u64);
+        let length = content.len().min(LONG);
+        self.lengths |= (length as u64) << (4 * (self.rows % BLOCK));
+        if length == LONG {
+            varint::write(content.len() as u64, &mut self.block);
         }
+        self.block.extend_from_slice(content);
         self.rows += 1;
-        self.length.clear();
-        varint::write(content.len() as u64, &mut self.length);
-        self.bytes.extend(&self.length);
-        self.bytes.extend(content);
+        if self.rows.is_multiple_of(BLOCK) {
+            self.write_block();
+        }
+    }
+
+    fn write_block(&mut self) {
+        self.bytes.extend(&self.lengths.to_le_bytes());
+        self.bytes.extend(&self.block);
+        self.lengths = 0;
+        self.block.clear();
+        let blocks = self.rows.div_ceil(BLOCK);
+        self.starts.set(blocks, self.bytes.len() as u64);
     }
 
     /// Returns the rows of all objects.
     pub(crate) fn finish(mut self, objects: u32) -> io::Result<Rows> {
         while self.rows < objects as usize {
             self.append(&[]);
+        }
+        if !self.rows.is_multiple_of(BLOCK) {
+            self.write_block();
         }
         Ok(Rows {
             starts: self.starts,
@@ -199,25 +293,38 @@ impl Appended {
 
 /// Rows that come in any order: first all of their lengths, then their contents.
 pub(crate) struct Lengths {
-    /// The bytes of each row.
+    /// The bytes of each row; those of a block's lengths are before its first row.
     bytes: Offsets,
     objects: u32,
+}
+
+/// Returns the bytes before a row that are not its own.
+fn before(row: usize) -> usize {
+    match row % BLOCK {
+        0 => LENGTHS,
+        _ => 0,
+    }
 }
 
 impl Lengths {
     /// Starts with empty rows. There is one for each of so many objects, with at most `most` numbers in all rows.
     pub(crate) fn new(objects: u32, most: u64, memory: &Memory) -> io::Result<Lengths> {
         let mut bytes = Offsets::new(objects as usize, most_bytes(objects, most), memory)?;
-        (0..objects as usize).for_each(|row| bytes.set(row, 1));
+        (0..objects as usize).for_each(|row| bytes.set(row, before(row) as u64));
         Ok(Lengths { bytes, objects })
     }
 
     /// Sets the length of the row of an object, and makes `row` empty.
     pub(crate) fn set(&mut self, own: u32, row: &mut NewRow) {
-        let content = row.0.len() as u64;
-        self.bytes
-            .set(own as usize, varint::width(content) + content);
-        row.0.clear();
+        let content = row.bytes.len();
+        let length = if content < LONG {
+            0
+        } else {
+            varint::width(content as u64)
+        };
+        let bytes = before(own as usize) as u64 + length + content as u64;
+        self.bytes.set(own as usize, bytes);
+        row.clear();
     }
 
     /// Goes on to the contents.
@@ -241,24 +348,36 @@ pub(crate) struct Filled {
 impl Filled {
     /// Writes the row of an object, and makes `row` empty.
     pub(crate) fn set(&mut self, own: u32, row: &mut NewRow) {
-        let range = self.start(own as usize)..self.ends.get(own as usize) as usize;
-        let mut content = std::mem::take(&mut row.0);
+        let own = own as usize;
+        let range = self.start(own) + before(own)..self.ends.get(own) as usize;
         let room = range.len() as u64;
         // In a file that is being changed a row may have another length now; whatever is written then, the rows after
         // it must stay where they are.
-        let fitting = (1..=room).find_map(|width_of_length| {
-            let length = room - width_of_length;
-            (varint::width(length) == width_of_length).then_some(length)
-        });
-        content.resize(fitting.unwrap_or_default() as usize, 0);
-        let mut bytes = Vec::new();
-        varint::write(content.len() as u64, &mut bytes);
-        bytes.extend_from_slice(&content);
-        self.bytes[range].copy_from_slice(&bytes);
-        content.clear();
-        row.0 = content;
+        let mut length = Vec::new();
+        let content = if room < LONG as u64 {
+            room
+        } else {
+            let fitting = (1..=room).map(|width| (width, room - width));
+            let fitting = fitting.filter(|&(width, content)| varint::width(content) == width);
+            // The first pass has left room for its own length.
+            let content = fitting
+                .map(|(_, content)| content)
+                .next()
+                .unwrap_or_default();
+            varint::write(content, &mut length);
+            content
+        };
+        row.bytes.resize(content as usize, 0);
+        let place = &mut self.bytes[range];
+        place[..length.len()].copy_from_slice(&length);
+        place[length.len()..].copy_from_slice(&row.bytes);
+        row.clear();
+        let lengths = self.start(own / BLOCK * BLOCK);
+        let half = room.min(LONG as u64) as u8;
+        self.bytes[lengths + own % BLOCK / 2] |= half << (4 * (own % 2));
     }
 
+    /// Returns the byte behind the row before.
     fn start(&self, row: usize) -> usize {
         row.checked_sub(1)
             .map_or(0, |before| self.ends.get(before) as usize)
@@ -266,10 +385,11 @@ impl Filled {
 
     /// Returns the rows of all objects.
     pub(crate) fn finish(self, memory: &Memory) -> io::Result<Rows> {
-        let count = self.objects as usize / STRIDE + 1;
-        let mut starts = Offsets::new(count, self.bytes.len() as u64, memory)?;
-        for place in (0..count).filter(|place| place * STRIDE < self.objects as usize) {
-            starts.set(place, self.start(place * STRIDE) as u64);
+        let count = blocks(self.objects);
+        let mut starts = Offsets::table(count, self.bytes.len() as u64, memory)?;
+        for place in 0..count {
+            let row = (place * BLOCK).min(self.objects as usize);
+            starts.set(place, self.start(row) as u64);
         }
         Ok(Rows {
             starts,
@@ -280,16 +400,8 @@ impl Filled {
 }
 
 fn most_bytes(objects: u32, numbers: u64) -> u64 {
-    // The length of a row has no more bytes than the row, and at least one.
-    2 * numbers * MOST_BYTES + u64::from(objects)
-}
-
-/// Returns the place of the content of the row that starts at a byte.
-#[inline]
-fn content(bytes: &[u8], start: usize) -> Range<usize> {
-    let mut at = start;
-    let length = varint::read(bytes, &mut at) as usize;
-    at..at.saturating_add(length)
+    // The length of a row has no more bytes than the row.
+    2 * numbers * MOST_BYTES + (blocks(objects) * LENGTHS) as u64
 }
 
 #[cfg(test)]
@@ -299,7 +411,7 @@ mod tests {
 
     fn assert_rows(rows: &Rows, expected: &[Vec<u32>]) {
         let numbers = |row: Row<'_>| {
-            let mut at = 0;
+            let mut at = row.start();
             std::iter::from_fn(|| row.next(&mut at)).collect::<Vec<u32>>()
         };
         for (own, expected) in (0..).zip(expected) {
@@ -365,10 +477,12 @@ mod tests {
             collected(1, &vec![2; numbers], &mut row);
             filled.set(1, &mut row);
         }
+        assert_eq!(filled.bytes[..LENGTHS], [0xf0, 0, 0, 0, 0, 0, 0, 0]);
         collected(2, &[1], &mut row);
         filled.set(2, &mut row);
         let rows = filled.finish(&memory).expect("there is memory");
-        let (last, mut at) = (rows.row(2), 0);
+        let last = rows.row(2);
+        let mut at = last.start();
         assert_eq!((last.next(&mut at), last.next(&mut at)), (Some(1), None));
     }
 }

@@ -32,7 +32,7 @@ use crate::data::mapping::Mapped;
 use crate::data::memory::Memory;
 use crate::data::objects::Objects;
 use crate::data::places::Places;
-use crate::data::reference_pass::ReferencePass;
+use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::ways::Ways;
@@ -40,7 +40,7 @@ use crate::data::ways::Ways;
 /// The most bytes that an object takes, besides its references.
 const AN_OBJECT: u64 = 24;
 /// The first eight bytes of an index; the last is the version of the format.
-const MAGIC: [u8; 8] = *b"hprofix2";
+const MAGIC: [u8; 8] = *b"hprofix3";
 /// The number of these bytes that are the same in all versions.
 const ANY: usize = 7;
 /// The numbers of a head: those of the dump, those of the options, the length of the index, and the checksum.
@@ -167,8 +167,8 @@ impl<'a> Saved<'a> {
             return None;
         }
         let mut index = self.sections(&options.memory);
-        Counts::load(&mut index)?;
-        let heap = read(self.dump, options, layout, &mut index)?;
+        let counts = Counts::load(&mut index)?;
+        let heap = read(self.dump, options, (layout, counts), &mut index)?;
         (index.is_at_end() && self.file.is_whole()).then_some(heap)
     }
 }
@@ -247,7 +247,7 @@ fn write_heap(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> io::Resul
 fn read<'a>(
     dump: &'a Dump,
     options: &Options,
-    layout: Layout,
+    (layout, counts): (Layout, Counts),
     index: &mut SectionReader,
 ) -> Option<Heap<'a>> {
     let mut classes = Classes::new(dump.id_size(), options.excluded);
@@ -272,7 +272,12 @@ fn read<'a>(
         places.all = (all.len() == objects.count() as usize).then(|| OnceLock::from(all))?;
     }
     let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
-    let (graph, objects, classes) = pass.load(index)?;
+    let SecondPass {
+        graph,
+        objects,
+        classes,
+        ..
+    } = pass.load(index)?;
     let dominators = Dominators::load(index, &objects)?;
     let ways = Ways::load(index, objects.count())?;
     let waste = WasteFound::load(index, &objects, &classes)?;
@@ -286,8 +291,9 @@ fn read<'a>(
         graph,
         roots,
         places,
+        counts: Some(counts),
         dominators,
-        ways: OnceLock::from(ways),
+        ways: OnceLock::from(Arc::new(ways)),
         waste: OnceLock::from(waste),
         together: Together::load(index)?,
     })

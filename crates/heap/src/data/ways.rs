@@ -2,72 +2,63 @@
 
 use std::io::{self, Write};
 
+use foldhash::HashSet;
+
 use crate::data::graph::{Graph, NONE};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
+use crate::data::packed::{Packed, PackedWriter};
 use crate::data::sections::{SectionReader, SectionWriter};
+use crate::data::varint;
 
-/// The shortest paths from roots to all objects.
+/// The shortest paths from roots to objects.
 #[derive(Debug)]
 pub(crate) struct Ways {
-    /// The object before each one on its path, plus one: a root itself for roots, 0 for objects that were not reached. So
-    /// a new table of zeros has reached nothing.
-    from: Numbers<u32>,
+    /// The object before each one on its path, as the folded difference from it, plus one: a root itself for roots, 0 for
+    /// objects that were not reached.
+    from: Packed,
 }
 
 impl Ways {
-    /// Searches from all roots. `most` is the number of objects that they reach.
-    pub(crate) fn of(
-        graph: &Graph,
-        objects: &Objects,
-        most: usize,
-        memory: &Memory,
-    ) -> io::Result<Ways> {
-        let mut from: Numbers<u32> = memory.table(objects.count() as usize)?;
-        let mut queue: Numbers<u32> = memory.table(most)?;
-        let (all, waiting) = (&mut from[..], &mut queue[..]);
-        let mut used = 0;
-        for &(root, _) in &graph.roots.all {
-            if all[root as usize] == 0 {
-                all[root as usize] = root + 1;
-                waiting[used] = root;
-                used += 1;
-            }
-        }
-        let mut next = 0;
-        while next < used {
-            let object = waiting[next];
-            next += 1;
-            graph.each(object, objects, |to| {
-                if all[to as usize] == 0 {
-                    all[to as usize] = object + 1;
-                    waiting[used] = to;
-                    used += 1;
-                }
-            });
-        }
-        drop(queue);
-        Ok(Ways { from })
+    /// Searches from all roots for all objects.
+    pub(crate) fn of(graph: &Graph, objects: &Objects, memory: &Memory) -> io::Result<Ways> {
+        WaySearch::of(graph, objects, memory, |_| false)?.pack(memory)
     }
 
-    /// Writes them as a section of an index.
+    /// Searches from all roots until all wanted objects are found. The paths to others may be missing.
+    pub(crate) fn to_wanted(
+        wanted: &[u32],
+        graph: &Graph,
+        objects: &Objects,
+        memory: &Memory,
+    ) -> io::Result<Ways> {
+        let mut missing: HashSet<u32> = wanted.iter().copied().collect();
+        let found_all = |object| missing.remove(&object) && missing.is_empty();
+        WaySearch::of(graph, objects, memory, found_all)?.pack(memory)
+    }
+
+    /// Writes them as sections of an index.
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
-        out.table(&self.from)
+        self.from.save(out)
     }
 
     /// Reads the paths to this many objects; `None` if they are damaged.
     pub(crate) fn load(index: &mut SectionReader, objects: u32) -> Option<Ways> {
-        let from: Numbers<u32> = index.table()?;
-        let are_objects = from
-            .iter()
-            .fold(true, |sound, &from| sound & (from <= objects));
-        (from.len() == objects as usize && are_objects).then_some(Ways { from })
+        let from = Packed::load(index)?;
+        (from.len() == objects as usize).then_some(Ways { from })
     }
 
     pub(crate) fn from(&self, object: u32) -> u32 {
-        match self.from[object as usize] {
-            0 => NONE,
-            from => from - 1,
+        let Some(folded) = self.from.get(object as usize).checked_sub(1) else {
+            return NONE;
+        };
+        let from = i64::from(object).wrapping_add(varint::unfold(folded));
+        // That of a damaged index may be any.
+        let from = u32::try_from(from).unwrap_or(NONE);
+        if (from as usize) < self.from.len() {
+            from
+        } else {
+            NONE
         }
     }
 
@@ -114,5 +105,69 @@ impl Ways {
         }
         found.sort_unstable();
         Ok(found.into_iter().map(|(_, object)| object).collect())
+    }
+}
+
+/// A breadth-first search from all roots.
+struct WaySearch {
+    /// The object before each one, plus one; 0 for objects that were not reached. So a new table of zeros has reached
+    /// nothing.
+    from: Numbers<u32>,
+}
+
+impl WaySearch {
+    /// Searches until `is_last` returns `true` for an object that was found.
+    fn of(
+        graph: &Graph,
+        objects: &Objects,
+        memory: &Memory,
+        mut is_last: impl FnMut(u32) -> bool,
+    ) -> io::Result<WaySearch> {
+        let count = objects.count() as usize;
+        let mut from: Numbers<u32> = memory.table(count)?;
+        let mut is_done = false;
+        // The objects at one distance, and at the next. What is not used is never allocated.
+        let (mut near, mut far) = (memory.table::<u32>(count)?, memory.table::<u32>(count)?);
+        let (mut used, mut found) = (0, 0);
+        for &(root, _) in &graph.roots.all {
+            if from[root as usize] == 0 {
+                from[root as usize] = root + 1;
+                near[used] = root;
+                used += 1;
+                is_done |= is_last(root);
+            }
+        }
+        while used > 0 && !is_done {
+            let (all, waiting) = (&mut from[..], &mut far[..]);
+            for &object in &near[..used] {
+                graph.each(object, objects, |to| {
+                    if all[to as usize] == 0 {
+                        all[to as usize] = object + 1;
+                        waiting[found] = to;
+                        found += 1;
+                        is_done |= is_last(to);
+                    }
+                });
+                if is_done {
+                    break;
+                }
+            }
+            std::mem::swap(&mut near, &mut far);
+            (used, found) = (found, 0);
+        }
+        Ok(WaySearch { from })
+    }
+
+    fn pack(self, memory: &Memory) -> io::Result<Ways> {
+        let mut packed = PackedWriter::new(self.from.len(), memory)?;
+        for (object, &from) in (0..).zip(&self.from[..]) {
+            packed.push(match from.checked_sub(1) {
+                Some(from) => varint::fold(i64::from(from) - object) + 1,
+                None => 0,
+            });
+        }
+        Ok(Ways {
+            from: packed.finish(),
+        })
     }
 }

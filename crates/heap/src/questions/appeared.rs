@@ -129,13 +129,13 @@ impl Heap<'_> {
     /// Returns the sums of the new objects for each older object that directly dominates some.
     fn new_below(&self, made: MadeAfter<'_>) -> Result<HashMap<Place, Sum>, Error> {
         let mut sums: HashMap<Place, Sum> = HashMap::default();
-        let is_new = |place| made.has(self.objects.ids.id(self.dominators.object(place)));
+        let is_new = |object| made.has(self.objects.ids.id(object));
         // The new objects above the walk's place, the older one above these, and all older ones.
         let (mut open, mut above) = (0_u32, TOP);
         let mut older = vec![TOP];
         self.dominators.walk(TOP, |step| match step {
-            Step::Enter(TOP) | Step::Leave(TOP) => {}
-            Step::Enter(place) if is_new(place) => {
+            Step::Enter(TOP, _) | Step::Leave(TOP, _) => {}
+            Step::Enter(place, object) if is_new(object) => {
                 let retained = self.retained(place);
                 if open == 0 {
                     above = older.last().copied().unwrap_or(TOP);
@@ -150,7 +150,7 @@ impl Heap<'_> {
                     largest_retained: 0,
                 });
                 sum.objects += 1;
-                sum.shallow += self.objects.size(self.dominators.object(place));
+                sum.shallow += self.objects.size(object);
                 if open == 0 {
                     sum.retained += retained;
                     if retained > sum.largest_retained {
@@ -159,9 +159,9 @@ impl Heap<'_> {
                 }
                 open += 1;
             }
-            Step::Leave(place) if is_new(place) => open -= 1,
-            Step::Enter(place) => older.push(place),
-            Step::Leave(_) => {
+            Step::Leave(_, object) if is_new(object) => open -= 1,
+            Step::Enter(place, _) => older.push(place),
+            Step::Leave(..) => {
                 older.pop();
             }
         });

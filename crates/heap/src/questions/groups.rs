@@ -261,9 +261,8 @@ impl Heap<'_> {
     ) -> Result<Vec<Tally>, Error> {
         let mut tallies: Vec<Tally> = (0..grouping.count).map(Tally::of).collect();
         self.dominators.walk(TOP, |step| match step {
-            Step::Enter(TOP) | Step::Leave(TOP) => {}
-            Step::Enter(place) => {
-                let object = self.dominators.object(place);
+            Step::Enter(TOP, _) | Step::Leave(TOP, _) => {}
+            Step::Enter(place, object) => {
                 if !is_wanted(object) {
                     return;
                 }
@@ -271,12 +270,11 @@ impl Heap<'_> {
                 tally.objects += 1;
                 tally.shallow += self.objects.size(object);
                 if tally.open == 0 {
-                    tally.retained += self.retained(place);
+                    tally.retained += self.retained_with(place, object);
                 }
                 tally.open += 1;
             }
-            Step::Leave(place) => {
-                let object = self.dominators.object(place);
+            Step::Leave(_, object) => {
                 if !is_wanted(object) {
                     return;
                 }

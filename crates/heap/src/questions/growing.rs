@@ -125,8 +125,7 @@ impl Heap<'_> {
             return GrowingSites::default();
         }
         let mut made: HashMap<SiteIndex, Made> = HashMap::default();
-        for place in self.dominators.places() {
-            let object = self.dominators.object(place);
+        for object in self.dominators.objects() {
             let Some(since) = births.since(self.objects.ids.id(object)) else {
                 continue;
             };
@@ -173,9 +172,9 @@ impl Heap<'_> {
         let mut outer: Option<SiteIndex> = None;
         let mut open = 0_u32;
         self.dominators.walk(TOP, |step| match step {
-            Step::Enter(TOP) | Step::Leave(TOP) => {}
-            Step::Enter(place) => {
-                let site = self.objects.site(self.dominators.object(place));
+            Step::Enter(TOP, _) | Step::Leave(TOP, _) => {}
+            Step::Enter(place, object) => {
+                let site = self.objects.site(object);
                 let Some((pile, inner)) = piles.get_mut(&site) else {
                     return;
                 };
@@ -183,13 +182,13 @@ impl Heap<'_> {
                 if open == 1 {
                     outer = Some(site);
                     pile.places.push(place);
-                    pile.own += self.retained(place);
+                    pile.own += self.retained_with(place, object);
                 } else if outer != Some(site) {
                     *inner += 1;
                 }
             }
-            Step::Leave(place) => {
-                let site = self.objects.site(self.dominators.object(place));
+            Step::Leave(_, object) => {
+                let site = self.objects.site(object);
                 open -= u32::from(piles.contains_key(&site));
             }
         });

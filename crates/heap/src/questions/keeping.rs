@@ -31,8 +31,8 @@ impl<'a> Keeping<'a> {
     /// An error if a temporary file cannot be created.
     pub fn of(heap: &'a Heap<'a>) -> io::Result<Keeping<'a>> {
         let mut places: Numbers<Place> = heap.memory.table(heap.objects.count() as usize)?;
-        for place in heap.dominators.places() {
-            places[heap.dominators.object(place) as usize] = place;
+        for (place, object) in heap.dominators.all() {
+            places[object as usize] = place;
         }
         let above = heap.dominators.all_above(&heap.memory)?;
         Ok(Keeping {

@@ -213,11 +213,11 @@ impl Heap<'_> {
             .iter()
             .map(|suspect| self.dominators.object(suspect.places[0]))
             .collect();
-        let ways = self.ways()?;
+        let ways = self.ways_to(&objects)?;
         let is_judged = births.is_some_and(|births| births.time() >= LEAST);
         let (mut suspects, mut not_growing) = (Vec::new(), Vec::new());
         for ((suspect, object), below) in found.iter().zip(objects).zip(below) {
-            let suspect = self.suspect(suspect, object, below, ways, own)?;
+            let suspect = self.suspect(suspect, object, below, &ways, own)?;
             if is_judged && suspect.is_from_the_start() {
                 not_growing.push(suspect);
             } else {
@@ -444,8 +444,7 @@ impl Heap<'_> {
         let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
         for &place in &suspect.places {
             self.dominators.walk(place, |step| {
-                if let Step::Enter(place) = step {
-                    let object = self.dominators.object(place);
+                if let Step::Enter(_, object) = step {
                     let (objects, shallow) = sites.entry(self.objects.site(object)).or_default();
                     *objects += 1;
                     *shallow += self.objects.size(object);

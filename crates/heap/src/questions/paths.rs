@@ -99,14 +99,16 @@ impl Heap<'_> {
     pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
         self.dump.unless_changed(|| {
             let objects = self.targets(target)?;
-            let ways = self.ways()?;
-            let found = match objects[..] {
-                [only] => vec![only],
-                _ => ways.sort(objects, &self.memory)?,
+            let (ways, found) = match objects[..] {
+                [only] => (self.ways_to(&objects)?, vec![only]),
+                _ => {
+                    let ways = self.ways()?;
+                    (Arc::clone(ways), ways.sort(objects, &self.memory)?)
+                }
             };
             let mut paths = Vec::new();
-            for (object, alike) in self.alike(ways, &found, most)? {
-                let path = self.path(ways, object)?;
+            for (object, alike) in self.alike(&ways, &found, most)? {
+                let path = self.path(&ways, object)?;
                 paths.extend(path.map(|path| Path { alike, ..path }));
             }
             Ok(paths)

@@ -155,8 +155,8 @@ impl Heap<'_> {
 
     fn find_largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
         let classes = class.map(|name| self.classes_named(name)).transpose()?;
-        let is_wanted = |place| {
-            let class = self.objects.class(self.dominators.object(place));
+        let is_wanted = |object| {
+            let class = self.objects.class(object);
             let wanted = classes.as_ref();
             wanted.is_none_or(|classes| classes.contains(class as usize))
         };
@@ -164,8 +164,8 @@ impl Heap<'_> {
         let by_size = |&place: &u32| (std::cmp::Reverse(self.retained(place)), place);
         // So many bytes are too few, as enough places have more, or as many and come before.
         let mut too_few = None;
-        for place in self.dominators.places() {
-            if Some(self.retained(place)) <= too_few || !is_wanted(place) {
+        for (place, object, retained) in self.dominators.all_retained(&self.objects) {
+            if Some(retained) <= too_few || !is_wanted(object) {
                 continue;
             }
             places.push(place);
@@ -204,8 +204,9 @@ impl Heap<'_> {
         let mut threads = FixedBitSet::with_capacity(self.objects.count() as usize);
         let all = self.graph.roots.traces.keys();
         threads.extend(all.map(|&object| object as usize));
-        let is_thread = |&place: &u32| threads.contains(self.dominators.object(place) as usize);
-        let mut places: Vec<u32> = self.dominators.places().filter(is_thread).collect();
+        let all = self.dominators.all();
+        let all = all.filter(|&(_, object)| threads.contains(object as usize));
+        let mut places: Vec<u32> = all.map(|(place, _)| place).collect();
         places.sort_by_key(|&place| {
             let object = self.dominators.object(place);
             (Reverse(self.retained(place)), object)

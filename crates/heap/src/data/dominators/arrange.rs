@@ -2,13 +2,12 @@
 
 use std::io;
 
-use foldhash::HashMap;
-
 use crate::data::dominators::semi_nca::SearchTree;
-use crate::data::dominators::{Dominators, Place, RetainedSizes, TOP};
+use crate::data::dominators::{Dominators, NewSizes, Place, RetainedSizes, TOP};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
-use crate::data::ranks::NewSet;
+use crate::data::packed::{Packed, PackedWriter, Sequence, SequenceWriter};
+use crate::data::ranks::{NewSet, Ranks};
 
 /// Arranges a tree, and adds the retained sizes up.
 pub(super) fn arrange(
@@ -16,141 +15,128 @@ pub(super) fn arrange(
     objects: &Objects,
     memory: &Memory,
 ) -> io::Result<Dominators> {
-    let length = tree.order.len();
-    let Links {
-        order,
-        mut first,
-        next,
-        inners,
-    } = Links::of(tree, memory)?;
-    let mut out = Arranged {
-        used: 0,
-        inner: NewSet::new(length, memory)?,
-        ends: memory.table(inners)?,
-        retained: RetainedSizes {
-            units: memory.table(inners)?,
-            large: HashMap::default(),
-        },
-        inners: 0,
-        bytes: 0,
-        open: memory.table(inners)?,
-        depth: 0,
-    };
-    out.all(&order, &mut first, &next, objects);
-    drop(next);
+    let SearchTree { order, above } = tree;
+    let (new, below) = new_places(above, memory)?;
+    let length = new.len();
     let mut arranged: Numbers<u32> = memory.table(length)?;
-    for (&place, &object) in first.iter().zip(&order[..]) {
+    for (&place, object) in new.iter().zip(order.iter()) {
         arranged[place as usize] = object;
     }
+    drop(order);
+    let mut order = SequenceWriter::new(length, memory)?;
+    arranged.iter().for_each(|&object| order.push(object));
+    let order = order.finish();
+    let mut at = 0;
+    below.each(|below| {
+        arranged[new[at] as usize] = below as u32;
+        at += 1;
+    });
+    drop((new, below));
+    let (inner, sizes) = inner_places(&arranged, memory)?;
+    drop(arranged);
+    let retained = add_up(&order, (&inner, &sizes), objects, memory)?;
     Ok(Dominators {
-        order: arranged,
-        inner: out.inner.rank(memory)?,
-        ends: out.ends,
-        retained: out.retained,
+        order,
+        inner,
+        sizes,
+        retained,
     })
 }
 
-/// The tree from above, by the places of the search.
-struct Links {
-    /// The object at each place.
-    order: Numbers<u32>,
-    /// The first child of each place; [`TOP`] for none.
-    first: Numbers<Place>,
-    /// The next child of the same place, which is greater; of the last one the dominator, which is smaller.
-    next: Numbers<Place>,
-    /// The number of places with children, and of [`TOP`].
-    inners: usize,
+/// Returns the new place of each place, and the number of those that it dominates, directly or not. The places that one
+/// directly dominates keep their order.
+fn new_places(above: Numbers<Place>, memory: &Memory) -> io::Result<(Numbers<Place>, Packed)> {
+    let length = above.len();
+    // A dominator comes before all that it dominates.
+    let mut sizes: Numbers<Place> = memory.table(length)?;
+    for place in (1..length).rev() {
+        sizes[place] += 1;
+        sizes[above[place] as usize] += sizes[place];
+    }
+    let mut below = PackedWriter::new(length, memory)?;
+    below.push(sizes[TOP as usize].into());
+    // The size of a place, which is read for the last time, is replaced by the next free place below it, and its dominator
+    // by its own new place.
+    let (mut free, mut new) = (sizes, above);
+    (free[TOP as usize], new[TOP as usize]) = (TOP + 1, TOP);
+    for place in 1..length {
+        let above = new[place] as usize;
+        let own = free[above];
+        let size = std::mem::replace(&mut free[place], own + 1);
+        free[above] += size;
+        new[place] = own;
+        below.push((size - 1).into());
+    }
+    Ok((new, below.finish()))
 }
 
-impl Links {
-    fn of(tree: SearchTree, memory: &Memory) -> io::Result<Links> {
-        let SearchTree { order, above } = tree;
-        let mut first: Numbers<Place> = memory.table(order.len())?;
-        // Each entry is read for the last time when it is replaced.
-        let mut next = above;
-        let mut inners = 1;
-        for place in (1..order.len()).rev() {
-            let above = next[place];
-            let beside = std::mem::replace(&mut first[above as usize], place as Place);
-            if beside == TOP {
-                inners += usize::from(above != TOP);
-            } else {
-                next[place] = beside;
-            }
+/// Returns the places that dominate others, and [`TOP`], and how many each of them dominates, less one.
+fn inner_places(below: &[u32], memory: &Memory) -> io::Result<(Ranks, Packed)> {
+    let mut inner = NewSet::new(below.len(), memory)?;
+    let mut sizes = PackedWriter::new(below.len(), memory)?;
+    for (place, &below) in (TOP..).zip(below) {
+        if below > 0 || place == TOP {
+            inner.insert(place);
+            sizes.push(below.saturating_sub(1).into());
         }
-        Ok(Links {
-            order,
-            first,
-            next,
-            inners,
+    }
+    Ok((inner.rank(memory)?, sizes.finish()))
+}
+
+/// The inner places on the way down: their ranks and ends, and the bytes of all objects before each. Unused entries are
+/// never allocated.
+struct Open {
+    entries: Numbers<[u64; 2]>,
+    depth: usize,
+}
+
+impl Open {
+    fn push(&mut self, rank: u32, end: u32, before: u64) {
+        self.entries[self.depth] = [u64::from(rank) << 32 | u64::from(end), before];
+        self.depth += 1;
+    }
+
+    /// Removes the last one if it has ended; returns its rank, and the bytes before it.
+    fn pop(&mut self, place: Place) -> Option<(u32, u64)> {
+        let last = self.depth.checked_sub(1)?;
+        let [rank_and_end, before] = self.entries[last];
+        (rank_and_end as u32 <= place).then(|| {
+            self.depth = last;
+            ((rank_and_end >> 32) as u32, before)
         })
     }
 }
 
-/// The arranged tree while it is made.
-struct Arranged {
-    used: Place,
-    inner: NewSet,
-    ends: Numbers<Place>,
-    retained: RetainedSizes,
-    inners: u32,
-    /// The bytes of all objects so far.
-    bytes: u64,
-    /// The inner places on the way down: their ranks, and the bytes before each. Unused entries are never allocated.
-    open: Numbers<[u64; 2]>,
-    depth: usize,
-}
-
-impl Arranged {
-    /// Gives every place its new one, which replaces its first child in `first`. See [`Links`].
-    fn all(&mut self, order: &[u32], first: &mut [Place], next: &[Place], objects: &Objects) {
-        let mut at = TOP;
-        loop {
-            let below = std::mem::replace(&mut first[at as usize], self.used);
-            if below != TOP || at == TOP {
-                self.enter();
-            }
-            self.used += 1;
-            if at != TOP {
-                self.bytes += objects.size(order[at as usize]);
-            }
-            if below != TOP {
-                at = below;
-                continue;
-            }
-            while at != TOP {
-                let onwards = next[at as usize];
-                let is_beside = onwards > at;
-                at = onwards;
-                if is_beside {
-                    break;
-                }
-                self.leave();
-            }
-            if at == TOP {
-                break;
-            }
+/// Returns the retained sizes of the inner places, by rank.
+fn add_up(
+    order: &Sequence,
+    (inner, sizes): (&Ranks, &Packed),
+    objects: &Objects,
+    memory: &Memory,
+) -> io::Result<RetainedSizes> {
+    let inners = inner.count() as usize;
+    let mut retained = NewSizes::new(inners, memory)?;
+    let mut open = Open {
+        entries: memory.table(inners)?,
+        depth: 0,
+    };
+    let (mut rank, mut bytes) = (0_u32, 0);
+    for (place, object) in (TOP..).zip(order.iter()) {
+        while let Some((rank, before)) = open.pop(place) {
+            retained.set(rank, bytes - before);
         }
-        if self.depth > 0 {
-            // No root reaches anything.
-            self.leave();
+        if inner.contains(place) {
+            let end = sizes.get(rank as usize) as u32 + place + 2;
+            open.push(rank, end, bytes);
+            rank += 1;
+        }
+        if place != TOP {
+            bytes += objects.size(object);
         }
     }
-
-    /// Begins an inner place.
-    fn enter(&mut self) {
-        self.open[self.depth] = [self.inners.into(), self.bytes];
-        self.inner.insert(self.used);
-        self.inners += 1;
-        self.depth += 1;
+    while let Some((rank, before)) = open.pop(Place::MAX) {
+        retained.set(rank, bytes - before);
     }
-
-    /// Ends the last inner place that has begun.
-    fn leave(&mut self) {
-        self.depth -= 1;
-        let [rank, before] = self.open[self.depth];
-        self.ends[rank as usize] = self.used;
-        // There are fewer inner places than places.
-        self.retained.set(rank as u32, self.bytes - before);
-    }
+    drop(open);
+    retained.pack(memory)
 }

@@ -17,6 +17,7 @@ use crate::data::facts::MOST_BYTES;
 use crate::data::graph::Graph;
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::{Objects, UNIT};
+use crate::data::packed::{Packed, PackedWriter, Sequence};
 use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::ranks::Ranks;
 use crate::data::sections::{SectionReader, SectionWriter};
@@ -31,11 +32,11 @@ pub(crate) const TOP: Place = 0;
 #[derive(Debug)]
 pub(crate) struct Dominators {
     /// The object at each place.
-    order: Numbers<u32>,
+    order: Sequence,
     /// The places that dominate others, and [`TOP`].
     inner: Ranks,
-    /// The place behind everything that a place dominates, by its rank among the inner ones.
-    ends: Numbers<Place>,
+    /// The number of places that each inner one dominates, less one, by its rank among them.
+    sizes: Packed,
     /// The retained sizes of the inner ones, by rank.
     retained: RetainedSizes,
 }
@@ -58,21 +59,21 @@ impl Dominators {
 
     /// Writes it as sections of an index.
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
-        out.table(&self.order)?;
+        self.order.save(out)?;
         out.table(self.inner.words())?;
-        out.table(&self.ends)?;
-        out.table(&self.retained.units)?;
+        self.sizes.save(out)?;
+        self.retained.units.save(out)?;
         out.map(&self.retained.large)
     }
 
     /// Reads it; `None` if it is damaged.
     pub(crate) fn load(index: &mut SectionReader, objects: &Objects) -> Option<Dominators> {
-        let order: Numbers<u32> = index.table()?;
+        let order = Sequence::load(index)?;
         let inner = Ranks::from_words(index.table()?, order.len(), index.memory())?;
         let dominators = Dominators {
-            ends: index.table()?,
+            sizes: Packed::load(index)?,
             retained: RetainedSizes {
-                units: index.table()?,
+                units: Packed::load(index)?,
                 large: index.map()?,
             },
             order,
@@ -82,12 +83,12 @@ impl Dominators {
         let inners = dominators.inner.count() as usize;
         let length = dominators.order.len();
         let is_sound = (1..=count as usize + 1).contains(&length)
-            && dominators.order[1..]
-                .iter()
-                .fold(true, |sound, &object| sound & (object < count))
+            && dominators
+                .objects()
+                .fold(true, |sound, object| sound & (object < count))
             && dominators.inner.contains(TOP)
-            && (dominators.ends.len(), dominators.retained.units.len()) == (inners, inners)
-            && dominators.ends[0] == length as Place
+            && (dominators.sizes.len(), dominators.retained.units.len()) == (inners, inners)
+            && dominators.end(TOP) == length as Place
             && dominators.retained.is_possible();
         is_sound.then_some(dominators)
     }
@@ -104,12 +105,33 @@ impl Dominators {
 
     #[inline]
     pub(crate) fn object(&self, place: Place) -> u32 {
-        self.order[place as usize]
+        self.order.get(place as usize)
     }
 
-    /// Returns all objects of the tree, in the order of their places, from 1.
-    pub(crate) fn all(&self) -> &[u32] {
-        &self.order[1..]
+    /// Iterates over all objects of the tree, in the order of their places, from 1.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = u32> {
+        self.order.iter_from(1)
+    }
+
+    /// Iterates over all places except [`TOP`] with their objects.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Place, u32)> {
+        self.places().zip(self.objects())
+    }
+
+    /// Iterates over all places except [`TOP`] with their objects and retained sizes.
+    pub(crate) fn all_retained(
+        &self,
+        objects: &Objects,
+    ) -> impl Iterator<Item = (Place, u32, u64)> {
+        let mut rank = 1;
+        self.all().map(move |(place, object)| {
+            if !self.inner.contains(place) {
+                return (place, object, objects.size(object));
+            }
+            let bytes = self.retained.get(rank);
+            rank += 1;
+            (place, object, bytes)
+        })
     }
 
     /// Returns the place of the direct dominator; [`TOP`] for the roots, and for itself. It searches backwards, so
@@ -124,11 +146,11 @@ impl Dominators {
         let mut all: Numbers<Place> = memory.table(self.order.len())?;
         let mut open = Vec::new();
         self.walk(TOP, |step| match step {
-            Step::Enter(place) => {
+            Step::Enter(place, _) => {
                 all[place as usize] = open.last().copied().unwrap_or(TOP);
                 open.push(place);
             }
-            Step::Leave(_) => {
+            Step::Leave(..) => {
                 open.pop();
             }
         });
@@ -138,31 +160,40 @@ impl Dominators {
     /// Returns the place behind everything that a place dominates.
     #[inline]
     fn end(&self, place: Place) -> Place {
-        match self.inner.contains(place) {
-            true => self.end_of_inner(place, self.inner.rank(place)),
-            false => place + 1,
+        match self.inner.find(place) {
+            Some(rank) => self.end_of_inner(place, rank),
+            None => place + 1,
         }
     }
 
     /// Returns the same of an inner place with this rank. That of a damaged index may be anywhere.
     #[inline]
     fn end_of_inner(&self, place: Place, rank: u32) -> Place {
-        let end = self.ends[rank as usize];
-        end.clamp(place + 1, self.len())
+        let end = self.sizes.get(rank as usize) + u64::from(place) + 2;
+        end.min(self.len().into()) as Place
     }
 
     /// Returns the bytes that would be freed with the object at a place; for [`TOP`], all live bytes.
     #[inline]
     pub(crate) fn retained(&self, place: Place, objects: &Objects) -> u64 {
-        match self.inner.contains(place) {
-            true => self.retained.get(self.inner.rank(place)),
-            false => objects.size(self.object(place)),
+        match self.inner.find(place) {
+            Some(rank) => self.retained.get(rank),
+            None => objects.size(self.object(place)),
+        }
+    }
+
+    /// Returns the same for a place whose object is known, in less time.
+    #[inline]
+    pub(crate) fn retained_with(&self, place: Place, object: u32, objects: &Objects) -> u64 {
+        match self.inner.find(place) {
+            Some(rank) => self.retained.get(rank),
+            None => objects.size(object),
         }
     }
 
     /// Returns the place of an object; `None` if no root reaches it.
     pub(crate) fn place(&self, object: u32) -> Option<Place> {
-        let place = self.all().iter().position(|&at| at == object)?;
+        let place = self.objects().position(|at| at == object)?;
         Some(place as Place + 1)
     }
 
@@ -175,23 +206,24 @@ impl Dominators {
 
     /// Visits `start` and everything below it. Its memory is proportional to the depth of the tree.
     pub(crate) fn walk(&self, start: Place, mut visit: impl FnMut(Step)) {
-        // The inner places above the current one, with their ends.
-        let mut open: Vec<(Place, Place)> = Vec::new();
+        // The inner places above the current one, with their objects and ends.
+        let mut open: Vec<(Place, u32, Place)> = Vec::new();
         let mut rank = self.inner.rank(start);
-        for place in start..self.end(start) {
-            while let Some((above, _)) = open.pop_if(|&mut (_, end)| end <= place) {
-                visit(Step::Leave(above));
+        let objects = self.order.iter_from(start as usize);
+        for (place, object) in (start..self.end(start)).zip(objects) {
+            while let Some((above, object, _)) = open.pop_if(|&mut (.., end)| end <= place) {
+                visit(Step::Leave(above, object));
             }
-            visit(Step::Enter(place));
+            visit(Step::Enter(place, object));
             if self.inner.contains(place) {
-                open.push((place, self.end_of_inner(place, rank)));
+                open.push((place, object, self.end_of_inner(place, rank)));
                 rank += 1;
             } else {
-                visit(Step::Leave(place));
+                visit(Step::Leave(place, object));
             }
         }
-        while let Some((above, _)) = open.pop() {
-            visit(Step::Leave(above));
+        while let Some((above, object, _)) = open.pop() {
+            visit(Step::Leave(above, object));
         }
     }
 }
@@ -221,31 +253,37 @@ impl Steps<'_> {
     }
 }
 
-/// A step of a walk.
+/// A step of a walk: a place, and its object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    Enter(Place),
-    Leave(Place),
+    Enter(Place, u32),
+    Leave(Place, u32),
 }
 
 /// Retained sizes, in bytes. Like shallow sizes they are multiples of [`UNIT`].
 #[derive(Debug)]
 struct RetainedSizes {
     /// In units; [`LARGE`] if the size is in `large`.
-    units: Numbers<u32>,
+    units: Packed,
     large: HashMap<u32, u64>,
 }
 
 /// The marker that a size is stored elsewhere.
 const LARGE: u32 = u32::MAX;
 
-impl RetainedSizes {
-    #[inline]
-    fn get(&self, rank: u32) -> u64 {
-        match self.units[rank as usize] {
-            LARGE => self.large.get(&rank).copied().unwrap_or_default(),
-            units => u64::from(units) * UNIT,
-        }
+/// Retained sizes while they are found.
+struct NewSizes {
+    units: Numbers<u32>,
+    large: HashMap<u32, u64>,
+}
+
+impl NewSizes {
+    /// Starts with so many zeros.
+    fn new(count: usize, memory: &Memory) -> io::Result<NewSizes> {
+        Ok(NewSizes {
+            units: memory.table(count)?,
+            large: HashMap::default(),
+        })
     }
 
     fn set(&mut self, rank: u32, bytes: u64) {
@@ -256,6 +294,25 @@ impl RetainedSizes {
                 LARGE
             }
         };
+    }
+
+    fn pack(self, memory: &Memory) -> io::Result<RetainedSizes> {
+        let mut units = PackedWriter::new(self.units.len(), memory)?;
+        self.units.iter().for_each(|&size| units.push(size.into()));
+        Ok(RetainedSizes {
+            units: units.finish(),
+            large: self.large,
+        })
+    }
+}
+
+impl RetainedSizes {
+    #[inline]
+    fn get(&self, rank: u32) -> u64 {
+        match self.units.get(rank as usize) {
+            units if units < LARGE.into() => units * UNIT,
+            _ => self.large.get(&rank).copied().unwrap_or_default(),
+        }
     }
 
     /// Returns `true` unless a size is greater than that of any heap.
@@ -270,17 +327,15 @@ mod tests {
 
     #[test]
     fn sizes_beyond_32_gb_are_kept() {
-        let mut sizes = RetainedSizes {
-            units: Memory::unlimited().table(2).expect("there is memory"),
-            large: HashMap::default(),
-        };
+        let memory = Memory::unlimited();
         let most = u64::from(LARGE - 1) * UNIT;
-        sizes.set(1, most);
-        assert_eq!((sizes.get(1), sizes.large.len()), (most, 0));
-        for more in 1..4 {
-            sizes.set(1, most + more * UNIT);
-            assert_eq!(sizes.get(1), most + more * UNIT);
+        let expected = [0, most, most + UNIT, most + 2 * UNIT, most + 3 * UNIT];
+        let mut sizes = NewSizes::new(expected.len(), &memory).expect("there is memory");
+        for (rank, &bytes) in (0..).zip(&expected) {
+            sizes.set(rank, bytes);
         }
-        assert_eq!(sizes.get(0), 0);
+        let sizes = sizes.pack(&memory).expect("there is memory");
+        assert_eq!([0, 1, 2, 3, 4].map(|rank| sizes.get(rank)), expected);
+        assert_eq!(sizes.large.len(), 3);
     }
 }

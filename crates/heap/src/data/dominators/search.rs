@@ -2,18 +2,72 @@
 
 use std::io;
 
-use crate::data::dominators::{Place, Steps, TOP};
-use crate::data::graph::{Graph, NONE};
+use crate::data::dominators::{Place, Steps};
+use crate::data::graph::{Followed, Graph, NONE};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
+use crate::data::packed::{Packed, PackedWriter, Sequence, SequenceWriter};
+use crate::data::ranks::{NewSet, Ranks};
 
 /// A depth-first search from all roots.
 pub(super) struct Search {
-    pub(super) order: Numbers<u32>,
-    /// The place from which each place was found.
-    pub(super) parent: Numbers<Place>,
+    /// The object at each place.
+    pub(super) order: Sequence,
+    pub(super) parents: Parents,
     /// The place of each object, 0 for those not found.
     pub(super) place: Numbers<Place>,
+    /// The places that several references lead to. All others are dominated by their parents.
+    pub(super) joined: Ranks,
+}
+
+/// The place from which each place was found: their distance, less one.
+pub(super) struct Parents(Packed);
+
+impl Parents {
+    /// Calls `visit` with each place except the top, in their order, and its parent.
+    #[inline]
+    pub(super) fn each(&self, mut visit: impl FnMut(Place, Place)) {
+        let mut place = 0;
+        self.0.each(|distance| {
+            place += 1;
+            visit(place, place - 1 - distance as Place);
+        });
+    }
+}
+
+/// An object on the way down, and how far its references were followed.
+#[derive(Clone, Copy)]
+struct Open {
+    object: u32,
+    followed: Followed,
+}
+
+/// The objects on the way down. Unused entries are never allocated.
+struct Way {
+    entries: Numbers<[u64; 2]>,
+    depth: usize,
+}
+
+impl Way {
+    #[inline]
+    fn push(&mut self, open: Open) {
+        let Followed { next, last } = open.followed;
+        self.entries[self.depth] = [u64::from(open.object) << 32 | u64::from(last), next];
+        self.depth += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Open> {
+        self.depth = self.depth.checked_sub(1)?;
+        let [objects, next] = self.entries[self.depth];
+        Some(Open {
+            object: (objects >> 32) as u32,
+            followed: Followed {
+                next,
+                last: objects as u32,
+            },
+        })
+    }
 }
 
 impl Search {
@@ -24,59 +78,84 @@ impl Search {
         steps: &Steps<'_>,
     ) -> io::Result<Search> {
         let count = objects.count() as usize;
-        let mut search = Search {
-            order: memory.table(count + 1)?,
-            parent: memory.table(count + 1)?,
+        let mut run = Run {
+            used: 0,
+            order: SequenceWriter::new(count + 1, memory)?,
+            parents: PackedWriter::new(count, memory)?,
             place: memory.table(count)?,
+            joined: NewSet::new(count + 1, memory)?,
         };
-        // How far the references were followed, for each object on the way down; unused entries are never allocated.
-        let mut followed: Numbers<u64> = memory.table(count + 1)?;
-        let used = search.run(graph, objects, &mut followed, steps);
-        search.order.truncate(used);
-        search.parent.truncate(used);
-        Ok(search)
+        let mut way = Way {
+            entries: memory.table(count)?,
+            depth: 0,
+        };
+        run.all(graph, objects, &mut way, steps);
+        drop(way);
+        Ok(Search {
+            order: run.order.finish(),
+            parents: Parents(run.parents.finish()),
+            place: run.place,
+            joined: run.joined.rank(memory)?,
+        })
     }
+}
 
-    fn run(
-        &mut self,
-        graph: &Graph,
-        objects: &Objects,
-        followed: &mut [u64],
-        steps: &Steps<'_>,
-    ) -> usize {
-        let order = &mut self.order[..];
-        let parent = &mut self.parent[..];
-        let place = &mut self.place[..];
-        order[0] = NONE;
-        let mut used = 1;
+/// The search while it is made.
+struct Run {
+    used: usize,
+    order: SequenceWriter,
+    parents: PackedWriter,
+    place: Numbers<Place>,
+    joined: NewSet,
+}
+
+impl Run {
+    fn all(&mut self, graph: &Graph, objects: &Objects, way: &mut Way, steps: &Steps<'_>) {
+        self.order.push(NONE);
         for &(root, _) in &graph.roots.all {
-            if place[root as usize] != 0 {
+            if self.place[root as usize] != 0 {
                 continue;
             }
-            let (mut at, mut depth) = (used, 0);
-            (order[at], place[root as usize], parent[at]) = (root, at as Place, TOP);
-            followed[0] = 0;
-            used += 1;
+            self.find(root, 0);
+            let mut open = Open {
+                object: root,
+                followed: Followed::default(),
+            };
             loop {
-                let object = order[at];
-                let targets = graph.targets(object, objects);
-                let new = |to: u32| place[to as usize] == 0;
-                if let Some(found) = targets.find_from(&mut followed[depth], new) {
-                    (order[used], place[found as usize], parent[used]) =
-                        (found, used as Place, at as Place);
-                    at = used;
-                    used += 1;
-                    steps.searched(used);
-                    depth += 1;
-                    followed[depth] = 0;
-                } else if depth == 0 {
-                    break;
+                let targets = graph.targets(open.object, objects);
+                let (place, joined) = (&self.place[..], &mut self.joined);
+                let new = |to: u32| match place[to as usize] {
+                    0 => true,
+                    found => {
+                        joined.insert(found);
+                        false
+                    }
+                };
+                if let Some(found) = targets.find_from(&mut open.followed, new) {
+                    let parent = place[open.object as usize];
+                    self.find(found, parent);
+                    steps.searched(self.used);
+                    way.push(open);
+                    open = Open {
+                        object: found,
+                        followed: Followed::default(),
+                    };
                 } else {
-                    depth -= 1;
-                    at = parent[at] as usize;
+                    match way.pop() {
+                        Some(above) => open = above,
+                        None => break,
+                    }
                 }
             }
         }
-        used
+    }
+
+    /// Gives an object the next place.
+    #[inline]
+    fn find(&mut self, object: u32, parent: Place) {
+        self.parents.push(self.used as u64 - u64::from(parent));
+        self.used += 1;
+        self.place[object as usize] = self.used as Place;
+        self.order.push(object);
     }
 }

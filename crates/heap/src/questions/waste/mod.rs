@@ -185,9 +185,7 @@ impl Heap<'_> {
     /// Returns the objects that roots reach.
     fn live(&self) -> FixedBitSet {
         let mut live = FixedBitSet::with_capacity(self.objects.count() as usize);
-        for place in self.dominators.places() {
-            live.insert(self.dominators.object(place) as usize);
-        }
+        live.extend(self.dominators.objects().map(|object| object as usize));
         live
     }
 }

@@ -14,23 +14,22 @@ use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::records;
 use crate::data::references::Excluded;
 
-pub(crate) struct Index {
+/// What the first pass has found.
+pub(crate) struct FirstPass {
     pub(crate) ids: Ids,
     pub(crate) classes: Classes,
     pub(crate) roots: Vec<(u64, Root)>,
     pub(crate) places: Places,
 }
 
-impl Index {
+impl FirstPass {
     pub(crate) fn of(
         dump: &Dump,
         excluded: Excluded,
         progress: &dyn Progress,
-    ) -> Result<Index, Error> {
-        let parts = dump.in_parts(progress, |part, progress| {
-            IndexPass::of(dump, part, progress)
-        })?;
-        let pass = parts.into_iter().reduce(IndexPass::followed_by);
+    ) -> Result<FirstPass, Error> {
+        let parts = dump.in_parts(progress, |part, progress| Part::of(dump, part, progress))?;
+        let pass = parts.into_iter().reduce(Part::followed_by);
         let pass = pass.unwrap_or_default();
         pass.check(dump.length())?;
         let mut classes = Classes::new(dump.id_size(), excluded);
@@ -38,7 +37,7 @@ impl Index {
             classes.add_at(offset, dump)?;
         }
         classes.resolve()?;
-        Ok(Index {
+        Ok(FirstPass {
             ids: pass.ids.number(),
             classes,
             roots: pass.roots,
@@ -48,7 +47,7 @@ impl Index {
 }
 
 #[derive(Default)]
-struct IndexPass {
+struct Part {
     ids: IdSet,
     /// The offsets of the CLASS DUMPs.
     classes: Vec<u64>,
@@ -60,9 +59,9 @@ struct IndexPass {
     ends: Option<(u64, u64)>,
 }
 
-impl IndexPass {
-    fn of(dump: &Dump, part: &[Range<usize>], progress: &dyn Progress) -> Result<IndexPass, Error> {
-        let mut pass = IndexPass::default();
+impl Part {
+    fn of(dump: &Dump, part: &[Range<usize>], progress: &dyn Progress) -> Result<Part, Error> {
+        let mut pass = Part::default();
         pass.places.ascending = true;
         let all = part.iter().map(|segment| segment.len() as u64).sum();
         let mut bytes = 0;
@@ -79,7 +78,7 @@ impl IndexPass {
     }
 
     /// Adds the results of the next part.
-    fn followed_by(mut self, next: IndexPass) -> IndexPass {
+    fn followed_by(mut self, next: Part) -> Part {
         self.ids.add_all(next.ids);
         self.classes.extend(next.classes);
         self.roots.extend(next.roots);
@@ -128,9 +127,30 @@ impl IndexPass {
     }
 
     fn check(&self, offset: u64) -> Result<(), Error> {
-        if self.ids.count() >= MAX_OBJECTS {
-            return Err(Error::TooManyObjects { offset });
+        check_count(self.ids.count(), offset)
+    }
+}
+
+/// Returns an error if there are more objects than numbers, at this offset.
+fn check_count(objects: u64, offset: u64) -> Result<(), Error> {
+    match objects < MAX_OBJECTS {
+        true => Ok(()),
+        false => Err(Error::TooManyObjects { offset }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_objects_than_numbers_are_refused_with_the_byte() {
+        assert!(check_count(MAX_OBJECTS - 1, 0).is_ok());
+        for objects in [MAX_OBJECTS, (1 << 32) + 1000] {
+            let refused = check_count(objects, 7_000).map_err(|error| error.to_string());
+            let message =
+                "byte 7000: more than 4,294,967,294 objects; that is as many as can be numbered";
+            assert_eq!(refused, Err(message.to_owned()));
         }
-        Ok(())
     }
 }

@@ -1,0 +1,99 @@
+//! The starts of rows of different lengths in one table.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use crate::data::memory::{Memory, Numbers};
+use crate::data::sections::{SectionReader, SectionWriter};
+
+/// The starts of rows of different lengths in one table, all directly after each other.
+#[derive(Debug)]
+pub(crate) enum Offsets {
+    Short(Numbers<u32>),
+    Long(Numbers<u64>),
+}
+
+impl Offsets {
+    /// Creates `rows` empty rows, with at most `most` entries together.
+    pub(crate) fn new(rows: usize, most: u64, memory: &Memory) -> io::Result<Offsets> {
+        Offsets::table(rows + 1, most, memory)
+    }
+
+    /// Creates so many starts, none of which is greater than `most`.
+    pub(crate) fn table(starts: usize, most: u64, memory: &Memory) -> io::Result<Offsets> {
+        Ok(if most <= u32::MAX.into() {
+            Offsets::Short(memory.table(starts)?)
+        } else {
+            Offsets::Long(memory.table(starts)?)
+        })
+    }
+
+    /// Frees all but the first `length` starts.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        match self {
+            Offsets::Short(starts) => starts.truncate(length),
+            Offsets::Long(starts) => starts.truncate(length),
+        }
+    }
+
+    /// Writes them as sections of an index.
+    pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
+        match self {
+            Offsets::Short(starts) => {
+                out.table::<u64>(&[])?;
+                out.table(starts)
+            }
+            Offsets::Long(starts) => out.table(starts),
+        }
+    }
+
+    /// Reads them; `None` if they are damaged.
+    pub(crate) fn load(index: &mut SectionReader) -> Option<Offsets> {
+        let long: Numbers<u64> = index.table()?;
+        match long.is_empty() {
+            true => Some(Offsets::Short(index.table()?)),
+            false => Some(Offsets::Long(long)),
+        }
+    }
+
+    /// Returns the number of starts.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Offsets::Short(starts) => starts.len(),
+            Offsets::Long(starts) => starts.len(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> u64 {
+        match self {
+            Offsets::Short(starts) => starts[row].into(),
+            Offsets::Long(starts) => starts[row],
+        }
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, row: usize, start: u64) {
+        match self {
+            // There are no more entries than the caller has announced.
+            Offsets::Short(starts) => starts[row] = start as u32,
+            Offsets::Long(starts) => starts[row] = start,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn range(&self, row: usize) -> Range<usize> {
+        self.get(row) as usize..self.get(row + 1) as usize
+    }
+
+    /// Turns the length of each row into its end; returns the end of the last one. Filling a row backwards from its
+    /// end, moving it each time, leaves it at the start.
+    pub(crate) fn add_up(&mut self) -> u64 {
+        let mut total = 0;
+        for row in 0..self.len() {
+            total += self.get(row);
+            self.set(row, total);
+        }
+        total
+    }
+}
