@@ -128,7 +128,9 @@ def main(given: list[str]) -> int:
         if wrong:
             print(f"\nA known error, {', '.join(wrong)}: {losses[section]['why']}.")
     unknown = [result for result in results if not any(result in of_section for of_section in known.values())]
-    wrong = "\n".join(filter(None, [report.details(unknown), *suite.missed]))
+    # Of this project's tools all cases must run.
+    failed = [f"{result.kind} {result.case}: {result.who}: {result.reason}" for result in results if result.reason and arguments.reduced]
+    wrong = "\n".join(filter(None, [report.details(unknown), *suite.missed, *failed]))
     print(f"\nEvery value is in {output}.")
     if wrong:
         print(f"\nWrong:\n{wrong}")
