@@ -6,11 +6,13 @@ use crate::data::counts::Counts;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::layout::Known;
-use crate::data::progress::Progress;
+use crate::data::progress::{Progress, Stage};
 use crate::data::saved;
 
 /// The default threshold of `hprof heap leaks`.
 const USUAL_THRESHOLD: f64 = 0.1;
+/// The steps that the progress is told in: counts, leaks, paths, waste, writing.
+const STEPS: u64 = 5;
 
 impl Heap<'_> {
     /// Writes an index of the dump, from which [`Saved`](crate::Saved) answers the same questions without a pass over the
@@ -21,13 +23,20 @@ impl Heap<'_> {
     pub fn save_index(&self, index: &Path, progress: &dyn Progress) -> Result<u64, Error> {
         self.dump.unless_changed(|| {
             let layout = Some(self.layout).filter(|layout| layout.known == Known::Given);
+            let at = |step| progress.at(Stage::Saving, step, STEPS);
             let counts = Counts::of(self.dump, None, layout, progress)?;
+            at(1);
             if !self.places.ascending {
                 self.all_places()?;
             }
             // The retained sizes of some suspects take a pass over the graph: asked now, they are in the index.
             self.leaks(USUAL_THRESHOLD, None)?;
-            saved::write(self, (&counts, self.ways()?, self.known_waste()?), index)
+            at(2);
+            let ways = self.ways()?;
+            at(3);
+            let waste = self.known_waste()?;
+            at(4);
+            saved::write(self, (&counts, ways, waste), index)
         })
     }
 }
