@@ -23,7 +23,7 @@ pub struct OpenedDump<'p> {
     /// The content, or as much of it as there is.
     content: File,
     /// The compressed file, and the points from which it can be unpacked again.
-    packed: Option<(File, AccessPoints)>,
+    compressed: Option<(File, AccessPoints)>,
     /// The dump of a compressed file, from its index.
     indexed: Option<Dump>,
     places: IndexPlaces,
@@ -40,7 +40,7 @@ impl<'p> OpenedDump<'p> {
             true => IndexPlaces::of(path, number),
             false => IndexPlaces::none(),
         };
-        let (places, content, packed, indexed) = match input::open_for_dump(path)? {
+        let (places, content, compressed, indexed) = match input::open_for_dump(path)? {
             ForDump::Plain(content) => (places(&content), content, None, None),
             ForDump::Compressed(file) => {
                 let places = places(&file);
@@ -48,8 +48,8 @@ impl<'p> OpenedDump<'p> {
                     Some((content, dump)) => (places, content, None, Some(dump)),
                     None => {
                         let (content, points) = input::unpack(&file, path)?;
-                        let packed = points.map(|points| (file, points));
-                        (places, content, packed, None)
+                        let compressed = points.map(|points| (file, points));
+                        (places, content, compressed, None)
                     }
                 }
             }
@@ -58,7 +58,7 @@ impl<'p> OpenedDump<'p> {
             path,
             number,
             content,
-            packed,
+            compressed,
             indexed,
             places,
         })
@@ -76,7 +76,7 @@ impl<'p> OpenedDump<'p> {
 
     /// Finds the dump.
     pub fn dump(&mut self) -> Result<Dump, hprof_heap::Error> {
-        match (self.indexed.take(), &self.packed) {
+        match (self.indexed.take(), &self.compressed) {
             (Some(dump), _) => Ok(dump),
             (None, None) => Dump::open(&self.content, self.number),
             (None, Some((file, points))) => {

@@ -13,11 +13,11 @@ use hprof_format::{
     ReadError, Reader, StringId, Version, printable, shortened,
 };
 
+use crate::data::compressed::Compressed;
 use crate::data::error::Error;
 use crate::data::mapping::Mapped;
 use crate::data::names;
 use crate::data::names::Stack;
-use crate::data::packed::Packed;
 use crate::data::progress::{Progress, Silent};
 use crate::data::tables::{RawFrame, Tables};
 
@@ -34,7 +34,7 @@ pub(crate) const FRAMES: usize = 1000;
 pub struct Dump {
     bytes: Mapped,
     /// The gzip file that the content comes from.
-    packed: Option<Packed>,
+    compressed: Option<Compressed>,
     id_size: IdSize,
     version: Version,
     /// The time stamp of the file.
@@ -82,10 +82,10 @@ impl Dump {
     pub(crate) fn of(
         content: &File,
         wanted: Option<usize>,
-        packed: Option<Packed>,
+        compressed: Option<Compressed>,
     ) -> Result<Dump, Error> {
         let bytes = Mapped::of(content)?;
-        if packed.as_ref().is_some_and(Packed::has_gaps) {
+        if compressed.as_ref().is_some_and(Compressed::has_gaps) {
             bytes.expect_single_pages();
         }
         let found = Dump::find(&bytes, wanted);
@@ -95,7 +95,7 @@ impl Dump {
         let (header, dumps, tables, reached) = found?;
         Ok(Dump {
             bytes,
-            packed,
+            compressed,
             id_size: header.id_size,
             version: header.version,
             time: header.time,
@@ -174,11 +174,13 @@ impl Dump {
 
     /// Returns its file, which may be compressed.
     pub(crate) fn file(&self) -> &Mapped {
-        self.packed.as_ref().map_or(&self.bytes, Packed::file)
+        self.compressed
+            .as_ref()
+            .map_or(&self.bytes, Compressed::file)
     }
 
-    pub(crate) fn packed(&self) -> Option<&Packed> {
-        self.packed.as_ref()
+    pub(crate) fn compressed(&self) -> Option<&Compressed> {
+        self.compressed.as_ref()
     }
 
     /// Returns the content of its file. That of a compressed one must have been provided.
@@ -358,8 +360,8 @@ impl Dump {
 
     /// Makes the content available from `start` on, up to `wanted` if it has so much; returns how far it is.
     fn provide(&self, start: usize, wanted: usize) -> Result<usize, Error> {
-        match &self.packed {
-            Some(packed) => packed.provide(start, wanted),
+        match &self.compressed {
+            Some(compressed) => compressed.provide(start, wanted),
             None => Ok(self.bytes.len()),
         }
     }

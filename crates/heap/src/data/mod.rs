@@ -3,6 +3,8 @@
 
 pub(crate) mod births;
 pub(crate) mod classes;
+pub(crate) mod compressed;
+pub(crate) mod compressed_sections;
 pub(crate) mod contents;
 pub(crate) mod counts;
 pub(crate) mod dominators;
@@ -24,8 +26,6 @@ pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod object_record;
 pub(crate) mod objects;
-pub(crate) mod packed;
-pub(crate) mod packed_sections;
 pub(crate) mod places;
 pub(crate) mod progress;
 pub(crate) mod ranks;

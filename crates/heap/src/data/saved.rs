@@ -16,6 +16,8 @@ use hprof_format::{AccessPoints, HeapRecord, HeapRecords, IdSize, ObjectId, Root
 use rustix::process::{Resource, getrlimit};
 
 use crate::data::classes::Classes;
+use crate::data::compressed::{Compressed, CompressedSections};
+use crate::data::compressed_sections;
 use crate::data::counts::Counts;
 use crate::data::dominators::Dominators;
 use crate::data::dump::Dump;
@@ -28,8 +30,6 @@ use crate::data::layout::Layout;
 use crate::data::mapping::Mapped;
 use crate::data::memory::Memory;
 use crate::data::objects::Objects;
-use crate::data::packed::{Packed, PackedSections};
-use crate::data::packed_sections;
 use crate::data::places::Places;
 use crate::data::reference_pass::ReferencePass;
 use crate::data::references::Excluded;
@@ -51,7 +51,9 @@ impl<'a> Saved<'a> {
     /// Opens the index of a dump; `None` if there is none that belongs to the dump and is sound.
     #[must_use]
     pub fn open(dump: &'a Dump, index: &Path) -> Option<Saved<'a>> {
-        let known = dump.packed().and_then(|packed| packed.index_at(index));
+        let known = dump
+            .compressed()
+            .and_then(|compressed| compressed.index_at(index));
         let sound = match known {
             Some(file) => SoundIndex::of(Arc::clone(file))?,
             None => SoundIndex::open(index).filter(|sound| sound.is_of(dump.file(), index))?,
@@ -74,7 +76,7 @@ impl<'a> Saved<'a> {
     /// Returns the sections after those of a compressed file.
     fn sections(&self, memory: &Memory) -> Option<SectionReader> {
         let mut sections = SectionReader::new(Arc::clone(&self.file), START, memory);
-        PackedSections::load(&mut sections)?;
+        CompressedSections::load(&mut sections)?;
         Some(sections)
     }
 
@@ -112,8 +114,8 @@ impl Dump {
         file: &File,
         points: &AccessPoints,
     ) -> Result<Dump, Error> {
-        let packed = Packed::unpacked(file, content, points, &Memory::unlimited())?;
-        Dump::of(content, wanted, Some(packed))
+        let compressed = Compressed::unpacked(file, content, points, &Memory::unlimited())?;
+        Dump::of(content, wanted, Some(compressed))
     }
 
     /// Finds a dump of a gzip file in its index. `content` is an empty temporary file: what questions need is unpacked
@@ -129,10 +131,10 @@ impl Dump {
         let sound = SoundIndex::open(index).filter(|sound| sound.is_of(&file, index))?;
         let memory = Memory::unlimited();
         let mut sections = SectionReader::new(Arc::clone(&sound.file), START, &memory);
-        let sections = PackedSections::load(&mut sections)??;
+        let sections = CompressedSections::load(&mut sections)??;
         let index = (index.to_owned(), sound.file);
-        let packed = Packed::from_index(file, content, sections, index).ok()?;
-        Dump::of(content, wanted, Some(packed)).ok()
+        let compressed = Compressed::from_index(file, content, sections, index).ok()?;
+        Dump::of(content, wanted, Some(compressed)).ok()
     }
 }
 
@@ -154,7 +156,7 @@ pub(crate) fn write(
     check_room(file, heap)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     let mut out = SectionWriter::new(SummedWriter::behind_head(file)?);
-    packed_sections::save(heap, &mut out)?;
+    compressed_sections::save(heap, &mut out)?;
     counts.save(&mut out)?;
     write_heap(heap, &mut out)?;
     ways.save(&mut out)?;

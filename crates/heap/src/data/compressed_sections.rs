@@ -3,15 +3,15 @@
 use std::io::Write;
 use std::ops::Range;
 
+use crate::data::compressed::CompressedSections;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::packed::PackedSections;
 use crate::data::sections::SectionWriter;
 
 /// Writes the sections of a dump in a gzip file; those of another file are empty.
 pub(crate) fn save(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> Result<(), Error> {
-    let Some(packed) = heap.dump.packed() else {
-        PackedSections::save_none(out)?;
+    let Some(compressed) = heap.dump.compressed() else {
+        CompressedSections::save_none(out)?;
         return Ok(());
     };
     let mut parts = heap.dump.outside()?;
@@ -24,9 +24,9 @@ pub(crate) fn save(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> Resu
     }
     let parts = joined(parts);
     for part in &parts {
-        packed.provide(part.start, part.end)?;
+        compressed.provide(part.start, part.end)?;
     }
-    packed.save(&parts, heap.dump.content(), out)?;
+    compressed.save(&parts, heap.dump.content(), out)?;
     Ok(())
 }
 

@@ -22,7 +22,7 @@ type Point = [u64; 4];
 
 /// A gzip file, and what has been unpacked of it.
 #[derive(Debug)]
-pub(crate) struct Packed {
+pub(crate) struct Compressed {
     file: Mapped,
     /// The temporary file.
     content: File,
@@ -40,7 +40,7 @@ pub(crate) struct Packed {
 }
 
 /// The sections of an index with the parts of the content that every question needs.
-pub(crate) struct PackedSections {
+pub(crate) struct CompressedSections {
     length: u64,
     points: Numbers<Point>,
     windows: Numbers<u8>,
@@ -49,21 +49,21 @@ pub(crate) struct PackedSections {
     bytes: Numbers<u8>,
 }
 
-impl Packed {
+impl Compressed {
     /// Returns a file whose content has been unpacked as a whole.
     pub(crate) fn unpacked(
         file: &File,
         content: &File,
         points: &AccessPoints,
         memory: &Memory,
-    ) -> io::Result<Packed> {
+    ) -> io::Result<Compressed> {
         let mut table: Numbers<Point> = memory.table(points.points.len())?;
         for (entry, point) in table.iter_mut().zip(&points.points) {
             *entry = [point.content, point.file, point.bits, point.window_end];
         }
         let mut windows: Numbers<u8> = memory.table(points.windows.len())?;
         windows.copy_from_slice(&points.windows);
-        Ok(Packed {
+        Ok(Compressed {
             file: Mapped::of(file)?,
             content: content.try_clone()?,
             length: points.length,
@@ -80,9 +80,9 @@ impl Packed {
     pub(crate) fn from_index(
         file: Mapped,
         content: &File,
-        sections: PackedSections,
+        sections: CompressedSections,
         index: (PathBuf, Arc<Mapped>),
-    ) -> io::Result<Packed> {
+    ) -> io::Result<Compressed> {
         content.set_len(sections.length)?;
         let mut known: Vec<Range<usize>> = Vec::with_capacity(sections.parts.len());
         let mut rest = &sections.bytes[..];
@@ -102,7 +102,7 @@ impl Packed {
         }
         let found = rustix::fs::fstatvfs(content)?;
         let free = found.f_bavail.saturating_mul(found.f_frsize);
-        Ok(Packed {
+        Ok(Compressed {
             file,
             content: content.try_clone()?,
             length: sections.length,
@@ -226,16 +226,16 @@ impl Packed {
     }
 }
 
-impl PackedSections {
+impl CompressedSections {
     /// Writes those of a dump in another file.
     pub(crate) fn save_none(out: &mut SectionWriter<impl Write>) -> io::Result<()> {
         (0..5).try_for_each(|_| out.table::<u8>(&[]))
     }
 
     /// Reads the sections; the inner `None` is that of a dump in another file.
-    pub(crate) fn load(index: &mut SectionReader) -> Option<Option<PackedSections>> {
+    pub(crate) fn load(index: &mut SectionReader) -> Option<Option<CompressedSections>> {
         let length: Vec<u64> = index.list()?;
-        let sections = PackedSections {
+        let sections = CompressedSections {
             length: length.first().copied().unwrap_or_default(),
             points: index.table()?,
             windows: index.table()?,
