@@ -22,6 +22,7 @@ mod flame;
 mod growth;
 mod heap;
 mod input;
+mod interrupts;
 mod live;
 mod mcp;
 mod merge;

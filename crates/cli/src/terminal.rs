@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use hprof_format::printable;
 use hprof_heap::{Progress, Stage};
 
+use crate::amounts::number;
+
 /// The time from which progress is shown.
 const TIMEOUT: Duration = Duration::from_millis(500);
 /// The shortest time between two changes of the line.
@@ -23,6 +25,8 @@ pub struct Terminal {
     has_spoken: Cell<bool>,
     /// The stage of a long operation, and when it began.
     stage: Cell<Option<(Stage, Instant)>>,
+    /// The objects found so far.
+    objects: Cell<u64>,
 }
 
 impl Terminal {
@@ -33,6 +37,7 @@ impl Terminal {
             next: Cell::new(Instant::now() + TIMEOUT),
             has_spoken: Cell::new(false),
             stage: Cell::new(None),
+            objects: Cell::new(0),
         }
     }
 
@@ -74,13 +79,21 @@ impl Progress for Terminal {
         self.stage.set(Some((stage, began)));
         let percent = (done * 100).checked_div(all).unwrap_or(0);
         let what = stage.describe();
+        let objects = match self.objects.get() {
+            0 => String::new(),
+            objects => format!(", {} objects", number(objects)),
+        };
         match time_left(began.elapsed(), done, all) {
             Some(left) => self.show(format_args!(
-                "{what} {percent} %, {} s left",
+                "{what} {percent} %{objects}, {} s left",
                 left.as_secs()
             )),
-            None => self.show(format_args!("{what} {percent} %")),
+            None => self.show(format_args!("{what} {percent} %{objects}")),
         }
+    }
+
+    fn objects(&self, count: u64) {
+        self.objects.set(count);
     }
 }
 

@@ -454,19 +454,55 @@ fn the_first_question_about_a_large_dump_writes_its_index() {
 }
 
 #[test]
-fn an_index_is_of_a_file_that_is_not_compressed() {
+fn a_compressed_dump_is_unpacked_once() {
     let folder = directory("compressed_index");
-    let file = folder.join("x.hprof.gz");
+    let (plain, file) = (folder.join("x.hprof"), folder.join("x.hprof.gz"));
+    let content = profile_with(0x810, &vec![7; 33 << 20]);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder
-        .write_all(&profile_with(0x810, &vec![7; 33 << 20]))
-        .expect("a vector has room");
+    encoder.write_all(&content).expect("a vector has room");
     fs::write(&file, encoder.finish().expect("a vector has room")).expect("room for it");
-    let refused = heap(&["index"], &file);
-    let message = String::from_utf8_lossy(&refused.stderr);
-    assert!(message.contains("unpack it first"), "{message}");
-    assert!(!refused.status.success());
-    assert!(heap(&["summary"], &file).status.success());
-    assert_eq!(names(&folder), ["x.hprof.gz"]);
+    fs::write(&plain, &content).expect("room for it");
+    let ask = |file: &Path| QUESTIONS.map(|question| heap(question, file).stdout);
+    let expected = ask(&plain);
+    let unpacked = |output: &Output| String::from_utf8_lossy(&output.stderr).contains("unpacked");
+    let first = heap(&["leaks", "--no-index"], &file);
+    assert!(first.status.success() && unpacked(&first));
+    assert_eq!(names(&folder), ["x.hprof", "x.hprof.gz", "x.hprof.index"]);
+    assert!(unpacked(&heap(&["leaks"], &file)));
+    let all = ["x.hprof", "x.hprof.gz", "x.hprof.gz.index", "x.hprof.index"];
+    assert_eq!(names(&folder), all);
+    let later = heap(&["leaks"], &file);
+    assert!(later.status.success() && !unpacked(&later));
+    assert!(ask(&file) == expected);
+    assert!(heap(&["index", "--remove"], &file).status.success());
+    let made = heap(&["index"], &file);
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    assert!(ask(&file) == expected);
+    let _ = fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn no_two_dumps_have_the_same_index() {
+    let folder = directory("index_names");
+    // One is called as the index of the other would be; each has a dump with a number.
+    let names_of_dumps = ["x", "x.1", "x.index", "x.index.1"];
+    for name in names_of_dumps {
+        fs::write(folder.join(name), profile(0x810)).expect("room for it");
+    }
+    for name in names_of_dumps {
+        for question in [&["index"][..], &["index", "--dump", "1"]] {
+            let made = heap(question, &folder.join(name));
+            let message = String::from_utf8_lossy(&made.stderr);
+            assert!(made.status.success(), "{message}");
+        }
+    }
+    let mut files = names(&folder);
+    files.retain(|name| name != "cache");
+    files.extend(names(&cache_beside(&folder.join("x")).join("hprof")));
+    assert_eq!(files.len(), 3 * names_of_dumps.len(), "{files:?}");
     let _ = fs::remove_dir_all(&folder);
 }

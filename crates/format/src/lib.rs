@@ -88,6 +88,7 @@ mod text;
 mod text_reader;
 mod timing;
 mod uncounted;
+mod unpack;
 mod wall;
 mod window;
 
@@ -135,4 +136,5 @@ pub use text::TextEncoder;
 pub use text_reader::{TextEntry, TextError, TextItem, TextReader, is_text};
 pub use timing::{CallTime, Timing, TraceTime};
 pub use uncounted::Uncounted;
+pub use unpack::{AccessPoint, AccessPoints, unpack, unpack_from};
 pub use wall::{WallSample, WallSamples};

@@ -16,6 +16,10 @@ const PIECE: usize = 64 * 1024;
 /// The number of decompressed bytes that are kept before each position: a reader goes back as far as it has read ahead.
 const KEPT: usize = 128 * 1024;
 
+/// The fault of a compressed file that is cut short.
+pub(crate) const ENDS_EARLY: &str =
+    "the compressed data ends before its end; the program was killed, or still runs";
+
 /// A seekable source.
 pub trait Source: Read + Seek {}
 
@@ -162,9 +166,9 @@ impl<R: Source> DecodedStream<R> {
         self.end += count as u64;
         match read {
             Ok(count) => Ok(count > 0),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(io::Error::other(
-                "the compressed data ends before its end; the program was killed, or still runs",
-            )),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                Err(io::Error::other(ENDS_EARLY))
+            }
             Err(error) => Err(error),
         }
     }

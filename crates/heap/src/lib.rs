@@ -44,15 +44,16 @@ pub use data::births::{Births, MadeAfter, MadeWhen, NoBirths, TimeSince};
 pub use data::dump::Dump;
 pub use data::error::Error;
 pub use data::heap::{Heap, Options};
+pub use data::index_file::{remove_index, remove_unfinished};
+#[doc(hidden)]
+pub use data::index_head::seal_index;
 pub use data::label::{Holder, Label, Reference};
 pub use data::layout::{Known, Layout, LayoutError};
 pub use data::memory::{Memory, is_asking};
 pub use data::names::Stack;
 pub use data::progress::{Progress, Silent, Stage};
 pub use data::references::{Excluded, ExcludedError};
-#[doc(hidden)]
-pub use data::saved::seal_index;
-pub use data::saved::{Saved, remove_index};
+pub use data::saved::Saved;
 pub use questions::allocated::{Allocated, Rest};
 pub use questions::appeared::Appeared;
 pub use questions::areas::Area;
@@ -62,6 +63,7 @@ pub use questions::growing::Piling;
 pub use questions::histogram::{Histogram, Row, ages, histogram, histogram_of};
 pub use questions::keeping::{Keeping, Retained};
 pub use questions::leaks::{Kept, Leaks, Suspect, SuspectKind};
+pub use questions::members::Members;
 pub use questions::own_code::{IsOwn, by_own_frame};
 pub use questions::paths::{Path, PathStep, Target, root_name};
 pub use questions::search::{FoundObject, Matches};

@@ -6,11 +6,13 @@ use crate::data::counts::Counts;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::layout::Known;
-use crate::data::progress::Progress;
+use crate::data::progress::{Progress, Stage};
 use crate::data::saved;
 
 /// The default threshold of `hprof heap leaks`.
 const USUAL_THRESHOLD: f64 = 0.1;
+/// The steps that the progress is told in: counts, paths, leaks, waste, writing.
+const STEPS: u64 = 5;
 
 impl Heap<'_> {
     /// Writes an index of the dump, from which [`Saved`](crate::Saved) answers the same questions without a pass over the
@@ -28,14 +30,20 @@ impl Heap<'_> {
                 Some(counts) => Counts { layout, ..counts },
                 None => Counts::of(self.dump, None, Some(layout), progress)?,
             };
+            let at = |step| progress.at(Stage::Saving, step, STEPS);
+            at(1);
             if !self.places.ascending {
                 self.all_places()?;
             }
             // Those to all objects are needed in any case.
             let ways = self.ways()?;
+            at(2);
             // The retained sizes of some suspects take a pass over the graph: asked now, they are in the index.
             self.leaks(USUAL_THRESHOLD, None)?;
-            saved::write(self, (&counts, ways, self.known_waste()?), index)
+            at(3);
+            let waste = self.known_waste()?;
+            at(4);
+            saved::write(self, (&counts, ways, waste), index)
         })
     }
 }

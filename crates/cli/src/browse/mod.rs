@@ -1,6 +1,7 @@
 //! `hprof browse`: a heap dump in the browser, served on this machine to anyone who knows the address.
 
 mod connections;
+mod remembered;
 mod request;
 
 use std::fmt::Write as _;
@@ -8,7 +9,7 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use hprof_heap::{Error, Heap};
@@ -19,6 +20,7 @@ use crate::heap::pages::{self, Html, Links};
 use crate::heap::with_heap;
 use crate::random;
 use connections::Connections;
+use remembered::Remembered;
 use request::{AccessRule, Page, PageRequest};
 
 /// The most requests that wait for an answer; all of them have the token.
@@ -72,11 +74,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 heap,
                 name: &name,
                 base: &base,
+                remembered: Remembered::default(),
             };
             let (sender, asked) = mpsc::sync_channel(QUEUED);
             let connections = Connections::new(AccessRule::new(token.clone(), port), sender);
             let reader = thread::spawn(move || connections.serve(&listener));
-            answer_all(&Mutex::new(asked), |request| pages.answer(request));
+            thread::scope(|scope| {
+                // Its address is printed: it will be asked for. If there is no thread for it, it is made then.
+                let overview = || drop(pages.content(&Page::Overview));
+                let _ = thread::Builder::new().spawn_scoped(scope, overview);
+                answer_all(&Mutex::new(asked), |request| pages.answer(request));
+            });
             match reader.join() {
                 Ok(Err(error)) => Err(Failure::Message(format!("127.0.0.1:{port}: {error}"))),
                 // It ends only by an error; a panic has been reported.
@@ -126,19 +134,35 @@ struct DumpPages<'a> {
     heap: &'a Heap<'a>,
     name: &'a str,
     base: &'a str,
+    remembered: Remembered,
 }
 
 impl DumpPages<'_> {
-    fn answer(&self, request: &PageRequest) -> Answer {
+    fn content(&self, page: &Page) -> Result<Arc<Html>, Error> {
         let (heap, links) = (self.heap, Links::Under(self.base));
-        let (title, content) = match &request.page {
-            Page::Overview => (self.name, pages::overview(heap, self.name, links)),
-            Page::Object { id, first } => ("object", pages::object(heap, *id, *first, links)),
-            Page::Class { name, first } => (name.as_str(), pages::class(heap, name, *first, links)),
-            Page::Threads => ("threads", pages::threads(heap, links)),
-            Page::Search { text } => ("search", pages::search(heap, text, links)),
+        let content = match page {
+            Page::Overview => return self.remembered.overview(heap, self.name, links),
+            Page::Object { id, first } => pages::object(heap, *id, *first, links),
+            Page::Class { name, first } => {
+                let members = self.remembered.members(heap, name)?;
+                pages::class(heap, name, &members, *first, links)
+            }
+            Page::Threads => pages::threads(heap, links),
+            Page::Search { text } => pages::search(heap, text, links),
         };
-        match content {
+        content.map(Arc::new)
+    }
+
+    fn answer(&self, request: &PageRequest) -> Answer {
+        let links = Links::Under(self.base);
+        let title = match &request.page {
+            Page::Overview => self.name,
+            Page::Object { .. } => "object",
+            Page::Class { name, .. } => name,
+            Page::Threads => "threads",
+            Page::Search { .. } => "search",
+        };
+        match self.content(&request.page) {
             Ok(content) => {
                 let mut body = Html::default();
                 body.markup("<nav><a href=\"")

@@ -1,5 +1,6 @@
 //! `hprof heap index`: a file that holds the graph of a dump, so that questions need not read the dump again.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -7,18 +8,19 @@ use clap::Args;
 use hprof_format::printable;
 use hprof_heap::Heap;
 
-use super::index_places::{IndexPlaces, is_itself};
+use super::index_places::IndexPlaces;
+use super::opened::OpenedDump;
 use super::options::{Choice, GraphReading};
 use super::{dump_in, fault};
 use crate::amounts::Sizes;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::is_standard;
 use crate::terminal::Terminal;
 
 /// `hprof heap index`.
 #[derive(Args)]
 pub struct Index {
-    /// The dump, which must not be compressed
+    /// The dump, compressed or not
     file: PathBuf,
     #[command(flatten)]
     choice: Choice,
@@ -37,12 +39,14 @@ impl Index {
         if self.remove {
             return places.remove();
         }
-        let opened = input::open_mappable(&self.file)?;
-        if !is_itself(&opened, &self.file) {
-            let message = "is compressed or not a regular file, and an index needs one that can be read again; unpack it first";
+        let is_file = fs::metadata(&self.file).is_ok_and(|found| found.is_file());
+        if !is_file && self.file.exists() || is_standard(&self.file) {
+            let message = "is not a regular file, and an index needs one that can be read again";
             return Err(Failure::about(&self.file, message));
         }
-        let dump = dump_in(&opened, &self.file, self.choice.dump)?;
+        // An index that is there is not used: it is to be made anew.
+        let mut opened = OpenedDump::of(&self.file, self.choice.dump, false)?;
+        let dump = dump_in(&mut opened, &self.file)?;
         let terminal = Terminal::new();
         let heap = Heap::of(&dump, &self.graph.options(), &terminal).map_err(fault(&self.file))?;
         let (index, bytes) = places.save(&heap, &terminal)?;

@@ -1,21 +1,28 @@
 //! The places where the index of a dump may be, and its use.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hprof_heap::{By, Dump, Heap, Histogram, Layout, Options, Saved, histogram_of, remove_index};
+use hprof_heap::{
+    By, Dump, Heap, Histogram, Layout, Options, Saved, histogram_of, remove_index,
+    remove_unfinished,
+};
 
 use crate::failure::Failure;
+use crate::interrupts::BeforeTheEnd;
 use crate::terminal::Terminal;
 
 /// The least size of a dump that gets an index without being asked for one.
-const LEAST: u64 = 32 << 20;
+pub const LEAST: u64 = 32 << 20;
+/// The most bytes of a dump's name in the name of its index in the cache folder, where both must fit.
+const MOST: usize = 200;
 /// The time after which an index in the cache folder is removed, if no question has used it.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -26,18 +33,19 @@ pub struct IndexPlaces(Vec<PathBuf>);
 impl IndexPlaces {
     /// Returns the places for a file, or for one of its dumps.
     pub fn of(file: &Path, dump: Option<usize>) -> IndexPlaces {
-        let mut ending = OsString::from(".");
-        if let Some(number) = dump {
-            ending.push(format!("{number}."));
-        }
-        ending.push("index");
+        // No file has an index of this name by itself: its own would end with `.index`.
+        let ending = match dump {
+            Some(number) => format!(".index.{number}"),
+            None => ".index".to_owned(),
+        };
         let mut beside = file.as_os_str().to_owned();
         beside.push(&ending);
         let mut places = vec![PathBuf::from(beside)];
         if let (Some(folder), Ok(full)) = (cache_folder(), fs::canonicalize(file)) {
             let mut hasher = DefaultHasher::new();
             full.hash(&mut hasher);
-            let mut name = full.file_name().unwrap_or_default().to_owned();
+            let name = full.file_name().unwrap_or_default().as_bytes();
+            let mut name = OsStr::from_bytes(&name[..name.len().min(MOST)]).to_owned();
             name.push(format!(".{:016x}", hasher.finish()));
             name.push(&ending);
             places.push(folder.join(name));
@@ -45,17 +53,18 @@ impl IndexPlaces {
         IndexPlaces(places)
     }
 
-    /// Returns the places that questions use: none if the opened file is a temporary copy, as of a compressed dump.
-    pub fn automatic(opened: &File, file: &Path, dump: Option<usize>) -> IndexPlaces {
-        match is_itself(opened, file) {
-            true => IndexPlaces::of(file, dump),
-            false => IndexPlaces::none(),
-        }
-    }
-
     /// Returns no place at all.
     pub fn none() -> IndexPlaces {
         IndexPlaces(Vec::new())
+    }
+
+    /// Finds a dump of a compressed file in an index that fits; also returns the temporary file with its content.
+    pub fn dump_of_compressed(&self, file: &File, number: Option<usize>) -> Option<(File, Dump)> {
+        self.0.iter().find_map(|index| {
+            let content = tempfile::tempfile().ok()?;
+            let dump = Dump::in_index(&content, number, file, index)?;
+            Some((content, dump))
+        })
     }
 
     /// Returns the graph from an index that fits.
@@ -93,6 +102,8 @@ impl IndexPlaces {
                 let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
                 remove_unused(folder);
             }
+            let unfinished = path.clone();
+            let _end = BeforeTheEnd::call(move || remove_unfinished(&unfinished));
             match heap.save_index(path, terminal) {
                 Ok(length) => return Ok((path, length)),
                 Err(error) => first = first.and(Err(Failure::about(path, error))),

@@ -2,20 +2,21 @@
 
 mod diff;
 mod exhausted;
+mod free_memory;
 mod index;
 mod index_places;
+mod opened;
 pub mod options;
 pub mod pages;
 mod print;
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use hprof_format::printable;
-use hprof_heap::{Births, Dump, Group, Heap, IsOwn, Target, by_own_frame};
+use hprof_heap::{Births, Dump, Excluded, Group, Heap, IsOwn, Options, Target, by_own_frame};
 use serde::Serialize;
 
 use crate::about;
@@ -27,7 +28,7 @@ use crate::terminal::Terminal;
 use diff::Diff;
 use exhausted::Exhausted;
 use index::Index;
-use index_places::IndexPlaces;
+use opened::OpenedDump;
 use options::{Choice, ObjectId, Reading};
 
 /// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
@@ -345,14 +346,14 @@ fn with_dump<T>(
     number: Option<usize>,
     then: impl FnOnce(&Dump) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let opened = input::open_mappable(file)?;
-    then(&dump_in(&opened, file, number)?)
+    let mut opened = OpenedDump::of(file, number, true)?;
+    then(&dump_in(&mut opened, file)?)
 }
 
 /// Returns the dump in an opened file.
-fn dump_in(opened: &File, file: &Path, number: Option<usize>) -> Result<Dump, Failure> {
-    Dump::open(opened, number).map_err(|error| match error {
-        hprof_heap::Error::Read(_) if input::is_text_profile(opened) => Failure::about(
+fn dump_in(opened: &mut OpenedDump<'_>, file: &Path) -> Result<Dump, Failure> {
+    opened.dump().map_err(|error| match error {
+        hprof_heap::Error::Read(_) if input::is_text_profile(opened.content()) => Failure::about(
             file,
             "is a profile as text, which `hprof top` and `hprof report` show; `hprof heap` reads heap dumps in the binary \
              format (format=b)",
@@ -365,6 +366,26 @@ fn dump_in(opened: &File, file: &Path, number: Option<usize>) -> Result<Dump, Fa
     })
 }
 
+/// Reads the graph of the last dump of a file with the usual options, or its index, and passes it to `then`; returns
+/// `None` if the file has no dump.
+pub fn with_usual_heap<T>(
+    file: &Path,
+    then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
+) -> Result<Option<T>, Failure> {
+    let mut opened = OpenedDump::of(file, None, true)?;
+    let dump = match opened.dump() {
+        // A profile as text, or one that breaks off, which its reader reports.
+        Err(hprof_heap::Error::NoDump | hprof_heap::Error::Read(_)) => return Ok(None),
+        dump => dump.map_err(fault(file))?,
+    };
+    let options = Options {
+        layout: None,
+        excluded: Excluded::default(),
+        memory: options::usual_memory(),
+    };
+    opened.with_heap(&dump, &options, then).map(Some)
+}
+
 /// Reads the graph of a dump, or its index, and passes it to `then`.
 pub fn with_heap<T>(
     file: &Path,
@@ -372,30 +393,9 @@ pub fn with_heap<T>(
     reading: &Reading,
     then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let opened = input::open_mappable(file)?;
-    let dump = dump_in(&opened, file, number)?;
-    let places = reading.index_places(&opened, file, number);
-    with_heap_of(&dump, &places, file, reading, then)
-}
-
-fn with_heap_of<T>(
-    dump: &Dump,
-    places: &IndexPlaces,
-    file: &Path,
-    reading: &Reading,
-    then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let options = reading.graph.options();
-    if let Some(heap) = places.heap(dump, &options) {
-        return then(&heap);
-    }
-    let terminal = Terminal::new();
-    let heap = Heap::of(dump, &options, &terminal);
-    if let Ok(heap) = &heap {
-        places.save_if_worth_it(heap, &terminal);
-    }
-    terminal.clear();
-    then(&heap.map_err(fault(file))?)
+    let mut opened = reading.open(file, number)?;
+    let dump = dump_in(&mut opened, file)?;
+    opened.with_heap(&dump, &reading.graph.options(), then)
 }
 
 impl Leaks {
@@ -406,9 +406,9 @@ impl Leaks {
             reading,
             sizes,
         } = &self.source;
-        let opened = input::open_mappable(file)?;
-        let exhausted = Exhausted::of(&opened);
-        let dump = match (dump_in(&opened, file, choice.dump), &exhausted) {
+        let mut opened = reading.open(file, choice.dump)?;
+        let exhausted = Exhausted::of(opened.content());
+        let dump = match (dump_in(&mut opened, file), &exhausted) {
             (Err(failure), Some(exhausted)) => {
                 reading.print(&[exhausted.to_string()], exhausted, |_| Ok(()))?;
                 return Err(failure);
@@ -417,8 +417,7 @@ impl Leaks {
         };
         let first = exhausted.as_ref().map(Exhausted::to_string);
         let runs: Vec<String> = first.into_iter().chain(about::dump(&dump)).collect();
-        let places = reading.index_places(&opened, file, choice.dump);
-        with_heap_of(&dump, &places, file, reading, |heap| {
+        opened.with_heap(&dump, &reading.graph.options(), |heap| {
             let mine = self.own.mine.as_ref();
             let is_own = mine.map(|own| |frame: &str| own.has_frame(frame));
             let is_own = is_own.as_ref().map(|is_own| is_own as IsOwn<'_>);
@@ -481,9 +480,9 @@ impl Histogram {
             reading,
             ..
         } = source;
-        let opened = input::open_mappable(file)?;
-        let dump = dump_in(&opened, file, choice.dump)?;
-        let places = reading.index_places(&opened, file, choice.dump);
+        let mut opened = reading.open(file, choice.dump)?;
+        let dump = dump_in(&mut opened, file)?;
+        let places = opened.places();
         let terminal = Terminal::new();
         let layout = reading.graph.layout;
         let found = match self.by.property() {

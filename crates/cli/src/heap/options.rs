@@ -1,6 +1,5 @@
 //! The options for reading a dump and printing the answer.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
@@ -9,7 +8,8 @@ use clap::Args;
 use hprof_heap::{Excluded, Layout, Memory, Options};
 use serde::Serialize;
 
-use super::index_places::IndexPlaces;
+use super::free_memory;
+use super::opened::OpenedDump;
 use crate::failure::Failure;
 use crate::size;
 
@@ -35,7 +35,7 @@ pub struct GraphReading {
     /// References that do not keep their targets alive: weak, soft, phantom, finalizer, or none of them
     #[arg(long, value_name = "KINDS", default_value = "weak,phantom,finalizer")]
     exclude: Excluded,
-    /// The most memory for large tables (such as 512m or 4g), beyond which temporary files are used
+    /// The most memory for large tables (such as 4g), beyond which temporary files are used [default: half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
 }
@@ -54,18 +54,19 @@ impl GraphReading {
         Options {
             layout: self.layout,
             excluded: self.exclude,
-            memory: self.memory.map_or_else(Memory::unlimited, Memory::limited),
+            memory: self.memory.map_or_else(usual_memory, Memory::limited),
         }
     }
 }
 
 impl Reading {
-    /// Returns the places where the index of a dump may be.
-    pub fn index_places(&self, opened: &File, file: &Path, dump: Option<usize>) -> IndexPlaces {
-        match self.no_index {
-            true => IndexPlaces::none(),
-            false => IndexPlaces::automatic(opened, file, dump),
-        }
+    /// Opens a file for one of its dumps.
+    pub fn open<'p>(
+        &self,
+        file: &'p Path,
+        number: Option<usize>,
+    ) -> Result<OpenedDump<'p>, Failure> {
+        OpenedDump::of(file, number, !self.no_index)
     }
 
     /// Prints the answer in the requested form; as text, below the lines about the runs.
@@ -107,6 +108,11 @@ impl FromStr for ObjectId {
             .map(ObjectId)
             .map_err(|_| "an id is a number such as 0x7f00 or 32512".to_owned())
     }
+}
+
+/// Returns the memory for large tables if none is given: a share of what is free.
+pub fn usual_memory() -> Memory {
+    free_memory::for_tables().map_or_else(Memory::unlimited, Memory::limited)
 }
 
 /// Parses the number of a dump.

@@ -2,8 +2,9 @@
 
 use std::env;
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, BufRead, Read, Seek, Write};
 
+use hprof_format::{AccessPoints, unpack};
 use rustix::fs::fstatvfs;
 
 /// The size up to which any compressed file may be decompressed.
@@ -19,40 +20,67 @@ pub fn whole(source: impl Read) -> io::Result<File> {
     copy(source, None)
 }
 
-/// Copies the decompressed content of a compressed file of `length` bytes.
-pub fn decompressed(source: impl Read, length: u64) -> io::Result<File> {
-    copy(source, Some(length.saturating_mul(RATIO).max(ALWAYS)))
+/// Copies the decompressed content of a compressed file of `length` bytes; also returns the points from which it can be
+/// decompressed again.
+pub fn decompressed(source: impl BufRead, length: u64) -> io::Result<(File, AccessPoints)> {
+    let mut copy = Copy::new(Some(length.saturating_mul(RATIO).max(ALWAYS)))?;
+    let points = unpack(source, |piece| copy.add(piece))?;
+    Ok((copy.finish()?, points))
 }
 
 /// Copies at most `most` bytes, and never more than [`room`] allows.
 fn copy(mut source: impl Read, most: Option<u64>) -> io::Result<File> {
-    let mut kept = tempfile::tempfile().map_err(in_folder)?;
-    let room = room(&kept);
+    let mut copy = Copy::new(most)?;
     let mut piece = vec![0; PIECE];
-    let mut length = 0;
     loop {
-        let count = match source.read(&mut piece) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+        match source.read(&mut piece) {
+            Ok(0) => return copy.finish(),
+            Ok(count) => copy.add(&piece[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
-        };
-        length += count as u64;
-        if let Some(most) = most.filter(|&most| length > most) {
+        }
+    }
+}
+
+/// A copy that is being made.
+struct Copy {
+    kept: File,
+    length: u64,
+    most: Option<u64>,
+    room: Option<u64>,
+}
+
+impl Copy {
+    fn new(most: Option<u64>) -> io::Result<Copy> {
+        let kept = tempfile::tempfile().map_err(in_folder)?;
+        Ok(Copy {
+            room: room(&kept),
+            kept,
+            length: 0,
+            most,
+        })
+    }
+
+    fn add(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.length += piece.len() as u64;
+        if let Some(most) = self.most.filter(|&most| self.length > most) {
             return Err(io::Error::other(format!(
                 "decompressed it is more than {most} bytes, as few heap dumps are; if you trust it, decompress it with gzip -d \
                  and name the file that comes of it"
             )));
         }
-        if let Some(room) = room.filter(|&room| length > room) {
+        if let Some(room) = self.room.filter(|&room| self.length > room) {
             return Err(in_folder(io::Error::other(format!(
                 "it is more than {room} bytes, nine tenths of what is free there; TMPDIR names another folder"
             ))));
         }
-        kept.write_all(&piece[..count]).map_err(in_folder)?;
+        self.kept.write_all(piece).map_err(in_folder)
     }
-    kept.rewind()?;
-    Ok(kept)
+
+    fn finish(mut self) -> io::Result<File> {
+        self.kept.rewind()?;
+        Ok(self.kept)
+    }
 }
 
 /// Returns nine tenths of the free space where `file` is: other programs need some. `None` if the system does not
@@ -71,6 +99,9 @@ fn in_folder(error: io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
 
     #[test]
@@ -95,7 +126,11 @@ mod tests {
 
     #[test]
     fn large_files_may_become_large() {
-        let kept = decompressed(&[7; 100][..], 20).expect("any file may become that");
-        assert_eq!(kept.metadata().expect("a file").len(), 100);
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&[7; 100_000]).expect("a vector has room");
+        let file = encoder.finish().expect("a vector has room");
+        let (kept, points) = decompressed(&file[..], 20).expect("any file may become that");
+        assert_eq!(kept.metadata().expect("a file").len(), 100_000);
+        assert_eq!(points.length, 100_000);
     }
 }

@@ -4,19 +4,22 @@ mod copy;
 mod spool;
 
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use hprof_format::{
-    BLACK_BOX_BYTES, BlackBox, BlackBoxError, Source, black_box_head, decompressed, is_black_box,
-    is_compressed, is_text,
+    AccessPoints, BLACK_BOX_BYTES, BlackBox, BlackBoxError, Source, black_box_head, decompressed,
+    is_black_box, is_compressed, is_text,
 };
 
 use crate::failure::Failure;
 use crate::terminal::Watched;
 use spool::Spool;
+
+/// The compressed bytes that are read at once.
+const PIECE: usize = 256 << 10;
 
 /// Opens `path`, or the standard input for `-`; decompresses it if necessary. The black box of a killed program is opened
 /// as the profile in it.
@@ -47,13 +50,50 @@ pub fn open_mappable(path: &Path) -> Result<File, Failure> {
     file.map_err(|error| Failure::about(path, error))
 }
 
+/// A file for questions about its heap dumps.
+pub enum ForDump {
+    /// It can be mapped.
+    Plain(File),
+    /// It is compressed, and can be read again from any place.
+    Compressed(File),
+}
+
+/// Opens `path` for questions about its heap dumps: as [`open_mappable`], but leaves a compressed file as it is.
+pub fn open_for_dump(path: &Path) -> Result<ForDump, Failure> {
+    let opened = |mut file: File| {
+        let is_at_start = matches!(file.stream_position(), Ok(0));
+        if is_at_start && file.metadata()?.is_file() && is_compressed(&mut file)? {
+            return Ok(ForDump::Compressed(file));
+        }
+        mappable(file).map(ForDump::Plain)
+    };
+    let file = open_file(path).and_then(opened);
+    file.map_err(|error| Failure::about(path, error))
+}
+
+/// Unpacks a compressed file to a temporary one, as [`open_mappable`] does, and shows the progress on a terminal; also
+/// returns the points from which it can be unpacked again, unless the content is that of a black box.
+pub fn unpack(file: &File, path: &Path) -> Result<(File, Option<AccessPoints>), Failure> {
+    let unpack = || -> io::Result<_> {
+        let length = file.metadata()?.len();
+        let watched = Watched::reading(file.try_clone()?, path, Some(length));
+        let source = BufReader::with_capacity(PIECE, watched);
+        let (mut content, points) = copy::decompressed(source, length)?;
+        Ok(match profile_in_black_box(&mut content)? {
+            Some(profile) => (copy::whole(profile.as_slice())?, None),
+            None => (content, Some(points)),
+        })
+    };
+    unpack().map_err(|error| Failure::about(path, error))
+}
+
 fn mappable(mut file: File) -> io::Result<File> {
     if file.stream_position().is_err() || !file.metadata()?.is_file() {
         file = copy::whole(file)?;
     }
     if is_compressed(&mut file)? {
         let length = file.metadata()?.len();
-        file = copy::decompressed(decompressed(file)?, length)?;
+        (file, _) = copy::decompressed(BufReader::with_capacity(PIECE, file), length)?;
     }
     match profile_in_black_box(&mut file)? {
         Some(profile) => copy::whole(profile.as_slice()),

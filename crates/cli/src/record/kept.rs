@@ -4,12 +4,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use hprof_format::printable;
-use hprof_heap::{By, Dump, Excluded, Group, Heap, Leaks, Memory, Options};
+use hprof_heap::{By, Group, Leaks};
 
 use crate::about;
 use crate::amounts::{number, percent, size};
-use crate::input;
-use crate::terminal::Terminal;
+use crate::failure::Failure;
+use crate::heap::with_usual_heap;
 
 /// The share of the heap from which something is said to keep much of it.
 const MUCH: f64 = 0.1;
@@ -19,30 +19,20 @@ const CLASSES: usize = 5;
 
 /// Writes the answer about the last heap dump of a file; returns `false` if it has none that can be read.
 pub fn write(file: &Path, title: &str, out: &mut dyn Write) -> io::Result<bool> {
-    let terminal = Terminal::new();
-    let Ok(opened) = input::open_mappable(file) else {
+    let found = with_usual_heap(file, |heap| {
+        let about = |error| Failure::about(file, error);
+        let leaks = heap.leaks(MUCH, None).map_err(about)?;
+        let classes = heap.groups(By::Class, 0).map_err(about)?;
+        let run = about::dump_of_known(heap.dump());
+        Ok((leaks, classes, heap.summary().objects, run))
+    });
+    let Ok(Some((leaks, classes, objects, run))) = found else {
         return Ok(false);
     };
-    let Ok(dump) = Dump::open(&opened, None) else {
-        return Ok(false);
-    };
-    let options = Options {
-        layout: None,
-        excluded: Excluded::default(),
-        memory: Memory::unlimited(),
-    };
-    let Ok(heap) = Heap::of(&dump, &options, &terminal) else {
-        return Ok(false);
-    };
-    terminal.clear();
-    let (Ok(leaks), Ok(classes)) = (heap.leaks(MUCH, None), heap.groups(By::Class, 0)) else {
-        return Ok(false);
-    };
-    let objects = heap.summary().objects;
     let live = size(leaks.live_bytes);
     writeln!(out, "{title}: {live} live in {} objects", number(objects))?;
-    if let Some(about) = about::dump_of_known(&dump) {
-        writeln!(out, "{about}")?;
+    if let Some(run) = run {
+        writeln!(out, "{run}")?;
     }
     suspects(&leaks, out)?;
     histogram(classes, leaks.live_bytes, out)?;

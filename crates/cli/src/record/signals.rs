@@ -11,6 +11,8 @@ use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals as Iterator;
 
+use crate::interrupts::not_ignored;
+
 /// The signals that this process has received.
 pub struct Signals {
     received: Receiver<i32>,
@@ -31,9 +33,7 @@ impl Signals {
     /// Catches those that ask for an end, and those of children. One that this process was started to ignore (`nohup`, a
     /// shell's background) stays ignored, here and in its children.
     pub fn catch() -> io::Result<Self> {
-        let ignored = ignored();
-        let asked = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter();
-        let caught = asked.filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        let caught = not_ignored(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT]);
         let mut signals = Iterator::new(caught.chain([SIGCHLD]))?;
         let (send, received) = mpsc::channel();
         let wait = move || {
@@ -57,16 +57,6 @@ impl Signals {
             Err(_) => Event::Nothing,
         }
     }
-}
-
-/// Returns the mask of the signals that this process ignores.
-fn ignored() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.unwrap_or(0)
 }
 
 /// Passes a signal on to a child that has not been waited for. A key of the terminal (Ctrl-C, Ctrl-\) reaches the child

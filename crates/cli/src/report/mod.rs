@@ -9,12 +9,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use hprof_format::printable;
-use hprof_heap::{Dump, Error, Excluded, Heap, Memory, Options, Silent};
 use hprof_profile::Metric;
 
 use crate::failure::Failure;
 use crate::heap::pages::{self, Html, Links};
-use crate::input::{self, is_standard};
+use crate::heap::with_usual_heap;
+use crate::input::is_standard;
 use crate::output;
 use crate::profile::{CodeChoice, open};
 use crate::terminal::Watched;
@@ -163,23 +163,11 @@ fn heap(path: &Path) -> Result<Option<Html>, Failure> {
     if is_standard(path) {
         return Ok(None);
     }
-    let about = |error| Failure::about(path, error);
-    let file = input::open_mappable(path)?;
-    let dump = match Dump::open(&file, None) {
-        Ok(dump) => dump,
-        // A profile as text, or one that breaks off, which its reader has reported.
-        Err(Error::NoDump | Error::Read(_)) => return Ok(None),
-        Err(error) => return Err(about(error)),
-    };
-    let options = Options {
-        layout: None,
-        excluded: Excluded::default(),
-        memory: Memory::unlimited(),
-    };
-    let heap = Heap::of(&dump, &options, &Silent).map_err(about)?;
-    let name = path.display().to_string();
-    let page = pages::overview(&heap, &name, Links::None);
-    page.map(Some).map_err(about)
+    with_usual_heap(path, |heap| {
+        let name = path.display().to_string();
+        let page = pages::overview(heap, &name, Links::None);
+        page.map_err(|error| Failure::about(path, error))
+    })
 }
 
 /// Writes a page with only flame graphs.

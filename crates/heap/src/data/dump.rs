@@ -1,6 +1,6 @@
 //! A heap dump of a file, with the names, frames and stacks outside of it.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Cursor;
 use std::ops::{DerefMut, Range};
 use std::panic::resume_unwind;
@@ -9,16 +9,17 @@ use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
-    FrameRecord, Header, HeapError, HeapRecords, IdSize, Item, Line, LoadClassRecord, Millis,
-    RECORD_HEADER, RawHeapRecord, ReadError, Reader, Record, StringId, StringRecord, TraceRecord,
-    Version, printable, shortened,
+    Header, HeapError, HeapRecords, IdSize, Item, Line, Millis, RECORD_HEADER, RawHeapRecord,
+    ReadError, Reader, StringId, Version, printable, shortened,
 };
 
+use crate::data::compressed::Compressed;
 use crate::data::error::Error;
 use crate::data::mapping::Mapped;
 use crate::data::names;
 use crate::data::names::Stack;
 use crate::data::progress::{Progress, Silent};
+use crate::data::tables::{RawFrame, Tables};
 
 /// The size in bytes below which a part is not worth a thread.
 const LEAST_PART: u64 = 1 << 20;
@@ -32,6 +33,8 @@ pub(crate) const FRAMES: usize = 1000;
 #[derive(Debug)]
 pub struct Dump {
     bytes: Mapped,
+    /// The gzip file that the content comes from.
+    compressed: Option<Compressed>,
     id_size: IdSize,
     version: Version,
     /// The time stamp of the file.
@@ -60,33 +63,6 @@ struct Texts {
     stacks: HashMap<u32, Stack>,
 }
 
-/// The records outside of the dump.
-///
-/// Unlike [`NameTable`](hprof_format::NameTable), it holds no text: a dump has a string for each field and method of
-/// the program, of which few are shown. Texts stay in the mapped file until they are.
-#[derive(Debug, Default)]
-struct Tables {
-    /// The range of each string in the file.
-    strings: HashMap<u64, Range<usize>>,
-    /// The name of a class, by its object.
-    class_names: HashMap<u64, u64>,
-    /// The same, by its serial number.
-    class_serials: HashMap<u32, u64>,
-    frames: HashMap<u64, RawFrame>,
-    /// The range in [`Tables::trace_frames`] of each trace's frames.
-    traces: HashMap<u32, Range<usize>>,
-    /// The frames of all traces.
-    trace_frames: Vec<u64>,
-}
-
-#[derive(Debug)]
-struct RawFrame {
-    method: u64,
-    source: u64,
-    class: u32,
-    line: Line,
-}
-
 /// A record of the dump and its offset in the file.
 pub(crate) struct Found<'a> {
     pub(crate) offset: u64,
@@ -99,7 +75,19 @@ impl Dump {
     /// # Errors
     /// [`Error`], if the file cannot be read as HPROF to the dump's end or has no such dump.
     pub fn open(file: &File, wanted: Option<usize>) -> Result<Dump, Error> {
-        let bytes = Mapped::of(file)?;
+        Dump::of(file, wanted, None)
+    }
+
+    /// Finds the last dump, or the one with a number, in the content of a gzip file, or in as much of it as there is.
+    pub(crate) fn of(
+        content: &File,
+        wanted: Option<usize>,
+        compressed: Option<Compressed>,
+    ) -> Result<Dump, Error> {
+        let bytes = Mapped::of(content)?;
+        if compressed.as_ref().is_some_and(Compressed::has_gaps) {
+            bytes.expect_single_pages();
+        }
         let found = Dump::find(&bytes, wanted);
         if !bytes.is_whole() {
             return Err(Error::Changed);
@@ -107,6 +95,7 @@ impl Dump {
         let (header, dumps, tables, reached) = found?;
         Ok(Dump {
             bytes,
+            compressed,
             id_size: header.id_size,
             version: header.version,
             time: header.time,
@@ -161,11 +150,20 @@ impl Dump {
     ) -> Result<T, E> {
         let answer = answer();
         let indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.bytes.is_whole() && indexes.iter().all(|index| index.is_whole()) {
+        let is_whole = self.bytes.is_whole() && self.file().is_whole();
+        match is_whole && indexes.iter().all(|index| index.is_whole()) {
             true => answer,
             // The answer was computed from a different file.
             false => Err(Error::Changed.into()),
         }
+    }
+
+    /// Returns an error if the file has been changed since it was opened: then what is known about it is of no use.
+    ///
+    /// # Errors
+    /// [`Error::Changed`].
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        self.unless_changed(|| Ok(()))
     }
 
     /// Watches an index as well, from which answers are taken.
@@ -174,14 +172,37 @@ impl Dump {
         indexes.push(Arc::clone(index));
     }
 
-    /// Returns the facts about its file when it was opened.
-    pub(crate) fn file_facts(&self) -> &Metadata {
-        self.bytes.facts()
+    /// Returns its file, which may be compressed.
+    pub(crate) fn file(&self) -> &Mapped {
+        self.compressed
+            .as_ref()
+            .map_or(&self.bytes, Compressed::file)
     }
 
-    /// Returns the whole file.
-    pub(crate) fn file_bytes(&self) -> &[u8] {
+    pub(crate) fn compressed(&self) -> Option<&Compressed> {
+        self.compressed.as_ref()
+    }
+
+    /// Returns the content of its file. That of a compressed one must have been provided.
+    pub(crate) fn content(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Returns the parts of the content that are outside of dumps, as far as they can be read.
+    pub(crate) fn outside(&self) -> Result<Vec<Range<usize>>, Error> {
+        let mut reader = Reader::new(Cursor::new(&self.bytes[..]))?;
+        let (mut parts, mut start) = (Vec::new(), 0);
+        while let Ok(Some(entry)) = reader.read() {
+            if let Item::HeapDump { length, .. } = entry.item {
+                let content = within(&self.bytes, entry.offset, length)?;
+                parts.push(start..content.start);
+                start = content.end;
+                reader.seek(content.end as u64)?;
+            }
+        }
+        // The offset of what cannot be read, or the end.
+        parts.push(start..(reader.position() as usize).max(start));
+        Ok(parts)
     }
 
     pub(crate) fn id_size(&self) -> IdSize {
@@ -303,22 +324,46 @@ impl Dump {
     }
 
     fn records_in(&self, segment: Range<usize>) -> impl Iterator<Item = Result<Found<'_>, Error>> {
-        let base = segment.start as u64;
-        let mut records = HeapRecords::new(&self.bytes[segment], self.id_size);
+        let mut records = HeapRecords::new(&[], self.id_size);
+        // The content has been provided up to there.
+        let (mut base, mut there) = (segment.start, segment.start);
         let mut failed = false;
         std::iter::from_fn(move || {
-            if failed {
-                return None;
+            while !failed {
+                let offset = base + records.offset();
+                let error = match records.next() {
+                    Some(Ok(record)) => {
+                        let offset = offset as u64;
+                        return Some(Ok(Found { offset, record }));
+                    }
+                    None | Some(Err(HeapError::Incomplete { .. })) if there < segment.end => {
+                        // Twice as much, so that a long record is not tried often.
+                        match self.provide(offset, 2 * there - offset + 1) {
+                            Ok(end) => {
+                                there = end.min(segment.end);
+                                base = offset;
+                                records = HeapRecords::new(&self.bytes[base..there], self.id_size);
+                                continue;
+                            }
+                            Err(error) => error,
+                        }
+                    }
+                    None => return None,
+                    Some(Err(error)) => record_error(offset as u64, error),
+                };
+                failed = true;
+                return Some(Err(error));
             }
-            let offset = base + records.offset() as u64;
-            Some(match records.next()? {
-                Ok(record) => Ok(Found { offset, record }),
-                Err(error) => {
-                    failed = true;
-                    Err(record_error(offset, error))
-                }
-            })
+            None
         })
+    }
+
+    /// Makes the content available from `start` on, up to `wanted` if it has so much; returns how far it is.
+    fn provide(&self, start: usize, wanted: usize) -> Result<usize, Error> {
+        match &self.compressed {
+            Some(compressed) => compressed.provide(start, wanted),
+            None => Ok(self.bytes.len()),
+        }
     }
 
     /// Returns the bytes of a string; `None` if the file lacks it.
@@ -464,49 +509,5 @@ impl Dumps {
 
     fn end(&mut self) {
         self.is_open = false;
-    }
-}
-
-impl Tables {
-    fn add(&mut self, record: &Record<'_>, offset: u64, id_size: IdSize) {
-        match *record {
-            Record::String(StringRecord { id, ref text }) => {
-                let start = (offset + RECORD_HEADER as u64 + id_size.bytes()) as usize;
-                self.strings.insert(id.0, start..start + text.len());
-            }
-            Record::LoadClass(LoadClassRecord {
-                serial,
-                class_object,
-                name,
-                ..
-            }) => {
-                self.class_names.insert(class_object.0, name.0);
-                self.class_serials.insert(serial.0, name.0);
-            }
-            Record::Frame(FrameRecord {
-                id,
-                method,
-                source_file,
-                class,
-                line,
-                ..
-            }) => {
-                let frame = RawFrame {
-                    method: method.0,
-                    source: source_file.0,
-                    class: class.0,
-                    line,
-                };
-                self.frames.insert(id.0, frame);
-            }
-            Record::Trace(TraceRecord {
-                serial, ref frames, ..
-            }) => {
-                let start = self.trace_frames.len();
-                self.trace_frames.extend(frames.iter().map(|frame| frame.0));
-                self.traces.insert(serial.0, start..self.trace_frames.len());
-            }
-            _ => {}
-        }
     }
 }

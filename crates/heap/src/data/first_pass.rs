@@ -1,6 +1,7 @@
 //! The first pass over a dump: collects the objects, the classes, and the roots.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hprof_format::bytes::read_id_be;
 use hprof_format::{HeapKind, HeapRecord, Root};
@@ -28,10 +29,12 @@ impl FirstPass {
         excluded: Excluded,
         progress: &dyn Progress,
     ) -> Result<FirstPass, Error> {
-        let parts = dump.in_parts(progress, |part, progress| Part::of(dump, part, progress))?;
+        let found = AtomicU64::new(0);
+        let parts = dump.in_parts(progress, |part, progress| Part::of(dump, part, &found, progress))?;
         let pass = parts.into_iter().reduce(Part::followed_by);
         let pass = pass.unwrap_or_default();
         pass.check(dump.length())?;
+        progress.objects(pass.ids.count());
         let mut classes = Classes::new(dump.id_size(), excluded);
         for offset in pass.classes {
             classes.add_at(offset, dump)?;
@@ -60,8 +63,15 @@ struct Part {
 }
 
 impl Part {
-    fn of(dump: &Dump, part: &[Range<usize>], progress: &dyn Progress) -> Result<Part, Error> {
+    /// Makes the pass over a part. `found_in_all` is the number of objects in all parts so far.
+    fn of(
+        dump: &Dump,
+        part: &[Range<usize>],
+        found_in_all: &AtomicU64,
+        progress: &dyn Progress,
+    ) -> Result<Part, Error> {
         let mut pass = Part::default();
+        let mut told = 0;
         pass.places.ascending = true;
         let all = part.iter().map(|segment| segment.len() as u64).sum();
         let mut bytes = 0;
@@ -69,6 +79,9 @@ impl Part {
             let found = found?;
             bytes += found.record.bytes().len() as u64;
             if count % STEP == 0 {
+                let new = pass.ids.count().saturating_sub(told);
+                told += new;
+                progress.objects(found_in_all.fetch_add(new, Ordering::Relaxed) + new);
                 progress.at(Stage::Index, bytes, all);
                 pass.check(found.offset)?;
             }

@@ -7,10 +7,10 @@
 #![allow(unsafe_code)]
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Write};
 use std::mem::MaybeUninit;
 use std::ops::{Deref, Range};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytemuck::Pod;
 use libc::{c_int, c_void, sigaction, siginfo_t};
-use memmap2::{Mmap, MmapMut, UncheckedAdvice};
+use memmap2::{Advice, Mmap, MmapMut, UncheckedAdvice};
 
 /// The number of bytes that distinguish one HPROF file from another, because they include the first record's time.
 const HEAD: usize = 64;
@@ -58,6 +58,27 @@ impl Mapped {
     /// Returns the facts about the file when it was mapped.
     pub(crate) fn facts(&self) -> &Metadata {
         &self.facts
+    }
+
+    /// Returns `true` if nobody has written to the file since it was mapped, or changed anything else about it.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| {
+            let times = |facts: &Metadata| {
+                (
+                    facts.mtime(),
+                    facts.mtime_nsec(),
+                    facts.ctime(),
+                    facts.ctime_nsec(),
+                )
+            };
+            times(&found) == times(&self.facts) && found.len() == self.facts.len()
+        })
+    }
+
+    /// Announces that pages will be read here and there, so that those between need not be read.
+    pub(crate) fn expect_single_pages(&self) {
+        // It is advice.
+        let _ = self.bytes.advise(Advice::Random);
     }
 
     /// Gives the memory of pages back that have been read. They are mapped again when they are needed.
@@ -140,11 +161,31 @@ fn head_of(file: &File) -> io::Result<Vec<u8>> {
 ///
 /// Its blocks are reserved first, so that a full disk is an error here instead of a signal later.
 pub(crate) fn scratch(folder: &Path, length: u64) -> io::Result<MmapMut> {
-    let file = tempfile::tempfile_in(folder)?;
-    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, length)?;
-    // SAFETY: the file was created here with access for its owner alone and has no name, so nobody else can open it,
-    // and the only handle is dropped when this function returns: nothing but this mapping can change or truncate it.
-    unsafe { MmapMut::map_mut(&file) }
+    let file = ScratchFile::new(folder)?;
+    rustix::fs::fallocate(&file.0, rustix::fs::FallocateFlags::empty(), 0, length)?;
+    file.map()
+}
+
+/// A temporary file without a name that is written first, and mapped when it is complete.
+#[derive(Debug)]
+pub(crate) struct ScratchFile(File);
+
+impl ScratchFile {
+    pub(crate) fn new(folder: &Path) -> io::Result<ScratchFile> {
+        tempfile::tempfile_in(folder).map(ScratchFile)
+    }
+
+    /// Adds bytes at its end.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    pub(crate) fn map(self) -> io::Result<MmapMut> {
+        // SAFETY: the file was created here with access for its owner alone and has no name, so nobody else can open
+        // it, and the only handle is dropped when this function returns: nothing but this mapping can change or
+        // truncate it.
+        unsafe { MmapMut::map_mut(&self.0) }
+    }
 }
 
 /// Registers a mapping with [`on_bus_error`].
@@ -299,8 +340,6 @@ fn replace_from(page: usize, address: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     fn file(content: &[u8]) -> File {

@@ -4,20 +4,20 @@ use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
+use rustix::fs::FsWord;
 
-use crate::data::mapping::{self, MappedPart};
+use crate::data::mapping::{self, MappedPart, ScratchFile};
 
 /// The memory limit for large tables. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Memory {
     left: Arc<AtomicU64>,
-    limited: bool,
     folder: PathBuf,
 }
 
@@ -27,7 +27,6 @@ impl Memory {
     pub fn unlimited() -> Memory {
         Memory {
             left: Arc::new(AtomicU64::new(u64::MAX)),
-            limited: false,
             folder: std::env::temp_dir(),
         }
     }
@@ -37,40 +36,25 @@ impl Memory {
     pub fn limited(bytes: u64) -> Memory {
         Memory {
             left: Arc::new(AtomicU64::new(bytes)),
-            limited: true,
-            folder: std::env::temp_dir(),
+            folder: folder(),
         }
-    }
-
-    pub(crate) fn is_limited(&self) -> bool {
-        self.limited
     }
 
     /// Creates a table of `length` zeros.
     pub(crate) fn table<T: Pod>(&self, length: usize) -> io::Result<Numbers<T>> {
         let bytes = length as u64 * size_of::<T>() as u64;
-        let taken = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(bytes)
-            });
-        if taken.is_ok() {
+        if self.take(bytes) {
             // An allocation of no bytes at all cannot fail.
             let entries = asking(|| bytemuck::try_zeroed_vec(length)).map_err(|()| {
-                self.give_back::<T>(length);
+                self.give_back(bytes);
                 self.too_little(bytes)
             })?;
             let place = Place::Here(entries);
             let memory = self.clone();
             return Ok(Numbers { place, memory });
         }
-        let file = mapping::scratch(&self.folder, bytes.max(1)).map_err(|error| {
-            let folder = self.folder.display();
-            io::Error::new(
-                error.kind(),
-                format!("a temporary file of {bytes} bytes in {folder}: {error}"),
-            )
-        })?;
+        let file = mapping::scratch(&self.folder, bytes.max(1));
+        let file = file.map_err(|error| self.no_file(bytes, &error))?;
         Ok(Numbers {
             place: Place::Spilled(file, length, PhantomData),
             memory: self.clone(),
@@ -97,35 +81,65 @@ fn asking<T>(ask: impl FnOnce() -> T) -> T {
 }
 
 impl Memory {
-    /// Creates a table that grows at its end and has no limit except the system's.
+    /// Creates a table that grows at its end.
     pub(crate) fn growing<T: Pod>(&self) -> Growing<T> {
         Growing {
             entries: Vec::new(),
-            wanted: 0,
+            file: None,
+            length: 0,
+            failed: None,
             memory: self.clone(),
         }
     }
 
     fn too_little(&self, bytes: u64) -> io::Error {
-        let way = match self.limited {
-            true => "a smaller --memory puts it into a temporary file",
-            false => "--memory 1g puts large tables into temporary files",
-        };
-        let message = format!("there is no memory for a table of {bytes} bytes; {way}");
+        let message = format!(
+            "there is no memory for a table of {bytes} bytes; a smaller --memory puts it into a temporary file"
+        );
         io::Error::new(io::ErrorKind::OutOfMemory, message)
+    }
+
+    fn no_file(&self, bytes: u64, error: &io::Error) -> io::Error {
+        let folder = self.folder.display();
+        let message = format!("a temporary file of {bytes} bytes in {folder}: {error}");
+        io::Error::new(error.kind(), message)
     }
 }
 
-/// A table that becomes as long as its contents.
+/// Returns the folder for temporary files, unless it is in memory and nobody has named it: then one that is on a disk.
+fn folder() -> PathBuf {
+    const IN_MEMORY: FsWord = 0x0102_1994;
+    const ON_DISK: &str = "/var/tmp";
+    let is_in_memory = |folder: &Path| {
+        let found = rustix::fs::statfs(folder);
+        found.is_ok_and(|found| found.f_type == IN_MEMORY)
+    };
+    let usual = std::env::temp_dir();
+    let disk = PathBuf::from(ON_DISK);
+    let is_better = std::env::var_os("TMPDIR").is_none()
+        && is_in_memory(&usual)
+        && !is_in_memory(&disk)
+        && tempfile::tempfile_in(&disk).is_ok();
+    if is_better { disk } else { usual }
+}
+
+/// The most bytes of a growing table that stay in memory when the rest is in a file.
+const BUFFER: usize = 1 << 20;
+
+/// A table that becomes as long as its contents. Beyond the limit, it becomes a file.
 pub(crate) struct Growing<T: Pod> {
+    /// The entries, or those at the end that are not in the file.
     entries: Vec<T>,
-    /// The number of bytes that were requested in vain; 0 as long as there was memory.
-    wanted: u64,
+    file: Option<ScratchFile>,
+    /// The number of entries in the file.
+    length: usize,
+    /// The reason that entries are missing.
+    failed: Option<io::Error>,
     memory: Memory,
 }
 
 impl<T: Pod> Growing<T> {
-    /// Adds entries. If there is no memory, [`Growing::finish`] reports it.
+    /// Adds entries. If there is neither memory nor a file for them, [`Growing::finish`] reports it.
     #[inline]
     pub(crate) fn extend(&mut self, entries: &[T]) {
         let room = self.entries.capacity() - self.entries.len();
@@ -137,33 +151,89 @@ impl<T: Pod> Growing<T> {
     /// Doubles the capacity, or adds at least a little if that is too much; in any case room for so many entries.
     #[cold]
     fn grow(&mut self, least: usize) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
         let length = self.entries.len();
         let steps = [length, length / 4, length / 16].map(|step| step.max(1 << 10).max(least));
-        let grown = self.wanted == 0
-            && asking(|| {
-                let mut steps = steps.into_iter();
-                steps.any(|step| self.entries.try_reserve_exact(step).is_ok())
-            });
-        if !grown && self.wanted == 0 {
-            self.wanted = ((length + steps[2]) * size_of::<T>()) as u64;
+        let grown = self.file.is_none() && steps.into_iter().any(|step| self.reserve(step));
+        if grown {
+            return true;
+        }
+        if let Err(error) = self.spill() {
+            let bytes = (self.length + length + least) * size_of::<T>();
+            self.failed = Some(self.memory.no_file(bytes as u64, &error));
+            return false;
+        }
+        // A few entries always have room: what does not is reported as such.
+        let wanted = least.max(BUFFER / size_of::<T>());
+        let grown = asking(|| self.entries.try_reserve_exact(wanted).is_ok());
+        if !grown {
+            let bytes = (wanted * size_of::<T>()) as u64;
+            self.failed = Some(self.memory.too_little(bytes));
         }
         grown
     }
 
+    /// Takes memory for more entries; returns `false` if there is none.
+    fn reserve(&mut self, step: usize) -> bool {
+        let before = self.entries.capacity();
+        let bytes = ((self.entries.len() + step).saturating_sub(before) * size_of::<T>()) as u64;
+        if !self.memory.take(bytes) {
+            return false;
+        }
+        let reserved = asking(|| self.entries.try_reserve_exact(step).is_ok());
+        if !reserved {
+            self.memory.give_back(bytes);
+        }
+        reserved
+    }
+
+    /// Moves the entries to the file.
+    fn spill(&mut self) -> io::Result<()> {
+        let is_first = self.file.is_none();
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(ScratchFile::new(&self.memory.folder)?),
+        };
+        file.append(bytemuck::cast_slice(&self.entries))?;
+        self.length += self.entries.len();
+        self.entries.clear();
+        if is_first {
+            // What was taken is used by other tables.
+            let bytes = self.entries.capacity() * size_of::<T>();
+            self.memory.give_back(bytes as u64);
+            self.entries = Vec::new();
+        }
+        Ok(())
+    }
+
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.length + self.entries.len()
     }
 
     pub(crate) fn finish(mut self) -> io::Result<Numbers<T>> {
-        if self.wanted != 0 {
-            return Err(self.memory.too_little(self.wanted));
+        if self.file.is_some() && self.failed.is_none() {
+            let spilled = self.spill();
+            let bytes = self.length * size_of::<T>();
+            self.failed = spilled
+                .err()
+                .map(|error| self.memory.no_file(bytes as u64, &error));
         }
-        self.entries.shrink_to_fit();
-        self.memory.take::<T>(self.entries.len());
-        Ok(Numbers {
-            place: Place::Here(self.entries),
-            memory: self.memory,
-        })
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let memory = self.memory;
+        let place = match self.file {
+            Some(file) => Place::Spilled(file.map()?, self.length, PhantomData),
+            None => {
+                let unused = self.entries.capacity() - self.entries.len();
+                self.entries.shrink_to_fit();
+                memory.give_back((unused * size_of::<T>()) as u64);
+                Place::Here(self.entries)
+            }
+        };
+        Ok(Numbers { place, memory })
     }
 }
 
@@ -198,7 +268,8 @@ impl<T: Pod> Numbers<T> {
                 let before = entries.len();
                 entries.truncate(length);
                 entries.shrink_to_fit();
-                self.memory.give_back::<T>(before - entries.len());
+                let freed = (before - entries.len()) * size_of::<T>();
+                self.memory.give_back(freed as u64);
             }
             Place::Spilled(_, spilled, _) => *spilled = length.min(*spilled),
             // Tables of an index are complete.
@@ -208,14 +279,16 @@ impl<T: Pod> Numbers<T> {
 }
 
 impl Memory {
-    /// Takes memory for tables without a limit.
-    fn take<T>(&self, entries: usize) {
-        let bytes = entries as u64 * size_of::<T>() as u64;
-        self.left.fetch_sub(bytes, Ordering::Relaxed);
+    /// Takes memory; returns `false` if so much is not left.
+    fn take(&self, bytes: u64) -> bool {
+        let left = &self.left;
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            left.checked_sub(bytes)
+        });
+        taken.is_ok()
     }
 
-    fn give_back<T>(&self, entries: usize) {
-        let bytes = entries as u64 * size_of::<T>() as u64;
+    fn give_back(&self, bytes: u64) {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 }
@@ -223,7 +296,8 @@ impl Memory {
 impl<T: Pod> Drop for Numbers<T> {
     fn drop(&mut self) {
         if let Place::Here(entries) = &self.place {
-            self.memory.give_back::<T>(entries.len());
+            let bytes = entries.len() * size_of::<T>();
+            self.memory.give_back(bytes as u64);
         }
     }
 }
@@ -299,6 +373,23 @@ mod tests {
         assert!(table.iter().copied().eq(0..100_000));
         let none = memory.growing::<u32>().finish().expect("nothing is needed");
         assert!(none.is_empty());
+    }
+
+    #[test]
+    fn a_growing_table_beyond_the_limit_is_in_a_file() {
+        for most in [0, 10_000, 3_000_000, u64::MAX] {
+            let memory = Memory::limited(most);
+            let mut growing = memory.growing::<u64>();
+            for start in (0..1_000_000).step_by(100) {
+                growing.extend(&(start..start + 100).collect::<Vec<u64>>());
+            }
+            assert_eq!(growing.len(), 1_000_000);
+            let table = growing.finish().expect("there is room");
+            assert!(table.iter().copied().eq(0..1_000_000));
+            assert_eq!(matches!(table.place, Place::Here(_)), most == u64::MAX);
+            drop(table);
+            assert_eq!(memory.left.load(Ordering::Relaxed), most);
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 pub(crate) mod births;
 pub(crate) mod classes;
+pub(crate) mod compressed;
+pub(crate) mod compressed_sections;
 pub(crate) mod contents;
 pub(crate) mod counts;
 pub(crate) mod dominators;
@@ -15,6 +17,8 @@ pub(crate) mod first_pass;
 pub(crate) mod graph;
 pub(crate) mod heap;
 pub(crate) mod ids;
+pub(crate) mod index_file;
+pub(crate) mod index_head;
 pub(crate) mod label;
 pub(crate) mod layout;
 pub(crate) mod mapping;
@@ -34,6 +38,7 @@ pub(crate) mod references;
 pub(crate) mod rows;
 pub(crate) mod saved;
 pub(crate) mod sections;
+pub(crate) mod tables;
 pub(crate) mod tallies;
 pub(crate) mod varint;
 pub(crate) mod ways;

@@ -14,6 +14,8 @@ pub enum Stage {
     Dominators,
     /// Looking for paths and groups.
     Analysis,
+    /// Writing an index.
+    Saving,
 }
 
 impl Stage {
@@ -25,6 +27,7 @@ impl Stage {
             Stage::References => "reading references",
             Stage::Dominators => "finding dominators",
             Stage::Analysis => "looking for what is kept",
+            Stage::Saving => "writing the index",
         }
     }
 }
@@ -33,6 +36,11 @@ impl Stage {
 pub trait Progress {
     /// Reports `done` of `all` of a stage, in units of the stage's own.
     fn at(&self, stage: Stage, done: u64, all: u64);
+
+    /// Reports the number of objects that have been found.
+    fn objects(&self, count: u64) {
+        let _ = count;
+    }
 }
 
 /// Ignores the progress.

@@ -103,7 +103,7 @@ impl<'a> ReferencePass<'a> {
         progress: &dyn Progress,
     ) -> Result<SecondPass, Error> {
         let mut omitted = Omitted::new(self.objects.count(), memory);
-        let rows = if ascending && !memory.is_limited() {
+        let rows = if ascending {
             self.append(memory, &mut omitted, progress)?
         } else {
             self.count_and_fill(memory, &mut omitted, progress)?

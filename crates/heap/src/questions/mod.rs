@@ -9,6 +9,7 @@ pub(crate) mod growing;
 pub(crate) mod histogram;
 pub(crate) mod keeping;
 pub(crate) mod leaks;
+pub(crate) mod members;
 pub(crate) mod own_code;
 pub(crate) mod paths;
 pub(crate) mod search;

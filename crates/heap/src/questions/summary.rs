@@ -184,7 +184,7 @@ impl Heap<'_> {
             .collect()
     }
 
-    fn object_row(&self, place: u32) -> Result<ObjectRow, Error> {
+    pub(crate) fn object_row(&self, place: u32) -> Result<ObjectRow, Error> {
         let object = self.dominators.object(place);
         Ok(ObjectRow {
             object: self.label(object)?,

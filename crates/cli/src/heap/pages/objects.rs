@@ -1,6 +1,6 @@
 //! Pages of single objects and of classes.
 
-use hprof_heap::{Error, Heap, Named, Target};
+use hprof_heap::{Error, Heap, Members, Named, Target};
 
 use super::html::Html;
 use super::overview::groups;
@@ -109,9 +109,13 @@ fn turn(out: &mut Html, address: &str, pages: &Turn, links: Links<'_>) {
 
 /// Creates the page of a class: its objects from the `first` on, those that retain most, and the stacks that allocated
 /// them.
-pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Result<Html, Error> {
-    let sites = heap.who(name, 0)?;
-    let count = sites.iter().map(|site| site.objects).sum();
+pub fn class(
+    heap: &Heap<'_>,
+    name: &str,
+    members: &Members,
+    first: u64,
+    links: Links<'_>,
+) -> Result<Html, Error> {
     let mut out = Html::default();
     out.markup("<h1>Class ")
         .text(name)
@@ -119,8 +123,7 @@ pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Resul
     out.markup("<table>\n<tr><th class=\"number\">Shallow</th><th class=\"number\">Retained</th><th>Object</th></tr>\n");
     let end = first.saturating_add(ROWS);
     let count_of = |rows| usize::try_from(rows).unwrap_or(usize::MAX);
-    let rows = heap.largest(Some(name), count_of(end))?;
-    for row in rows.iter().skip(count_of(first)) {
+    for row in heap.member_rows(members, count_of(first), count_of(ROWS))? {
         out.markup("<tr>");
         size_cell(&mut out, "", row.shallow);
         size_cell(&mut out, "", row.retained);
@@ -131,11 +134,11 @@ pub fn class(heap: &Heap<'_>, name: &str, first: u64, links: Links<'_>) -> Resul
     out.markup("</table>\n");
     let pages = Turn {
         first,
-        next: Some(end).filter(|&end| end < count),
-        length: count,
+        next: Some(end).filter(|&end| end < members.count),
+        length: members.count,
     };
     turn(&mut out, &class_page(name), &pages, links);
     out.markup("<h2>Allocation sites</h2>\n");
-    groups(&mut out, &sites, SITES, links);
+    groups(&mut out, &members.sites, SITES, links);
     Ok(out)
 }

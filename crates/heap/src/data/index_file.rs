@@ -1,0 +1,182 @@
+//! The file of an index: written beside its place, published, and removed.
+
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use tempfile::NamedTempFile;
+
+use crate::data::index_head::{ANY, MAGIC, open_file};
+
+/// How often an index that another process has published meanwhile is replaced.
+const TRIES: usize = 8;
+/// The beginning of the names of indexes that are being written.
+const PREFIX: &str = ".hprof-index-";
+
+/// A file that is being written, in the folder where it will be.
+pub(crate) enum NewFile {
+    /// It has no name: nothing stays, however the process ends.
+    Unnamed(File),
+    /// On file systems without such files, such as NFS. What a process that was killed has left behind is removed by
+    /// the next one that writes an index there.
+    Named(NamedTempFile),
+}
+
+impl NewFile {
+    pub(crate) fn beside(path: &Path) -> io::Result<NewFile> {
+        use rustix::fs::{Mode, OFlags};
+        let folder = folder_of(path);
+        let (flags, mode) = (OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR);
+        if let Ok(file) = rustix::fs::open(folder, flags, mode | Mode::WUSR) {
+            return Ok(NewFile::Unnamed(file.into()));
+        }
+        NewFile::named(folder)
+    }
+
+    /// Creates one with a name. It is locked, so that it can be told from one that was left behind.
+    fn named(folder: &Path) -> io::Result<NewFile> {
+        remove_left(folder, PREFIX);
+        let named = tempfile::Builder::new()
+            .prefix(&own_prefix())
+            .tempfile_in(folder)?;
+        // Where there are no locks, another process may remove it.
+        let _ = flock(named.as_file(), FlockOperation::NonBlockingLockExclusive);
+        Ok(NewFile::Named(named))
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        match self {
+            NewFile::Unnamed(file) => file,
+            NewFile::Named(named) => named.as_file(),
+        }
+    }
+
+    pub(crate) fn publish(self, path: &Path) -> io::Result<()> {
+        let file = match self {
+            NewFile::Unnamed(file) => file,
+            NewFile::Named(named) => {
+                named.persist(path)?;
+                return Ok(());
+            }
+        };
+        let own = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let (here, flags) = (rustix::fs::CWD, rustix::fs::AtFlags::SYMLINK_FOLLOW);
+        let mut tries = 0..TRIES;
+        loop {
+            match rustix::fs::linkat(here, &own, here, path, flags) {
+                // A link cannot replace a file. Meanwhile there is no index, which is no harm, but another process may
+                // publish its own.
+                Err(Errno::EXIST) if tries.next().is_some() => remove_old(path)?,
+                published => return Ok(published?),
+            }
+        }
+    }
+}
+
+/// Removes the file in which this process was writing an index, if it has a name: the process is about to end.
+pub fn remove_unfinished(index: &Path) {
+    for path in files_with(folder_of(index), &own_prefix()) {
+        // Nothing else can be done.
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Removes the files whose processes have ended: nobody holds their locks.
+fn remove_left(folder: &Path, prefix: &str) {
+    for path in files_with(folder, prefix) {
+        let is_left = open_file(&path).is_ok_and(|file| {
+            let is_file = file.metadata().is_ok_and(|found| found.is_file());
+            is_file && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        });
+        if is_left {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn files_with(folder: &Path, prefix: &str) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_one = move |entry: &DirEntry| {
+        entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(prefix.as_bytes())
+    };
+    let found: Vec<PathBuf> = entries.filter(is_one).map(|entry| entry.path()).collect();
+    found.into_iter()
+}
+
+fn own_prefix() -> String {
+    format!("{PREFIX}{}-", std::process::id())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Removes the index that is to be replaced, if it is still there.
+fn remove_old(index: &Path) -> io::Result<()> {
+    match remove_index(index) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Removes an index.
+///
+/// # Errors
+/// If there is no such file, or it is not an index.
+pub fn remove_index(index: &Path) -> io::Result<()> {
+    check_kind(index)?;
+    fs::remove_file(index)
+}
+
+/// Returns an error unless the file is an index.
+pub(crate) fn check_kind(index: &Path) -> io::Result<()> {
+    let mut head = Vec::new();
+    open_file(index)?.take(ANY as u64).read_to_end(&mut head)?;
+    match head == MAGIC[..ANY] {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "is not an index, and is left alone",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn names(folder: &Path) -> usize {
+        files_with(folder, "").count()
+    }
+
+    #[test]
+    fn what_a_process_leaves_behind_is_removed_by_the_next_one() {
+        let folder = TempDir::new().expect("a folder");
+        let (folder, index) = (folder.path(), folder.path().join("x.index"));
+        let left = folder.join(format!("{PREFIX}7-abc"));
+        fs::write(&left, "half of an ind").expect("room for it");
+        let first = NewFile::named(folder).expect("a file");
+        assert!(!left.exists());
+        let second = NewFile::named(folder).expect("a file");
+        assert_eq!(names(folder), 2, "one that is being written stays");
+        second.file().write_all(&MAGIC).expect("room for it");
+        second.publish(&index).expect("a name for it");
+        assert!(index.exists());
+        remove_unfinished(&index);
+        assert_eq!(names(folder), 1, "the index");
+        drop(first);
+    }
+}

@@ -1,0 +1,208 @@
+//! The head of an index: the file that the index was made of, the options, and a checksum of the rest.
+//!
+//! The file of a dump is recognized by its length, a hash of samples of it, and a hash of all of it. The latter takes a pass
+//! over the file. So an index also holds the file's number and the times of its last changes, which nobody can set: as
+//! long as they are the same, all of the file is.
+
+use std::fs::File;
+use std::hash::BuildHasher;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+
+use crate::data::mapping::Mapped;
+
+/// The first eight bytes of an index; the last is the version of the format.
+pub(crate) const MAGIC: [u8; 8] = *b"hprofix3";
+/// The number of these bytes that are the same in all versions.
+pub(crate) const ANY: usize = 7;
+/// The numbers of a head: those of the file and the dump, those of the options, the length of the index, and the checksum.
+const NUMBERS: usize = OF_FILE + OF_DUMP + OF_OPTIONS + 2;
+const OF_FILE: usize = 4;
+const OF_DUMP: usize = 2;
+pub(crate) const OF_OPTIONS: usize = 6;
+/// The numbers after the head: those of the file when it was last found to be the same, and their checksum.
+const SEEN: usize = 4;
+/// Where the sections begin.
+pub(crate) const START: usize = (NUMBERS + SEEN) * 8;
+/// The number of samples of a file that are hashed to recognize it, and the bytes of each.
+const SAMPLES: u64 = 64;
+const SAMPLE: usize = 16 << 10;
+/// The bytes that are added to a checksum at once.
+pub(crate) const BLOCK: usize = 1 << 20;
+/// The bytes after which the memory of read pages is given back, a multiple of [`BLOCK`].
+const PART: usize = 16 * BLOCK;
+
+/// An index whose checksum is right.
+pub(crate) struct SoundIndex {
+    pub(crate) file: Arc<Mapped>,
+    of_file: [u64; OF_FILE],
+    /// The number of the dump among those of its file, and how many there are.
+    pub(crate) of_dump: [u64; OF_DUMP],
+    pub(crate) options: [u64; OF_OPTIONS],
+    sum: u64,
+}
+
+impl SoundIndex {
+    /// Opens an index of this user; `None` if there is none, or it is damaged.
+    pub(crate) fn open(index: &Path) -> Option<SoundIndex> {
+        let file = open_file(index).ok()?;
+        let found = file.metadata().ok()?;
+        // Another user who can write to it could change it while it is read.
+        let is_own =
+            found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
+        if !is_own || !found.is_file() || found.len() < START as u64 {
+            return None;
+        }
+        let sound = SoundIndex::of(Arc::new(Mapped::of(&file).ok()?))?;
+        (sound_sum(&sound) == sound.sum).then_some(sound)
+    }
+
+    /// Reads the head of an index whose checksum has been compared before.
+    pub(crate) fn of(file: Arc<Mapped>) -> Option<SoundIndex> {
+        let numbers = numbers(file.get(..NUMBERS * 8)?);
+        let (&of_file, rest) = numbers.split_first_chunk()?;
+        let (&of_dump, rest) = rest.split_first_chunk()?;
+        let (&options, rest) = rest.split_first_chunk()?;
+        let &[length, sum] = rest else { return None };
+        let is_whole = length == file.len() as u64 && of_file[0] == u64::from_ne_bytes(MAGIC);
+        is_whole.then_some(SoundIndex {
+            file,
+            of_file,
+            of_dump,
+            options,
+            sum,
+        })
+    }
+
+    /// Returns `true` if it is that of a file. If the whole file had to be read to know, that is noted in the index at this
+    /// path.
+    pub(crate) fn is_of(&self, file: &Mapped, index: &Path) -> bool {
+        let [.., whole] = self.of_file;
+        if self.of_file != of_file(file, whole) {
+            return false;
+        }
+        let seen = seen(file, self.sum);
+        if self.file.get(NUMBERS * 8..START) == Some(&bytes(&seen)[..]) {
+            return true;
+        }
+        // The file was copied, moved or touched, or it is another one that looks the same.
+        let is_same = sum_of_mapped(file, 0) == whole && file.is_untouched();
+        if is_same && let Ok(index) = File::options().write(true).open(index) {
+            // If it cannot be noted, the next question finds it out again.
+            let _ = index.write_all_at(&bytes(&seen), NUMBERS as u64 * 8);
+        }
+        is_same
+    }
+}
+
+/// Returns the head of an index, given the sum of its sections.
+pub(crate) fn head(
+    file: &Mapped,
+    of_dump: [u64; OF_DUMP],
+    options: [u64; OF_OPTIONS],
+    (length, sum): (u64, u64),
+) -> Vec<u8> {
+    let mut head = of_file(file, sum_of_mapped(file, 0)).to_vec();
+    head.extend(of_dump);
+    head.extend(options);
+    head.push(length);
+    let sum = checksum(&head, sum);
+    head.push(sum);
+    head.extend(seen(file, sum));
+    bytes(&head)
+}
+
+/// Opens a file; does not wait, even if it is a pipe without a writer.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC).bits();
+    let flags = i32::try_from(flags).unwrap_or_default();
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
+/// Returns the facts about a file that must be the same when an index is made and when it is read.
+fn of_file(file: &Mapped, whole: u64) -> [u64; OF_FILE] {
+    let magic = u64::from_ne_bytes(MAGIC);
+    [magic, file.facts().len(), samples(file), whole]
+}
+
+/// Returns the numbers that change whenever the file does.
+fn seen(file: &Mapped, index: u64) -> [u64; SEEN] {
+    let facts = file.facts();
+    let nanoseconds = |seconds: i64, rest: i64| {
+        let seconds = seconds.wrapping_mul(1_000_000_000);
+        seconds.wrapping_add(rest).cast_unsigned()
+    };
+    let modified = nanoseconds(facts.mtime(), facts.mtime_nsec());
+    let changed = nanoseconds(facts.ctime(), facts.ctime_nsec());
+    let numbers = [facts.ino(), modified, changed];
+    let sum = hasher().hash_one((index, numbers));
+    [facts.ino(), modified, changed, sum]
+}
+
+/// Returns a hash of a file's beginning, its end, and samples in between.
+fn samples(bytes: &[u8]) -> u64 {
+    let state = FixedState::with_seed(SAMPLES);
+    let last = bytes.len().saturating_sub(SAMPLE);
+    let samples = (0..SAMPLES).map(|place| {
+        let start = (last as u128 * u128::from(place) / u128::from(SAMPLES - 1)) as usize;
+        &bytes[start..bytes.len().min(start + SAMPLE)]
+    });
+    samples.fold(0, |sum, sample| state.hash_one((sum, sample)))
+}
+
+/// Makes the checksum of an index right, for tests of forged ones.
+#[doc(hidden)]
+pub fn seal_index(index: &mut [u8]) {
+    if let Some((head, rest)) = index.split_at_mut_checked(START) {
+        let (head, _) = head.split_at_mut(NUMBERS * 8);
+        let (known, sum) = head.split_at_mut(NUMBERS * 8 - 8);
+        sum.copy_from_slice(&checksum(&numbers(known), sum_of(rest)).to_ne_bytes());
+    }
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u64> {
+    let numbers = bytes.as_chunks().0.iter();
+    numbers.map(|&number| u64::from_ne_bytes(number)).collect()
+}
+
+fn bytes(numbers: &[u64]) -> Vec<u8> {
+    let bytes = numbers.iter().map(|number| number.to_ne_bytes());
+    bytes.flatten().collect()
+}
+
+fn sound_sum(index: &SoundIndex) -> u64 {
+    let head = index.file.get(..NUMBERS * 8 - 8).unwrap_or_default();
+    checksum(&numbers(head), sum_of_mapped(&index.file, START))
+}
+
+/// Returns the checksum of an index, given its head and the sum of the rest.
+fn checksum(head: &[u64], rest: u64) -> u64 {
+    hasher().hash_one((head, rest))
+}
+
+fn sum_of(bytes: &[u8]) -> u64 {
+    bytes.chunks(BLOCK).fold(0, add_block)
+}
+
+/// Returns the sum of a mapped file from a place on. A question needs a part of it, so that no page stays in memory for
+/// the sum.
+fn sum_of_mapped(file: &Mapped, start: usize) -> u64 {
+    let parts = file[start..].chunks(PART);
+    parts.fold(0, |sum, part| {
+        let sum = part.chunks(BLOCK).fold(sum, add_block);
+        file.release();
+        sum
+    })
+}
+
+pub(crate) fn add_block(sum: u64, block: &[u8]) -> u64 {
+    hasher().hash_one((sum, block))
+}
+
+fn hasher() -> FixedState {
+    FixedState::with_seed(u64::from_ne_bytes(MAGIC))
+}

@@ -1,0 +1,79 @@
+//! The objects of a class, counted once, for pages that show some of them.
+
+use std::cmp::Reverse;
+
+use crate::data::dominators::Place;
+use crate::data::error::Error;
+use crate::data::heap::Heap;
+use crate::questions::groups::Group;
+use crate::questions::summary::ObjectRow;
+
+/// The most objects whose order is kept, in 4 bytes each.
+const MOST: usize = 4_000_000;
+
+/// The live objects of a class.
+#[derive(Debug)]
+pub struct Members {
+    class: String,
+    /// In the order of what they retain; `None` if there are too many.
+    places: Option<Vec<Place>>,
+    /// The sites that allocated them, those that retain most first.
+    pub sites: Vec<Group>,
+    /// Their number.
+    pub count: u64,
+}
+
+impl Members {
+    /// Returns the number of objects whose order is kept.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.places.as_ref().map_or(0, Vec::len)
+    }
+}
+
+impl Heap<'_> {
+    /// Counts the live objects of a class.
+    ///
+    /// # Errors
+    /// [`Error::NoClass`], and those of [`Heap::groups`].
+    pub fn members(&self, class: &str) -> Result<Members, Error> {
+        let sites = self.who(class, 0)?;
+        let count: u64 = sites.iter().map(|site| site.objects).sum();
+        let classes = self.classes_named(class)?;
+        let mut places = None;
+        if count <= MOST as u64 {
+            let is_member = |&place: &Place| {
+                let class = self.objects.class(self.dominators.object(place));
+                classes.contains(class as usize)
+            };
+            let mut found: Vec<Place> = self.dominators.places().filter(is_member).collect();
+            found.sort_unstable_by_key(|&place| (Reverse(self.retained(place)), place));
+            places = Some(found);
+        }
+        Ok(Members {
+            class: class.to_owned(),
+            places,
+            sites,
+            count,
+        })
+    }
+
+    /// Returns `most` objects of a class from the `first` on, those that retain most first.
+    ///
+    /// # Errors
+    /// Those of reading records.
+    pub fn member_rows(
+        &self,
+        members: &Members,
+        first: usize,
+        most: usize,
+    ) -> Result<Vec<ObjectRow>, Error> {
+        let Some(places) = &members.places else {
+            let mut rows = self.largest(Some(&members.class), first.saturating_add(most))?;
+            return Ok(rows.split_off(first.min(rows.len())));
+        };
+        let rows = places.iter().skip(first).take(most);
+        self.dump()
+            .unless_changed(|| rows.map(|&place| self.object_row(place)).collect())
+    }
+}
