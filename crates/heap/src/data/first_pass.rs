@@ -30,7 +30,9 @@ impl FirstPass {
         progress: &dyn Progress,
     ) -> Result<FirstPass, Error> {
         let found = AtomicU64::new(0);
-        let parts = dump.in_parts(progress, |part, progress| Part::of(dump, part, &found, progress))?;
+        let parts = dump.in_parts(progress, |part, progress| {
+            Part::of(dump, part, &found, progress)
+        })?;
         let pass = parts.into_iter().reduce(Part::followed_by);
         let pass = pass.unwrap_or_default();
         pass.check(dump.length())?;
