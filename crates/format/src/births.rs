@@ -313,7 +313,7 @@ impl BirthsHead {
 
     /// Returns the position of a moment. One that was left out belongs to the one before.
     #[must_use]
-    pub fn place(&self, moment: u32) -> usize {
+    pub fn moment_index(&self, moment: u32) -> usize {
         let above = self.moments.partition_point(|other| other.number <= moment);
         above.saturating_sub(1)
     }
@@ -397,8 +397,8 @@ mod tests {
 
     #[test]
     fn a_moment_that_was_left_out_belongs_to_the_one_before() {
-        let places = [0, 2, 3, 7, 8, u32::MAX].map(|moment| head().place(moment));
-        assert_eq!(places, [0, 0, 1, 1, 2, 2]);
+        let indexes = [0, 2, 3, 7, 8, u32::MAX].map(|moment| head().moment_index(moment));
+        assert_eq!(indexes, [0, 0, 1, 1, 2, 2]);
     }
 
     #[test]

@@ -32,18 +32,18 @@ impl Heap<'_> {
             };
             let at = |step| progress.at(Stage::Saving, step, STEPS);
             at(1);
-            if !self.places.ascending {
-                self.all_places()?;
+            if !self.record_offsets.ascending {
+                self.all_record_offsets()?;
             }
             // Those to all objects are needed in any case.
-            let ways = self.ways()?;
+            let shortest_paths = self.shortest_paths()?;
             at(2);
             // The retained sizes of some suspects take a pass over the graph: asked now, they are in the index.
             self.leaks(USUAL_THRESHOLD, None)?;
             at(3);
             let waste = self.known_waste()?;
             at(4);
-            saved::write(self, (&counts, ways, waste), index)
+            saved::write(self, (&counts, shortest_paths, waste), index)
         })
     }
 }

@@ -4,8 +4,8 @@ use std::fs::File;
 
 use hprof_format::{ObjectId, Root, ThreadSerial};
 use hprof_heap::{
-    Births, Dump, Heap, Keeping, NoBirths, ObjectRecord, Options, Place, Progress, Visitor, Walk,
-    root_name,
+    Births, Dump, Heap, Keeping, NoBirths, ObjectRecord, Options, Position, Progress, Visitor,
+    Walk, root_name,
 };
 
 use crate::error::Error;
@@ -162,10 +162,10 @@ impl Visitor for Tables<'_> {
     }
 
     #[inline]
-    fn reference(&mut self, from: u64, to: u64, place: Place) -> Result<(), Error> {
-        let (field, element) = match place {
-            Place::Field(field) => (Some(field.cast_signed()), None),
-            Place::Element(element) => (None, Some(element.cast_signed())),
+    fn reference(&mut self, from: u64, to: u64, position: Position) -> Result<(), Error> {
+        let (field, element) = match position {
+            Position::Field(field) => (Some(field.cast_signed()), None),
+            Position::Element(element) => (None, Some(element.cast_signed())),
         };
         self.out.reference.row(|row| {
             row.long(id(from)).long(id(to)).int(field).int(element);

@@ -103,7 +103,7 @@ pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -
     let mut writer = PageWriter::default();
     let places: Vec<RowKeys> = runs
         .iter()
-        .map(|run| writer.place(&run.profile, by_thread))
+        .map(|run| writer.row_keys(&run.profile, by_thread))
         .collect();
     let order = writer.stacks.preorder();
     writer.frame_columns();
@@ -229,7 +229,7 @@ impl PageWriter {
         number
     }
 
-    fn place(&mut self, profile: &Profile, by_thread: bool) -> RowKeys {
+    fn row_keys(&mut self, profile: &Profile, by_thread: bool) -> RowKeys {
         let frames: Vec<u32> = profile.frames().map(|f| self.frame(profile, f)).collect();
         let thread_frames: Vec<u32> = match by_thread {
             true => self.thread_frames(profile),

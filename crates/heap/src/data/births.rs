@@ -47,8 +47,8 @@ pub struct MadeAfter<'a> {
 impl MadeAfter<'_> {
     pub(crate) fn has(self, object: u64) -> bool {
         self.births
-            .place(object)
-            .is_some_and(|place| place >= self.first)
+            .moment_index(object)
+            .is_some_and(|index| index >= self.first)
     }
 }
 
@@ -108,7 +108,7 @@ impl Births {
     /// # Errors
     /// [`NoBirths`], if it is missing, damaged, or of another dump.
     pub fn beside(file: &Path, dump: &Dump) -> Result<Births, NoBirths> {
-        let (number, _) = dump.place();
+        let (number, _) = dump.number_and_count();
         let path = births_path(file, u32::try_from(number).unwrap_or(u32::MAX));
         let opened = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -140,8 +140,8 @@ impl Births {
         let mut objects = Vec::new();
         while let Some(birth) = reader.read()? {
             // There are at most 2^20 moments.
-            let place = reader.head().place(birth.moment) as u32;
-            objects.push((birth.object.0, place));
+            let index = reader.head().moment_index(birth.moment) as u32;
+            objects.push((birth.object.0, index));
         }
         objects.sort_unstable();
         Ok(Births {
@@ -155,7 +155,7 @@ impl Births {
     #[must_use]
     pub fn made_after(&self, old: &Births) -> Option<MadeAfter<'_>> {
         let (head, next) = (&self.head, old.head.next);
-        let first = head.place(next);
+        let first = head.moment_index(next);
         let is_known = head.run == old.head.run
             && next <= head.next
             && head
@@ -171,7 +171,7 @@ impl Births {
     /// Adds an object, if its birth is known.
     pub(crate) fn add_to(&self, when: &mut MadeWhen, object: u64, bytes: u64) {
         let head = &self.head;
-        let Some(moment) = self.place(object) else {
+        let Some(moment) = self.moment_index(object) else {
             return;
         };
         let (Some(begin), end) = (
@@ -199,9 +199,9 @@ impl Births {
     /// not known.
     #[must_use]
     pub fn made_between(&self, object: u64) -> Option<(u64, u64)> {
-        let place = self.place(object)? as usize;
-        let begin = self.head.moments.get(place)?.millis;
-        let end = self.head.moments.get(place + 1);
+        let index = self.moment_index(object)? as usize;
+        let begin = self.head.moments.get(index)?.millis;
+        let end = self.head.moments.get(index + 1);
         let end = end.map_or(self.head.millis, |end| end.millis.min(self.head.millis));
         Some((begin, end.max(begin)))
     }
@@ -211,23 +211,23 @@ impl Births {
         Duration::from_millis(self.head.millis)
     }
 
-    fn place(&self, object: u64) -> Option<u32> {
+    fn moment_index(&self, object: u64) -> Option<u32> {
         let found = self.objects.binary_search_by_key(&object, |&(id, _)| id);
         Some(self.objects[found.ok()?].1)
     }
 
     /// Returns the age of an object at the time of the dump; `None` if it is not known.
     pub(crate) fn since(&self, object: u64) -> Option<TimeSince> {
-        let place = self.place(object)? as usize;
-        let ago = |place: usize| {
-            let moment = self.head.moments.get(place)?;
+        let index = self.moment_index(object)? as usize;
+        let ago = |index: usize| {
+            let moment = self.head.moments.get(index)?;
             Some(Duration::from_millis(
                 self.head.millis.saturating_sub(moment.millis),
             ))
         };
         Some(TimeSince {
-            least: ago(place + 1).unwrap_or_default(),
-            most: ago(place)?,
+            least: ago(index + 1).unwrap_or_default(),
+            most: ago(index)?,
         })
     }
 

@@ -378,7 +378,7 @@ impl Classes {
                 && self.excluded.has(strength);
             if field.kind == BasicType::Object {
                 let offsets = if weak { &mut omitted } else { &mut counting };
-                offsets.push(field.place as u32);
+                offsets.push(field.offset as u32);
             }
         }
         ReferenceOffsets {
@@ -388,22 +388,22 @@ impl Classes {
     }
 
     /// Iterates over the fields of an instance, in the order of the dump.
-    pub(crate) fn fields(&self, index: ClassIndex) -> impl Iterator<Item = FieldPlace> {
+    pub(crate) fn fields(&self, index: ClassIndex) -> impl Iterator<Item = InstanceField> {
         let id_size = self.id_size.bytes() as usize;
-        let mut place = 0;
+        let mut offset = 0;
         self.declaring(index)
             .flat_map(|class| {
                 let fields = self.get(class).declared.iter();
                 fields.map(move |&(name, kind)| (class, name, kind))
             })
             .map(move |(class, name, kind)| {
-                let field = FieldPlace {
+                let field = InstanceField {
                     class,
                     name,
                     kind,
-                    place,
+                    offset,
                 };
-                place += kind.size(id_size);
+                offset += kind.size(id_size);
                 field
             })
     }
@@ -419,13 +419,13 @@ impl Classes {
 
 /// A field of an instance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FieldPlace {
+pub(crate) struct InstanceField {
     /// The class that declares it.
     pub(crate) class: ClassIndex,
     pub(crate) name: u64,
     pub(crate) kind: BasicType,
     /// The offset of its value in the instance's bytes.
-    pub(crate) place: usize,
+    pub(crate) offset: usize,
 }
 
 impl Class {

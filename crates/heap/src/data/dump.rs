@@ -42,7 +42,7 @@ pub struct Dump {
     /// The ranges of its content in the file.
     segments: Vec<Range<usize>>,
     /// Its number among the file's dumps, from 1, and the number of dumps found so far.
-    place: (usize, usize),
+    number_and_count: (usize, usize),
     /// The time of the last record that was read, in microseconds since the beginning.
     reached: u64,
     tables: Tables,
@@ -100,7 +100,7 @@ impl Dump {
             version: header.version,
             time: header.time,
             segments: dumps.segments,
-            place: (wanted.unwrap_or(dumps.count), dumps.count),
+            number_and_count: (wanted.unwrap_or(dumps.count), dumps.count),
             reached,
             tables,
             texts: Mutex::default(),
@@ -221,8 +221,8 @@ impl Dump {
 
     /// Returns its number among the file's dumps, from 1, and the number of dumps up to there.
     #[must_use]
-    pub fn place(&self) -> (usize, usize) {
-        self.place
+    pub fn number_and_count(&self) -> (usize, usize) {
+        self.number_and_count
     }
 
     /// Returns the facts about the run in the file's head, with their labels: `Program`, `JDK`.
@@ -368,8 +368,8 @@ impl Dump {
 
     /// Returns the bytes of a string; `None` if the file lacks it.
     pub(crate) fn string(&self, id: u64) -> Option<&[u8]> {
-        let place = self.tables.strings.get(&id)?;
-        self.bytes.get(place.clone())
+        let range = self.tables.strings.get(&id)?;
+        self.bytes.get(range.clone())
     }
 
     /// Returns a string in printable form, truncated if it is very long; empty if the file lacks it.
@@ -390,14 +390,14 @@ impl Dump {
 
     /// Returns the stack of a trace, innermost frame first; empty if the file lacks it.
     pub(crate) fn stack(&self, trace: u32) -> Stack {
-        let Some(places) = self.tables.traces.get(&trace) else {
+        let Some(frames) = self.tables.traces.get(&trace) else {
             return Stack::default();
         };
         let mut texts = self.texts();
         if let Some(stack) = texts.stacks.get(&trace) {
             return Arc::clone(stack);
         }
-        let frames = &self.tables.trace_frames[places.clone()];
+        let frames = &self.tables.trace_frames[frames.clone()];
         let shown = frames.iter().take(FRAMES);
         let mut stack: Vec<Arc<str>> = shown.map(|&frame| texts.frame(frame, self)).collect();
         if let left_out @ 1.. = frames.len() - stack.len() {
@@ -458,13 +458,13 @@ impl Texts {
         } else {
             &*source
         };
-        let place = match frame.line {
+        let line = match frame.line {
             Line::Number(line) => format!("{source}:{line}"),
             Line::Unknown => source.to_string(),
             Line::Compiled => format!("{source}:Compiled method"),
             Line::Native => format!("{source}:Native method"),
         };
-        format!("{class}.{method}({place})")
+        format!("{class}.{method}({line})")
     }
 }
 

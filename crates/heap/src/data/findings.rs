@@ -55,11 +55,11 @@ pub(crate) enum WasteKind {
     Sparse(ClassIndex),
 }
 
-/// The retained sizes of several objects together, each of which took a pass over the graph, by a hash of the objects.
+/// The retained sizes of several objects joint_sizes, each of which took a pass over the graph, by a hash of the objects.
 #[derive(Debug, Default)]
-pub(crate) struct Together(Mutex<HashMap<u64, u64>>);
+pub(crate) struct JointSizes(Mutex<HashMap<u64, u64>>);
 
-impl Together {
+impl JointSizes {
     /// Returns the size of these objects, which is computed once.
     pub(crate) fn get<E>(
         &self,
@@ -88,10 +88,10 @@ impl Together {
     }
 
     /// Reads them; `None` if they are damaged.
-    pub(crate) fn load(index: &mut SectionReader) -> Option<Together> {
+    pub(crate) fn load(index: &mut SectionReader) -> Option<JointSizes> {
         let all = index.list::<[u64; 2]>()?.into_iter();
         let all = all.map(|[key, size]| (size <= MOST_BYTES).then_some((key, size)));
-        Some(Together(Mutex::new(all.collect::<Option<_>>()?)))
+        Some(JointSizes(Mutex::new(all.collect::<Option<_>>()?)))
     }
 }
 

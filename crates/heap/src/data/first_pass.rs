@@ -10,8 +10,8 @@ use crate::data::classes::Classes;
 use crate::data::dump::{Dump, Found};
 use crate::data::error::Error;
 use crate::data::ids::{IdSet, Ids, MAX_OBJECTS};
-use crate::data::places::{Places, STRIDE};
 use crate::data::progress::{Progress, STEP, Stage};
+use crate::data::record_offsets::{RecordOffsets, STRIDE};
 use crate::data::records;
 use crate::data::references::Excluded;
 
@@ -20,7 +20,7 @@ pub(crate) struct FirstPass {
     pub(crate) ids: Ids,
     pub(crate) classes: Classes,
     pub(crate) roots: Vec<(u64, Root)>,
-    pub(crate) places: Places,
+    pub(crate) record_offsets: RecordOffsets,
 }
 
 impl FirstPass {
@@ -46,7 +46,7 @@ impl FirstPass {
             ids: pass.ids.number(),
             classes,
             roots: pass.roots,
-            places: pass.places,
+            record_offsets: pass.record_offsets,
         })
     }
 }
@@ -57,7 +57,7 @@ struct Part {
     /// The offsets of the CLASS DUMPs.
     classes: Vec<u64>,
     roots: Vec<(u64, Root)>,
-    places: Places,
+    record_offsets: RecordOffsets,
     /// The offset at which a position was last remembered.
     remembered: u64,
     /// The ids of the first and the last instance or array.
@@ -74,7 +74,7 @@ impl Part {
     ) -> Result<Part, Error> {
         let mut pass = Part::default();
         let mut told = 0;
-        pass.places.ascending = true;
+        pass.record_offsets.ascending = true;
         let all = part.iter().map(|segment| segment.len() as u64).sum();
         let mut bytes = 0;
         for (count, found) in (0_u64..).zip(dump.records_of(part)) {
@@ -97,12 +97,14 @@ impl Part {
         self.ids.add_all(next.ids);
         self.classes.extend(next.classes);
         self.roots.extend(next.roots);
-        self.places.some.extend(next.places.some);
+        self.record_offsets
+            .samples
+            .extend(next.record_offsets.samples);
         let in_order = match (self.ends, next.ends) {
             (Some((_, last)), Some((first, _))) => last < first,
             _ => true,
         };
-        self.places.ascending &= next.places.ascending && in_order;
+        self.record_offsets.ascending &= next.record_offsets.ascending && in_order;
         self.ends = match (self.ends, next.ends) {
             (Some((first, _)), Some((_, last))) => Some((first, last)),
             (ends, next) => ends.or(next),
@@ -120,10 +122,10 @@ impl Part {
                 let id = read_id_be(found.record.bytes(), 1, dump.id_size());
                 self.ids.insert(id);
                 let (first, last) = self.ends.unwrap_or((id, 0));
-                self.places.ascending &= id > last;
+                self.record_offsets.ascending &= id > last;
                 self.ends = Some((first, id));
                 if found.offset >= self.remembered {
-                    self.places.some.push((id, found.offset));
+                    self.record_offsets.samples.push((id, found.offset));
                     self.remembered = found.offset + STRIDE;
                 }
             }

@@ -6,21 +6,21 @@ use hprof_format::Root;
 
 use crate::data::classes::Classes;
 use crate::data::counts::Counts;
-use crate::data::dominators::{Dominators, Place};
+use crate::data::dominators::{Dominators, Node};
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::find_layout::layout_of;
-use crate::data::findings::{Together, WasteFound};
+use crate::data::findings::{JointSizes, WasteFound};
 use crate::data::first_pass::FirstPass;
 use crate::data::graph::Graph;
 use crate::data::layout::Layout;
 use crate::data::memory::Memory;
 use crate::data::objects::Objects;
-use crate::data::places::Places;
 use crate::data::progress::{Progress, Stage};
+use crate::data::record_offsets::RecordOffsets;
 use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
-use crate::data::ways::Ways;
+use crate::data::shortest_paths::ShortestPaths;
 
 /// The options for reading a dump.
 #[derive(Clone, Debug)]
@@ -44,15 +44,15 @@ pub struct Heap<'a> {
     pub(crate) graph: Graph,
     /// The roots as the dump has them: ids, with their reasons.
     pub(crate) roots: Vec<(u64, Root)>,
-    pub(crate) places: Places,
+    pub(crate) record_offsets: RecordOffsets,
     /// The counts of its objects; `None` if they take a pass of their own.
     pub(crate) counts: Option<Counts>,
     pub(crate) dominators: Dominators,
     /// Computed when first needed.
-    pub(crate) ways: OnceLock<Arc<Ways>>,
+    pub(crate) shortest_paths: OnceLock<Arc<ShortestPaths>>,
     /// Computed when first needed.
     pub(crate) waste: OnceLock<WasteFound>,
-    pub(crate) together: Together,
+    pub(crate) joint_sizes: JointSizes,
 }
 
 impl<'a> Heap<'a> {
@@ -79,7 +79,7 @@ impl<'a> Heap<'a> {
             ids,
             mut classes,
             roots,
-            places,
+            record_offsets,
         } = FirstPass::of(dump, options.excluded, progress)?;
         let layout = match options.layout {
             Some(layout) => layout,
@@ -93,7 +93,7 @@ impl<'a> Heap<'a> {
             objects,
             classes,
             tallies,
-        } = pass.read(places.ascending, &options.memory, progress)?;
+        } = pass.read(record_offsets.ascending, &options.memory, progress)?;
         let counts = tallies.counts(&objects.sites, &classes, layout, dump)?;
         progress.at(Stage::Dominators, 0, 1);
         let dominators = Dominators::of(&graph, &objects, &options.memory, progress)?;
@@ -106,44 +106,45 @@ impl<'a> Heap<'a> {
             objects,
             graph,
             roots,
-            places,
+            record_offsets,
             counts,
             dominators,
-            ways: OnceLock::new(),
+            shortest_paths: OnceLock::new(),
             waste: OnceLock::new(),
-            together: Together::default(),
+            joint_sizes: JointSizes::default(),
         })
     }
 
-    /// Returns the bytes that would be freed with the object at a place of the dominator tree; for the top, all live
+    /// Returns the bytes that would be freed with the object at a node of the dominator tree; for the top, all live
     /// bytes.
     #[inline]
-    pub(crate) fn retained(&self, place: Place) -> u64 {
-        self.dominators.retained(place, &self.objects)
+    pub(crate) fn retained(&self, node: Node) -> u64 {
+        self.dominators.retained(node, &self.objects)
     }
 
-    /// Returns the same for a place whose object is known, in less time.
+    /// Returns the same for a node whose object is known, in less time.
     #[inline]
-    pub(crate) fn retained_with(&self, place: Place, object: u32) -> u64 {
-        self.dominators.retained_with(place, object, &self.objects)
+    pub(crate) fn retained_with(&self, node: Node, object: u32) -> u64 {
+        self.dominators.retained_with(node, object, &self.objects)
     }
 
     /// Returns the shortest paths from roots to all objects. They are searched once.
-    pub(crate) fn ways(&self) -> Result<&Arc<Ways>, Error> {
-        if let Some(ways) = self.ways.get() {
-            return Ok(ways);
+    pub(crate) fn shortest_paths(&self) -> Result<&Arc<ShortestPaths>, Error> {
+        if let Some(shortest_paths) = self.shortest_paths.get() {
+            return Ok(shortest_paths);
         }
-        let ways = Ways::of(&self.graph, &self.objects, &self.memory)?;
-        Ok(self.ways.get_or_init(|| Arc::new(ways)))
+        let shortest_paths = ShortestPaths::of(&self.graph, &self.objects, &self.memory)?;
+        Ok(self.shortest_paths.get_or_init(|| Arc::new(shortest_paths)))
     }
 
     /// Returns the shortest paths from roots to these objects. If those to all objects are not known, the search ends as
     /// soon as these are found, and is made again the next time.
-    pub(crate) fn ways_to(&self, objects: &[u32]) -> Result<Arc<Ways>, Error> {
-        if let Some(ways) = self.ways.get() {
-            return Ok(Arc::clone(ways));
+    pub(crate) fn shortest_paths_to(&self, objects: &[u32]) -> Result<Arc<ShortestPaths>, Error> {
+        if let Some(shortest_paths) = self.shortest_paths.get() {
+            return Ok(Arc::clone(shortest_paths));
         }
-        let ways = Ways::to_wanted(objects, &self.graph, &self.objects, &self.memory)?;
-        Ok(Arc::new(ways))
+        let shortest_paths =
+            ShortestPaths::to_wanted(objects, &self.graph, &self.objects, &self.memory)?;
+        Ok(Arc::new(shortest_paths))
     }
 }

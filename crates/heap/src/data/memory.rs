@@ -49,14 +49,14 @@ impl Memory {
                 self.give_back(bytes);
                 self.too_little(bytes)
             })?;
-            let place = Place::Here(entries);
+            let storage = Storage::InMemory(entries);
             let memory = self.clone();
-            return Ok(Numbers { place, memory });
+            return Ok(Numbers { storage, memory });
         }
         let file = mapping::scratch(&self.folder, bytes.max(1));
         let file = file.map_err(|error| self.no_file(bytes, &error))?;
         Ok(Numbers {
-            place: Place::Spilled(file, length, PhantomData),
+            storage: Storage::Spilled(file, length, PhantomData),
             memory: self.clone(),
         })
     }
@@ -224,29 +224,29 @@ impl<T: Pod> Growing<T> {
             return Err(error);
         }
         let memory = self.memory;
-        let place = match self.file {
-            Some(file) => Place::Spilled(file.map()?, self.length, PhantomData),
+        let storage = match self.file {
+            Some(file) => Storage::Spilled(file.map()?, self.length, PhantomData),
             None => {
                 let unused = self.entries.capacity() - self.entries.len();
                 self.entries.shrink_to_fit();
                 memory.give_back((unused * size_of::<T>()) as u64);
-                Place::Here(self.entries)
+                Storage::InMemory(self.entries)
             }
         };
-        Ok(Numbers { place, memory })
+        Ok(Numbers { storage, memory })
     }
 }
 
 /// A table of numbers, used as a slice.
 #[derive(Debug)]
 pub(crate) struct Numbers<T: Pod> {
-    place: Place<T>,
+    storage: Storage<T>,
     memory: Memory,
 }
 
 #[derive(Debug)]
-enum Place<T: Pod> {
-    Here(Vec<T>),
+enum Storage<T: Pod> {
+    InMemory(Vec<T>),
     Spilled(MmapMut, usize, PhantomData<T>),
     /// In an index, which is never written to.
     Saved(MappedPart<T>),
@@ -256,24 +256,24 @@ impl<T: Pod> Numbers<T> {
     /// Returns a table of an index.
     pub(crate) fn mapped(part: MappedPart<T>, memory: &Memory) -> Numbers<T> {
         Numbers {
-            place: Place::Saved(part),
+            storage: Storage::Saved(part),
             memory: memory.clone(),
         }
     }
 
     /// Frees everything after the first `length` entries.
     pub(crate) fn truncate(&mut self, length: usize) {
-        match &mut self.place {
-            Place::Here(entries) => {
+        match &mut self.storage {
+            Storage::InMemory(entries) => {
                 let before = entries.len();
                 entries.truncate(length);
                 entries.shrink_to_fit();
                 let freed = (before - entries.len()) * size_of::<T>();
                 self.memory.give_back(freed as u64);
             }
-            Place::Spilled(_, spilled, _) => *spilled = length.min(*spilled),
+            Storage::Spilled(_, spilled, _) => *spilled = length.min(*spilled),
             // Tables of an index are complete.
-            Place::Saved(_) => {}
+            Storage::Saved(_) => {}
         }
     }
 }
@@ -295,7 +295,7 @@ impl Memory {
 
 impl<T: Pod> Drop for Numbers<T> {
     fn drop(&mut self) {
-        if let Place::Here(entries) = &self.place {
+        if let Storage::InMemory(entries) = &self.storage {
             let bytes = entries.len() * size_of::<T>();
             self.memory.give_back(bytes as u64);
         }
@@ -307,12 +307,12 @@ impl<T: Pod> Deref for Numbers<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        match &self.place {
-            Place::Here(entries) => entries,
-            Place::Spilled(file, length, _) => {
+        match &self.storage {
+            Storage::InMemory(entries) => entries,
+            Storage::Spilled(file, length, _) => {
                 bytemuck::cast_slice(&file[..length * size_of::<T>()])
             }
-            Place::Saved(part) => part,
+            Storage::Saved(part) => part,
         }
     }
 }
@@ -320,12 +320,12 @@ impl<T: Pod> Deref for Numbers<T> {
 impl<T: Pod> DerefMut for Numbers<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        match &mut self.place {
-            Place::Here(entries) => entries,
-            Place::Spilled(file, length, _) => {
+        match &mut self.storage {
+            Storage::InMemory(entries) => entries,
+            Storage::Spilled(file, length, _) => {
                 bytemuck::cast_slice_mut(&mut file[..*length * size_of::<T>()])
             }
-            Place::Saved(_) => &mut [],
+            Storage::Saved(_) => &mut [],
         }
     }
 }
@@ -339,8 +339,8 @@ mod tests {
         let memory = Memory::limited(100);
         let mut first: Numbers<u32> = memory.table(20).expect("it fits");
         let mut second: Numbers<u64> = memory.table(20).expect("a temporary file");
-        assert!(matches!(first.place, Place::Here(_)));
-        assert!(matches!(second.place, Place::Spilled(..)));
+        assert!(matches!(first.storage, Storage::InMemory(_)));
+        assert!(matches!(second.storage, Storage::Spilled(..)));
         first[19] = 7;
         second[19] = u64::MAX;
         second.truncate(20);
@@ -386,7 +386,10 @@ mod tests {
             assert_eq!(growing.len(), 1_000_000);
             let table = growing.finish().expect("there is room");
             assert!(table.iter().copied().eq(0..1_000_000));
-            assert_eq!(matches!(table.place, Place::Here(_)), most == u64::MAX);
+            assert_eq!(
+                matches!(table.storage, Storage::InMemory(_)),
+                most == u64::MAX
+            );
             drop(table);
             assert_eq!(memory.left.load(Ordering::Relaxed), most);
         }
@@ -398,9 +401,9 @@ mod tests {
         let mut first: Numbers<u32> = memory.table(25).expect("it fits");
         first.truncate(5);
         let second: Numbers<u32> = memory.table(20).expect("it fits");
-        assert!(matches!(second.place, Place::Here(_)));
+        assert!(matches!(second.storage, Storage::InMemory(_)));
         drop((first, second));
         let third: Numbers<u8> = memory.table(100).expect("it fits");
-        assert!(matches!(third.place, Place::Here(_)));
+        assert!(matches!(third.storage, Storage::InMemory(_)));
     }
 }

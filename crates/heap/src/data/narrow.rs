@@ -52,7 +52,7 @@ impl Narrow {
 
     /// Returns the bytes with the number at an index, and the position of its lowest bit in them.
     #[inline]
-    fn place(&self, index: usize) -> (usize, usize) {
+    fn position(&self, index: usize) -> (usize, usize) {
         let bit = index * self.bits as usize;
         (bit / 8, bit % 8)
     }
@@ -60,7 +60,7 @@ impl Narrow {
     /// Returns the number at an index, which is below the length.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> u16 {
-        let (byte, shift) = self.place(index);
+        let (byte, shift) = self.position(index);
         let bytes = self.bytes[byte..].first_chunk::<BYTES>();
         let bits = bytes.map_or(0, |&bytes| u32::from_le_bytes(bytes)) >> shift;
         (bits & ((1 << self.bits) - 1)) as u16
@@ -78,7 +78,7 @@ impl Narrow {
 
     #[inline]
     fn put(&mut self, index: usize, number: u16) {
-        let (byte, shift) = self.place(index);
+        let (byte, shift) = self.position(index);
         let mask = ((1 << self.bits) - 1) << shift;
         if let Some(bytes) = self.bytes[byte..].first_chunk_mut::<BYTES>() {
             let others = u32::from_le_bytes(*bytes) & !mask;
@@ -86,7 +86,7 @@ impl Narrow {
         }
     }
 
-    /// Makes room for a number in each place. Few widths are tried, because all numbers are moved each time.
+    /// Makes room for a number for each of them. Few widths are tried, because all numbers are moved each time.
     #[cold]
     fn widen(&mut self, number: u16) {
         let needed = u16::BITS - number.leading_zeros();

@@ -22,14 +22,18 @@ impl Heap<'_> {
             let offset = self.classes.get(class).offset;
             return self.record_at(offset, id);
         }
-        let offset = if self.places.ascending {
-            let place = self.places.some.partition_point(|&(first, _)| first <= id);
-            let Some(&(_, offset)) = self.places.some.get(place.saturating_sub(1)) else {
+        let offset = if self.record_offsets.ascending {
+            let place = self
+                .record_offsets
+                .samples
+                .partition_point(|&(first, _)| first <= id);
+            let Some(&(_, offset)) = self.record_offsets.samples.get(place.saturating_sub(1))
+            else {
                 return Ok(None);
             };
             offset
         } else {
-            self.all_places()?[number as usize]
+            self.all_record_offsets()?[number as usize]
         };
         self.record_at(offset, id)
     }
@@ -46,20 +50,20 @@ impl Heap<'_> {
     }
 
     /// Returns the offset of each object's record. They are determined once.
-    pub(crate) fn all_places(&self) -> Result<&[u64], Error> {
-        if let Some(places) = self.places.all.get() {
-            return Ok(places);
+    pub(crate) fn all_record_offsets(&self) -> Result<&[u64], Error> {
+        if let Some(offsets) = self.record_offsets.exact.get() {
+            return Ok(offsets);
         }
-        let mut places = vec![0; self.objects.count() as usize];
+        let mut offsets = vec![0; self.objects.count() as usize];
         for found in self.dump.records() {
             let found = found?;
             if let Some(number) = self.id_of(&found).and_then(|id| self.objects.ids.find(id))
-                && places[number as usize] == 0
+                && offsets[number as usize] == 0
             {
-                places[number as usize] = found.offset;
+                offsets[number as usize] = found.offset;
             }
         }
-        Ok(self.places.all.get_or_init(|| places))
+        Ok(self.record_offsets.exact.get_or_init(|| offsets))
     }
 
     fn id_of(&self, found: &Found<'_>) -> Option<u64> {
@@ -129,7 +133,7 @@ impl Heap<'_> {
         let mut all = self.classes.fields(class);
         let field = all.find(|field| self.dump.string(field.name) == Some(name.as_bytes()));
         Ok(field.and_then(|field| {
-            records::value(fields.get(field.place..)?, field.kind, self.dump.id_size())
+            records::value(fields.get(field.offset..)?, field.kind, self.dump.id_size())
         }))
     }
 
@@ -193,7 +197,7 @@ impl Heap<'_> {
                 let mut all = self.classes.fields(class);
                 let field = all.find(|field| {
                     field.kind == BasicType::Object
-                        && read_id_be(fields, field.place, id_size) == wanted
+                        && read_id_be(fields, field.offset, id_size) == wanted
                 });
                 field.map(|field| Reference::Field(self.dump.name(field.name)))
             }

@@ -79,9 +79,9 @@ impl Ranks {
     /// Returns the rank of a number; `None` if it is not in the set.
     #[inline]
     pub(crate) fn find(&self, number: u32) -> Option<u32> {
-        let (place, bit) = (number as usize / WORD, number as usize % WORD);
-        let word = self.words[place];
-        (word >> bit & 1 != 0).then(|| self.before[place] + (word & ((1 << bit) - 1)).count_ones())
+        let (index, bit) = (number as usize / WORD, number as usize % WORD);
+        let word = self.words[index];
+        (word >> bit & 1 != 0).then(|| self.before[index] + (word & ((1 << bit) - 1)).count_ones())
     }
 
     /// Returns how many numbers of the set are below this one.
@@ -98,17 +98,17 @@ impl Ranks {
 
     /// Iterates over the numbers below `end`, the greatest first.
     pub(crate) fn below(&self, end: u32) -> impl Iterator<Item = u32> {
-        let mut place = end as usize / WORD;
-        let first = self.words.get(place).copied().unwrap_or_default();
+        let mut index = end as usize / WORD;
+        let first = self.words.get(index).copied().unwrap_or_default();
         let mut rest = first & ((1 << (end as usize % WORD)) - 1);
         std::iter::from_fn(move || {
             while rest == 0 {
-                place = place.checked_sub(1)?;
-                rest = self.words[place];
+                index = index.checked_sub(1)?;
+                rest = self.words[index];
             }
             let bit = rest.ilog2();
             rest &= !(1 << bit);
-            Some((place * WORD) as u32 + bit)
+            Some((index * WORD) as u32 + bit)
         })
     }
 }

@@ -292,11 +292,11 @@ impl<'a> ReferencePass<'a> {
         match object.content {
             Content::Fields(fields) => {
                 let offsets = self.contents.classes.references(object.class);
-                for &place in &offsets.counting {
-                    to(read_id_be(fields, place as usize, id_size));
+                for &offset in &offsets.counting {
+                    to(read_id_be(fields, offset as usize, id_size));
                 }
-                for &place in &offsets.omitted {
-                    if let Some(number) = find(read_id_be(fields, place as usize, id_size)) {
+                for &offset in &offsets.omitted {
+                    if let Some(number) = find(read_id_be(fields, offset as usize, id_size)) {
                         visit(Edge::Omitted(number));
                     }
                 }

@@ -22,7 +22,7 @@ use crate::data::counts::Counts;
 use crate::data::dominators::Dominators;
 use crate::data::dump::Dump;
 use crate::data::error::Error;
-use crate::data::findings::{Together, WasteFound};
+use crate::data::findings::{JointSizes, WasteFound};
 use crate::data::heap::{Heap, Options};
 use crate::data::index_file::{NewFile, check_kind};
 use crate::data::index_head::{BLOCK, OF_OPTIONS, START, SoundIndex, add_block, head};
@@ -30,11 +30,11 @@ use crate::data::layout::Layout;
 use crate::data::mapping::Mapped;
 use crate::data::memory::Memory;
 use crate::data::objects::Objects;
-use crate::data::places::Places;
+use crate::data::record_offsets::RecordOffsets;
 use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
-use crate::data::ways::Ways;
+use crate::data::shortest_paths::ShortestPaths;
 
 /// The most bytes that an object takes, besides its references.
 const AN_OBJECT: u64 = 24;
@@ -144,7 +144,7 @@ impl Dump {
 /// If the file cannot be written; then there is none, or the one before. A file that is not an index is left alone.
 pub(crate) fn write(
     heap: &Heap<'_>,
-    (counts, ways, waste): (&Counts, &Ways, &WasteFound),
+    (counts, shortest_paths, waste): (&Counts, &ShortestPaths, &WasteFound),
     index: &Path,
 ) -> Result<u64, Error> {
     match check_kind(index) {
@@ -159,9 +159,9 @@ pub(crate) fn write(
     compressed_sections::save(heap, &mut out)?;
     counts.save(&mut out)?;
     write_heap(heap, &mut out)?;
-    ways.save(&mut out)?;
+    shortest_paths.save(&mut out)?;
     waste.save(&mut out)?;
-    heap.together.save(&mut out)?;
+    heap.joint_sizes.save(&mut out)?;
     let (length, sum) = out.finish().finish()?;
     let layout = heap.layout.numbers();
     let mut options = [excluded(heap.excluded); OF_OPTIONS];
@@ -208,10 +208,14 @@ fn write_heap(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> io::Resul
         HeapRecord::Root { object, root }.write(&mut roots);
     }
     out.table(&roots)?;
-    let places = heap.places.some.iter().map(|&(id, offset)| [id, offset]);
-    out.table(&places.collect::<Vec<[u64; 2]>>())?;
-    out.table(&[u64::from(heap.places.ascending)])?;
-    let all = heap.places.all.get();
+    let record_offsets = heap
+        .record_offsets
+        .samples
+        .iter()
+        .map(|&(id, offset)| [id, offset]);
+    out.table(&record_offsets.collect::<Vec<[u64; 2]>>())?;
+    out.table(&[u64::from(heap.record_offsets.ascending)])?;
+    let all = heap.record_offsets.exact.get();
     out.table(all.map_or(&[][..], Vec::as_slice))?;
     heap.objects.save(out)?;
     heap.graph.save(out)?;
@@ -234,16 +238,17 @@ fn read<'a>(
         classes.add_other(other, dump)?;
     }
     let roots = roots(&index.list::<u8>()?)?;
-    let some = index.list::<[u64; 2]>()?.into_iter();
-    let mut places = Places {
-        some: some.map(|[id, offset]| (id, offset)).collect(),
+    let samples = index.list::<[u64; 2]>()?.into_iter();
+    let mut record_offsets = RecordOffsets {
+        samples: samples.map(|[id, offset]| (id, offset)).collect(),
         ascending: index.one::<u64>()? != 0,
-        ..Places::default()
+        ..RecordOffsets::default()
     };
-    let all: Vec<u64> = index.list()?;
+    let exact: Vec<u64> = index.list()?;
     let objects = Objects::load(index, classes.len())?;
-    if !places.ascending && !all.is_empty() {
-        places.all = (all.len() == objects.count() as usize).then(|| OnceLock::from(all))?;
+    if !record_offsets.ascending && !exact.is_empty() {
+        record_offsets.exact =
+            (exact.len() == objects.count() as usize).then(|| OnceLock::from(exact))?;
     }
     let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
     let SecondPass {
@@ -253,7 +258,7 @@ fn read<'a>(
         ..
     } = pass.load(index)?;
     let dominators = Dominators::load(index, &objects)?;
-    let ways = Ways::load(index, objects.count())?;
+    let shortest_paths = ShortestPaths::load(index, objects.count())?;
     let waste = WasteFound::load(index, &objects, &classes)?;
     Some(Heap {
         dump,
@@ -264,12 +269,12 @@ fn read<'a>(
         objects,
         graph,
         roots,
-        places,
+        record_offsets,
         counts: Some(counts),
         dominators,
-        ways: OnceLock::from(Arc::new(ways)),
+        shortest_paths: OnceLock::from(Arc::new(shortest_paths)),
         waste: OnceLock::from(waste),
-        together: Together::load(index)?,
+        joint_sizes: JointSizes::load(index)?,
     })
 }
 
@@ -286,7 +291,7 @@ fn roots(bytes: &[u8]) -> Option<Vec<(u64, Root)>> {
 
 /// Returns the number of a dump among those of its file, and how many there are.
 fn place_of(dump: &Dump) -> [u64; 2] {
-    let (number, dumps) = dump.place();
+    let (number, dumps) = dump.number_and_count();
     [number as u64, dumps as u64]
 }
 

@@ -4,11 +4,11 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::data::births::MadeAfter;
-use crate::data::dominators::{Place, Step, TOP};
+use crate::data::dominators::{Node, Step, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::Holder;
-use crate::data::ways::Ways;
+use crate::data::shortest_paths::ShortestPaths;
 use crate::questions::leaks::holder;
 use crate::questions::paths::{ByReference, Shapes};
 
@@ -35,13 +35,13 @@ pub struct Appeared {
 /// The sums below one older object, or several.
 struct Sum {
     /// The older object, or the first of several.
-    place: Place,
+    node: Node,
     older: u64,
     objects: u64,
     shallow: u64,
     retained: u64,
     /// The new object that retains most.
-    largest: Place,
+    largest: Node,
     largest_retained: u64,
 }
 
@@ -71,31 +71,31 @@ impl Heap<'_> {
     ) -> Result<(Vec<Appeared>, usize), Error> {
         self.dump.unless_changed(|| {
             let mut sums: Vec<Sum> = self.new_below(made)?.into_values().collect();
-            sums.sort_unstable_by_key(|sum| sum.place);
-            let ways = self.ways()?;
-            let mut rows = self.joined(sums, ways)?;
-            rows.sort_by_key(|sum| (std::cmp::Reverse(sum.retained), sum.place));
+            sums.sort_unstable_by_key(|sum| sum.node);
+            let shortest_paths = self.shortest_paths()?;
+            let mut rows = self.joined(sums, shortest_paths)?;
+            rows.sort_by_key(|sum| (std::cmp::Reverse(sum.retained), sum.node));
             let all = rows.len();
             rows.truncate(most);
             let rows = rows
                 .into_iter()
-                .map(|sum| self.describe_appeared(&sum, ways));
+                .map(|sum| self.describe_appeared(&sum, shortest_paths));
             Ok((rows.collect::<Result<_, Error>>()?, all))
         })
     }
 
     /// Joins the sums below older objects to which paths over the same classes and fields lead.
-    fn joined(&self, sums: Vec<Sum>, ways: &Ways) -> Result<Vec<Sum>, Error> {
-        let mut shapes = Shapes::new(self, ways, ByReference::Yes)?;
+    fn joined(&self, sums: Vec<Sum>, shortest_paths: &ShortestPaths) -> Result<Vec<Sum>, Error> {
+        let mut shapes = Shapes::new(self, shortest_paths, ByReference::Yes)?;
         let mut rows: Vec<Sum> = Vec::new();
-        let mut places = HashMap::default();
+        let mut nodes = HashMap::default();
         for sum in sums {
-            let shape = match sum.place {
+            let shape = match sum.node {
                 TOP => 0,
-                place => shapes.shape(self.dominators.object(place))?,
+                node => shapes.shape(self.dominators.object(node))?,
             };
             let next = rows.len();
-            match rows.get_mut(*places.entry(shape).or_insert(next)) {
+            match rows.get_mut(*nodes.entry(shape).or_insert(next)) {
                 Some(row) => row.add(sum),
                 None => rows.push(sum),
             }
@@ -103,17 +103,21 @@ impl Heap<'_> {
         Ok(rows)
     }
 
-    fn describe_appeared(&self, sum: &Sum, ways: &Ways) -> Result<Appeared, Error> {
-        let (what, path) = match sum.place {
+    fn describe_appeared(
+        &self,
+        sum: &Sum,
+        shortest_paths: &ShortestPaths,
+    ) -> Result<Appeared, Error> {
+        let (what, path) = match sum.node {
             TOP => (String::new(), None),
-            place => {
-                let older = self.dominators.object(place);
+            node => {
+                let older = self.dominators.object(node);
                 let what = match sum.older {
                     1 => self.label(older)?.to_string(),
                     _ => self.classes.get(self.objects.class(older)).name.to_string(),
                 };
                 let largest = self.dominators.object(sum.largest);
-                (what, self.path(ways, largest)?)
+                (what, self.path(shortest_paths, largest)?)
             }
         };
         Ok(Appeared {
@@ -127,26 +131,26 @@ impl Heap<'_> {
     }
 
     /// Returns the sums of the new objects for each older object that directly dominates some.
-    fn new_below(&self, made: MadeAfter<'_>) -> Result<HashMap<Place, Sum>, Error> {
-        let mut sums: HashMap<Place, Sum> = HashMap::default();
+    fn new_below(&self, made: MadeAfter<'_>) -> Result<HashMap<Node, Sum>, Error> {
+        let mut sums: HashMap<Node, Sum> = HashMap::default();
         let is_new = |object| made.has(self.objects.ids.id(object));
-        // The new objects above the walk's place, the older one above these, and all older ones.
+        // The new objects above the walk's node, the older one above these, and all older ones.
         let (mut open, mut above) = (0_u32, TOP);
         let mut older = vec![TOP];
         self.dominators.walk(TOP, |step| match step {
             Step::Enter(TOP, _) | Step::Leave(TOP, _) => {}
-            Step::Enter(place, object) if is_new(object) => {
-                let retained = self.retained(place);
+            Step::Enter(node, object) if is_new(object) => {
+                let retained = self.retained(node);
                 if open == 0 {
                     above = older.last().copied().unwrap_or(TOP);
                 }
                 let sum = sums.entry(above).or_insert(Sum {
-                    place: above,
+                    node: above,
                     older: u64::from(above != TOP),
                     objects: 0,
                     shallow: 0,
                     retained: 0,
-                    largest: place,
+                    largest: node,
                     largest_retained: 0,
                 });
                 sum.objects += 1;
@@ -154,13 +158,13 @@ impl Heap<'_> {
                 if open == 0 {
                     sum.retained += retained;
                     if retained > sum.largest_retained {
-                        (sum.largest, sum.largest_retained) = (place, retained);
+                        (sum.largest, sum.largest_retained) = (node, retained);
                     }
                 }
                 open += 1;
             }
             Step::Leave(_, object) if is_new(object) => open -= 1,
-            Step::Enter(place, _) => older.push(place),
+            Step::Enter(node, _) => older.push(node),
             Step::Leave(..) => {
                 older.pop();
             }

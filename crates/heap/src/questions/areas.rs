@@ -6,7 +6,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::data::classes::ClassIndex;
-use crate::data::dominators::{Place, TOP};
+use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 
@@ -51,7 +51,7 @@ struct FoundArea {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     retained: u64,
-    place: Place,
+    node: Node,
     index: usize,
     level: u32,
 }
@@ -66,16 +66,16 @@ impl Heap<'_> {
     }
 
     fn find_areas(&self, of: Option<u64>, most: usize) -> Result<Area, Error> {
-        let place = match of {
+        let node = match of {
             None => TOP,
             Some(id) => self.place_of(id)?,
         };
-        let least = (self.retained(place) / LEAST_PART).max(1);
+        let least = (self.retained(node) / LEAST_PART).max(1);
         let mut all = Vec::new();
         let mut waiting = BinaryHeap::new();
         let mut next = Some(Waiting {
-            retained: self.retained(place),
-            place,
+            retained: self.retained(node),
+            node,
             index: 0,
             level: 0,
         });
@@ -83,20 +83,20 @@ impl Heap<'_> {
             self.look_into(&at, least, &mut all, &mut waiting)?;
             next = waiting.pop().filter(|_| all.len() < most);
         }
-        Ok(assemble(self.single(place, 0)?, all))
+        Ok(assemble(self.single(node, 0)?, all))
     }
 
-    fn place_of(&self, id: u64) -> Result<Place, Error> {
+    fn place_of(&self, id: u64) -> Result<Node, Error> {
         let number = self.objects.ids.find(id);
-        let place = number.and_then(|number| self.dominators.place(number));
-        place.ok_or(Error::NoObject(id))
+        let node = number.and_then(|number| self.dominators.node(number));
+        node.ok_or(Error::NoObject(id))
     }
 
-    fn single(&self, place: Place, above: usize) -> Result<FoundArea, Error> {
-        let (label, id) = match place {
+    fn single(&self, node: Node, above: usize) -> Result<FoundArea, Error> {
+        let (label, id) = match node {
             TOP => ("all that is alive".to_owned(), None),
-            place => {
-                let object = self.dominators.object(place);
+            node => {
+                let object = self.dominators.object(node);
                 (
                     self.label(object)?.to_string(),
                     Some(self.objects.ids.id(object)),
@@ -108,7 +108,7 @@ impl Heap<'_> {
             label,
             id,
             objects: 1,
-            retained: self.retained(place),
+            retained: self.retained(node),
         })
     }
 
@@ -119,10 +119,10 @@ impl Heap<'_> {
         all: &mut Vec<FoundArea>,
         waiting: &mut BinaryHeap<Waiting>,
     ) -> Result<(), Error> {
-        let retained = |place| self.retained(place);
-        let mut single: Vec<Place> = self
+        let retained = |node| self.retained(node);
+        let mut single: Vec<Node> = self
             .dominators
-            .children(at.place)
+            .children(at.node)
             .filter(|&child| retained(child) >= least)
             .collect();
         single.sort_by_key(|&child| (std::cmp::Reverse(retained(child)), child));
@@ -130,7 +130,7 @@ impl Heap<'_> {
         let mut classes: HashMap<ClassIndex, (u64, u64)> = HashMap::default();
         let few = self
             .dominators
-            .children(at.place)
+            .children(at.node)
             .filter(|&child| retained(child) < least);
         for child in few.chain(many) {
             let class = self.objects.class(self.dominators.object(child));
@@ -142,7 +142,7 @@ impl Heap<'_> {
             if at.level < DEEPEST {
                 waiting.push(Waiting {
                     retained: retained(child),
-                    place: child,
+                    node: child,
                     index: all.len() + 1,
                     level: at.level + 1,
                 });

@@ -262,7 +262,7 @@ impl Heap<'_> {
         let mut tallies: Vec<Tally> = (0..grouping.count).map(Tally::of).collect();
         self.dominators.walk(TOP, |step| match step {
             Step::Enter(TOP, _) | Step::Leave(TOP, _) => {}
-            Step::Enter(place, object) => {
+            Step::Enter(node, object) => {
                 if !is_wanted(object) {
                     return;
                 }
@@ -270,7 +270,7 @@ impl Heap<'_> {
                 tally.objects += 1;
                 tally.shallow += self.objects.size(object);
                 if tally.open == 0 {
-                    tally.retained += self.retained_with(place, object);
+                    tally.retained += self.retained_with(node, object);
                 }
                 tally.open += 1;
             }
@@ -319,7 +319,7 @@ struct Tally {
     shallow: u64,
     retained: u64,
     exact: bool,
-    /// The number of members above the walk's current place.
+    /// The number of members above the walk's current node.
     open: u32,
 }
 

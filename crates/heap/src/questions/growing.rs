@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::data::births::Births;
-use crate::data::dominators::{Place, Step, TOP};
+use crate::data::dominators::{Node, Step, TOP};
 use crate::data::heap::Heap;
 use crate::data::objects::SiteIndex;
 
@@ -53,7 +53,7 @@ struct GrowingSite {
 
 /// Objects of one site that pile up, of which none is below another.
 pub(crate) struct Pile {
-    pub(crate) places: Vec<Place>,
+    pub(crate) nodes: Vec<Node>,
     pub(crate) own: u64,
     pub(crate) piling: Piling,
 }
@@ -159,7 +159,7 @@ impl Heap<'_> {
             .filter(|(_, site)| is_open(site))
             .map(|(index, site)| {
                 let pile = Pile {
-                    places: Vec::new(),
+                    nodes: Vec::new(),
                     own: 0,
                     piling: site.piling,
                 };
@@ -173,7 +173,7 @@ impl Heap<'_> {
         let mut open = 0_u32;
         self.dominators.walk(TOP, |step| match step {
             Step::Enter(TOP, _) | Step::Leave(TOP, _) => {}
-            Step::Enter(place, object) => {
+            Step::Enter(node, object) => {
                 let site = self.objects.site(object);
                 let Some((pile, inner)) = piles.get_mut(&site) else {
                     return;
@@ -181,8 +181,8 @@ impl Heap<'_> {
                 open += 1;
                 if open == 1 {
                     outer = Some(site);
-                    pile.places.push(place);
-                    pile.own += self.retained_with(place, object);
+                    pile.nodes.push(node);
+                    pile.own += self.retained_with(node, object);
                 } else if outer != Some(site) {
                     *inner += 1;
                 }
@@ -193,7 +193,7 @@ impl Heap<'_> {
             }
         });
         let piles = piles.into_iter().filter(|(_, (pile, inner))| {
-            !pile.places.is_empty() && *inner * 2 <= pile.piling.objects
+            !pile.nodes.is_empty() && *inner * 2 <= pile.piling.objects
         });
         let mut piles: Vec<(SiteIndex, Pile)> =
             piles.map(|(site, (pile, _))| (site, pile)).collect();
@@ -202,8 +202,8 @@ impl Heap<'_> {
         piles.truncate(MOST);
         let mut piles: Vec<Pile> = piles.into_iter().map(|(_, pile)| pile).collect();
         for pile in &mut piles {
-            let largest = |place: &Place| (std::cmp::Reverse(self.retained(*place)), *place);
-            pile.places.sort_by_key(largest);
+            let largest = |node: &Node| (std::cmp::Reverse(self.retained(*node)), *node);
+            pile.nodes.sort_by_key(largest);
         }
         (piles, left_out)
     }

@@ -2,17 +2,17 @@
 
 use std::io;
 
-use crate::data::dominators::{Place, TOP};
+use crate::data::dominators::{Node, TOP};
 use crate::data::heap::Heap;
 use crate::data::memory::Numbers;
 
 /// The retained sizes of all objects of a dump.
 pub struct Keeping<'a> {
     heap: &'a Heap<'a>,
-    /// The place of each object in the dominator tree; [`TOP`] if no root reaches it.
-    places: Numbers<Place>,
-    /// The dominator of each place.
-    above: Numbers<Place>,
+    /// The node of each object in the dominator tree; [`TOP`] if no root reaches it.
+    nodes: Numbers<Node>,
+    /// The dominator of each node.
+    above: Numbers<Node>,
 }
 
 /// The retained size of an object, and its dominator.
@@ -30,31 +30,27 @@ impl<'a> Keeping<'a> {
     /// # Errors
     /// An error if a temporary file cannot be created.
     pub fn of(heap: &'a Heap<'a>) -> io::Result<Keeping<'a>> {
-        let mut places: Numbers<Place> = heap.memory.table(heap.objects.count() as usize)?;
-        for (place, object) in heap.dominators.all() {
-            places[object as usize] = place;
+        let mut nodes: Numbers<Node> = heap.memory.table(heap.objects.count() as usize)?;
+        for (node, object) in heap.dominators.all() {
+            nodes[object as usize] = node;
         }
         let above = heap.dominators.all_above(&heap.memory)?;
-        Ok(Keeping {
-            heap,
-            places,
-            above,
-        })
+        Ok(Keeping { heap, nodes, above })
     }
 
     /// Returns the retained size of an object; `None` if no root reaches it.
     #[must_use]
     pub fn find(&self, id: u64) -> Option<Retained> {
         let number = self.heap.objects.ids.find(id)?;
-        let place = self.places[number as usize];
-        if place == TOP {
+        let node = self.nodes[number as usize];
+        if node == TOP {
             return None;
         }
         let dominators = &self.heap.dominators;
-        let above = self.above[place as usize];
+        let above = self.above[node as usize];
         let dominator = (above != TOP).then(|| dominators.object(above));
         Some(Retained {
-            bytes: self.heap.retained(place),
+            bytes: self.heap.retained(node),
             dominator: dominator.map(|number| self.heap.objects.ids.id(number)),
         })
     }

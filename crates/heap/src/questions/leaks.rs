@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::data::births::{Births, MadeWhen};
 use crate::data::classes::{ClassIndex, Known};
-use crate::data::dominators::{Place, Step, TOP};
+use crate::data::dominators::{Node, Step, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Reference};
-use crate::data::ways::Ways;
+use crate::data::shortest_paths::ShortestPaths;
 use crate::questions::allocated::{Allocated, Rest, largest};
 use crate::questions::growing::{GrowingSites, LEAST, Piling};
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
@@ -130,7 +130,7 @@ struct Below {
 struct FoundSuspect {
     kind: SuspectKind,
     /// One, or several with the largest first.
-    places: Vec<Place>,
+    nodes: Vec<Node>,
     /// The retained size without the suspects below.
     own: u64,
 }
@@ -198,7 +198,7 @@ impl Heap<'_> {
         for pile in piles {
             let suspect = FoundSuspect {
                 kind: SuspectKind::Piling,
-                places: pile.places,
+                nodes: pile.nodes,
                 own: pile.own,
             };
             let mut below = self.below(&suspect, own, births, &mut GrowingSites::default());
@@ -211,13 +211,13 @@ impl Heap<'_> {
         let (found, below): (Vec<FoundSuspect>, Vec<Below>) = found.into_iter().unzip();
         let objects: Vec<u32> = found
             .iter()
-            .map(|suspect| self.dominators.object(suspect.places[0]))
+            .map(|suspect| self.dominators.object(suspect.nodes[0]))
             .collect();
-        let ways = self.ways_to(&objects)?;
+        let shortest_paths = self.shortest_paths_to(&objects)?;
         let is_judged = births.is_some_and(|births| births.time() >= LEAST);
         let (mut suspects, mut not_growing) = (Vec::new(), Vec::new());
         for ((suspect, object), below) in found.iter().zip(objects).zip(below) {
-            let suspect = self.suspect(suspect, object, below, &ways, own)?;
+            let suspect = self.suspect(suspect, object, below, &shortest_paths, own)?;
             if is_judged && suspect.is_from_the_start() {
                 not_growing.push(suspect);
             } else {
@@ -240,10 +240,10 @@ impl Heap<'_> {
         suspect: &FoundSuspect,
         object: u32,
         below: Below,
-        ways: &Ways,
+        shortest_paths: &ShortestPaths,
         own: Option<IsOwn<'_>>,
     ) -> Result<Suspect, Error> {
-        let path = self.path(ways, object)?;
+        let path = self.path(shortest_paths, object)?;
         let stack = || self.dump.stack(self.objects.trace(object));
         Ok(Suspect {
             kind: suspect.kind,
@@ -258,9 +258,9 @@ impl Heap<'_> {
                     .first()
                     .map_or_else(String::new, |at| at.to_string()),
             },
-            objects: suspect.places.len() as u64,
+            objects: suspect.nodes.len() as u64,
             id: self.objects.ids.id(object),
-            retained: match suspect.places[..] {
+            retained: match suspect.nodes[..] {
                 [only] => self.retained(only),
                 ref several => self.retained_by(several)?,
             },
@@ -276,11 +276,11 @@ impl Heap<'_> {
         })
     }
 
-    fn retained_by(&self, places: &[Place]) -> Result<u64, Error> {
-        let objects = places.iter().map(|&place| self.dominators.object(place));
+    fn retained_by(&self, nodes: &[Node]) -> Result<u64, Error> {
+        let objects = nodes.iter().map(|&node| self.dominators.object(node));
         let mut objects: Vec<u32> = objects.collect();
         objects.sort_unstable();
-        self.together.get(&objects, || {
+        self.joint_sizes.get(&objects, || {
             let mut members = FixedBitSet::with_capacity(self.objects.count() as usize);
             members.extend(objects.iter().map(|&object| object as usize));
             self.retained_without(|object| members.contains(object as usize))
@@ -299,8 +299,8 @@ impl Heap<'_> {
     fn suspects(&self, least: u64, sites: &mut OwnSites<'_>) -> Result<Vec<FoundSuspect>, Error> {
         let mut found = Vec::new();
         let mut waiting = vec![TOP];
-        while let Some(place) = waiting.pop() {
-            let (at, large) = self.descend(place, least);
+        while let Some(node) = waiting.pop() {
+            let (at, large) = self.descend(node, least);
             let children: u64 = large.iter().map(|&child| self.retained(child)).sum();
             // Those of a damaged index may be any.
             let own = self.retained(at).saturating_sub(children);
@@ -310,7 +310,7 @@ impl Heap<'_> {
                 } else {
                     found.push(FoundSuspect {
                         kind: SuspectKind::Object,
-                        places: vec![at],
+                        nodes: vec![at],
                         own,
                     });
                 }
@@ -321,12 +321,12 @@ impl Heap<'_> {
     }
 
     /// Follows the only large object below, down to the last one; returns that and the large ones below it.
-    fn descend(&self, start: Place, least: u64) -> (Place, Vec<Place>) {
+    fn descend(&self, start: Node, least: u64) -> (Node, Vec<Node>) {
         let mut at = start;
-        let mut classes: HashMap<u32, (Place, u32)> = HashMap::default();
+        let mut classes: HashMap<u32, (Node, u32)> = HashMap::default();
         loop {
             let retained = self.retained(at);
-            let large: Vec<Place> = self
+            let large: Vec<Node> = self
                 .dominators
                 .children(at)
                 .filter(|&child| self.retained(child) >= least)
@@ -350,14 +350,13 @@ impl Heap<'_> {
 
     /// Returns `true` for class loaders, with the lists of their classes, and for the roots together, which keep
     /// unrelated objects alive.
-    fn holds_whatever_there_is(&self, place: Place) -> Result<bool, Error> {
-        let is_loader = |place: Place| {
-            place != TOP && self.is_a(self.dominators.object(place), Known::ClassLoader)
-        };
-        if place == TOP || is_loader(place) {
+    fn holds_whatever_there_is(&self, node: Node) -> Result<bool, Error> {
+        let is_loader =
+            |node: Node| node != TOP && self.is_a(self.dominators.object(node), Known::ClassLoader);
+        if node == TOP || is_loader(node) {
             return Ok(true);
         }
-        let list = self.dominators.above(place);
+        let list = self.dominators.above(node);
         if list == TOP || !is_loader(self.dominators.above(list)) {
             return Ok(false);
         }
@@ -369,14 +368,9 @@ impl Heap<'_> {
 
     /// Returns groups of objects of one class, or of one stack that allocated several classes, that together keep
     /// enough alive. Each object is in one group, the largest of those it fits.
-    fn groups_below(
-        &self,
-        place: Place,
-        least: u64,
-        sites: &mut OwnSites<'_>,
-    ) -> Vec<FoundSuspect> {
+    fn groups_below(&self, node: Node, least: u64, sites: &mut OwnSites<'_>) -> Vec<FoundSuspect> {
         let mut groups: HashMap<Common, FoundSuspect> = HashMap::default();
-        for child in self.dominators.children(place) {
+        for child in self.dominators.children(node) {
             let retained = self.retained(child);
             if retained >= least {
                 continue;
@@ -384,10 +378,10 @@ impl Heap<'_> {
             for common in self.common(child, sites) {
                 let group = groups.entry(common).or_insert_with(|| FoundSuspect {
                     kind: common.kind(),
-                    places: Vec::new(),
+                    nodes: Vec::new(),
                     own: 0,
                 });
-                group.places.push(child);
+                group.nodes.push(child);
                 group.own += retained;
             }
         }
@@ -400,17 +394,17 @@ impl Heap<'_> {
         let mut taken = HashSet::default();
         let mut found = Vec::new();
         for (_, mut group) in large {
-            group.places.retain(|place| !taken.contains(place));
-            let members = group.places.iter();
-            group.own = members.map(|&place| self.retained(place)).sum();
+            group.nodes.retain(|node| !taken.contains(node));
+            let members = group.nodes.iter();
+            group.own = members.map(|&node| self.retained(node)).sum();
             if group.own < least {
                 continue;
             }
-            taken.extend(group.places.iter().copied());
+            taken.extend(group.nodes.iter().copied());
             group
-                .places
-                .sort_by_key(|&place| (std::cmp::Reverse(self.retained(place)), place));
-            if group.places.len() == 1 {
+                .nodes
+                .sort_by_key(|&node| (std::cmp::Reverse(self.retained(node)), node));
+            if group.nodes.len() == 1 {
                 group.kind = SuspectKind::Object;
             }
             found.push(group);
@@ -419,12 +413,8 @@ impl Heap<'_> {
     }
 
     /// Returns the properties that an object may have in common with others.
-    fn common(
-        &self,
-        place: Place,
-        sites: &mut OwnSites<'_>,
-    ) -> impl Iterator<Item = Common> + use<> {
-        let object = self.dominators.object(place);
+    fn common(&self, node: Node, sites: &mut OwnSites<'_>) -> impl Iterator<Item = Common> + use<> {
+        let object = self.dominators.object(node);
         let site = self.objects.sites.get(self.objects.site(object));
         let trace = Some(site.trace).filter(|&trace| self.dump.has_stack(trace));
         let class = std::iter::once(Common::Class(site.class));
@@ -442,8 +432,8 @@ impl Heap<'_> {
     ) -> Below {
         let mut made = births.map(|_| MadeWhen::default());
         let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
-        for &place in &suspect.places {
-            self.dominators.walk(place, |step| {
+        for &node in &suspect.nodes {
+            self.dominators.walk(node, |step| {
                 if let Step::Enter(_, object) = step {
                     let (objects, shallow) = sites.entry(self.objects.site(object)).or_default();
                     *objects += 1;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::data::dominators::Place;
+use crate::data::dominators::Node;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::questions::groups::Group;
@@ -16,7 +16,7 @@ const MOST: usize = 4_000_000;
 pub struct Members {
     class: String,
     /// In the order of what they retain; `None` if there are too many.
-    places: Option<Vec<Place>>,
+    nodes: Option<Vec<Node>>,
     /// The sites that allocated them, those that retain most first.
     pub sites: Vec<Group>,
     /// Their number.
@@ -27,7 +27,7 @@ impl Members {
     /// Returns the number of objects whose order is kept.
     #[must_use]
     pub fn kept(&self) -> usize {
-        self.places.as_ref().map_or(0, Vec::len)
+        self.nodes.as_ref().map_or(0, Vec::len)
     }
 }
 
@@ -40,19 +40,19 @@ impl Heap<'_> {
         let sites = self.who(class, 0)?;
         let count: u64 = sites.iter().map(|site| site.objects).sum();
         let classes = self.classes_named(class)?;
-        let mut places = None;
+        let mut nodes = None;
         if count <= MOST as u64 {
-            let is_member = |&place: &Place| {
-                let class = self.objects.class(self.dominators.object(place));
+            let is_member = |&node: &Node| {
+                let class = self.objects.class(self.dominators.object(node));
                 classes.contains(class as usize)
             };
-            let mut found: Vec<Place> = self.dominators.places().filter(is_member).collect();
-            found.sort_unstable_by_key(|&place| (Reverse(self.retained(place)), place));
-            places = Some(found);
+            let mut found: Vec<Node> = self.dominators.nodes().filter(is_member).collect();
+            found.sort_unstable_by_key(|&node| (Reverse(self.retained(node)), node));
+            nodes = Some(found);
         }
         Ok(Members {
             class: class.to_owned(),
-            places,
+            nodes,
             sites,
             count,
         })
@@ -68,12 +68,12 @@ impl Heap<'_> {
         first: usize,
         most: usize,
     ) -> Result<Vec<ObjectRow>, Error> {
-        let Some(places) = &members.places else {
+        let Some(nodes) = &members.nodes else {
             let mut rows = self.largest(Some(&members.class), first.saturating_add(most))?;
             return Ok(rows.split_off(first.min(rows.len())));
         };
-        let rows = places.iter().skip(first).take(most);
+        let rows = nodes.iter().skip(first).take(most);
         self.dump()
-            .unless_changed(|| rows.map(|&place| self.object_row(place)).collect())
+            .unless_changed(|| rows.map(|&node| self.object_row(node)).collect())
     }
 }

@@ -14,7 +14,7 @@ use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
 use crate::data::memory::Numbers;
-use crate::data::ways::Ways;
+use crate::data::shortest_paths::ShortestPaths;
 
 /// The number of objects that are shown at each end of a path.
 const SHOWN: usize = 50;
@@ -56,11 +56,15 @@ fn is_zero(number: &u64) -> bool {
 
 impl Heap<'_> {
     /// Returns a path with descriptions for people; `None` if no root reaches the object.
-    pub(crate) fn path(&self, ways: &Ways, object: u32) -> Result<Option<Path>, Error> {
-        if ways.from(object) == NONE {
+    pub(crate) fn path(
+        &self,
+        shortest_paths: &ShortestPaths,
+        object: u32,
+    ) -> Result<Option<Path>, Error> {
+        if shortest_paths.from(object) == NONE {
             return Ok(None);
         }
-        let way = ways.to(object);
+        let way = shortest_paths.to(object);
         let root = way[0];
         let mut steps = Vec::new();
         let mut before = None;
@@ -99,16 +103,19 @@ impl Heap<'_> {
     pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
         self.dump.unless_changed(|| {
             let objects = self.targets(target)?;
-            let (ways, found) = match objects[..] {
-                [only] => (self.ways_to(&objects)?, vec![only]),
+            let (shortest_paths, found) = match objects[..] {
+                [only] => (self.shortest_paths_to(&objects)?, vec![only]),
                 _ => {
-                    let ways = self.ways()?;
-                    (Arc::clone(ways), ways.sort(objects, &self.memory)?)
+                    let shortest_paths = self.shortest_paths()?;
+                    (
+                        Arc::clone(shortest_paths),
+                        shortest_paths.sort(objects, &self.memory)?,
+                    )
                 }
             };
             let mut paths = Vec::new();
-            for (object, alike) in self.alike(&ways, &found, most)? {
-                let path = self.path(&ways, object)?;
+            for (object, alike) in self.alike(&shortest_paths, &found, most)? {
+                let path = self.path(&shortest_paths, object)?;
                 paths.extend(path.map(|path| Path { alike, ..path }));
             }
             Ok(paths)
@@ -117,8 +124,13 @@ impl Heap<'_> {
 
     /// Returns the first of the objects that paths over the same classes lead to, and the number of the others; at most
     /// `most`.
-    fn alike(&self, ways: &Ways, found: &[u32], most: usize) -> Result<Vec<(u32, u64)>, Error> {
-        let mut shapes = Shapes::new(self, ways, ByReference::No)?;
+    fn alike(
+        &self,
+        shortest_paths: &ShortestPaths,
+        found: &[u32],
+        most: usize,
+    ) -> Result<Vec<(u32, u64)>, Error> {
+        let mut shapes = Shapes::new(self, shortest_paths, ByReference::No)?;
         let mut firsts: Vec<(u32, u64)> = Vec::new();
         let mut places = HashMap::new();
         for &object in found {
@@ -200,7 +212,7 @@ pub fn root_name(root: Root) -> String {
 /// of a linked list. Classes themselves are told apart, because each has static fields of its own.
 pub(crate) struct Shapes<'a, 'dump> {
     heap: &'a Heap<'dump>,
-    ways: &'a Ways,
+    shortest_paths: &'a ShortestPaths,
     by_reference: ByReference,
     /// The shape of the path to each object; 0 if it is not known yet.
     of: Numbers<u32>,
@@ -242,12 +254,12 @@ impl Step {
 impl<'a, 'dump> Shapes<'a, 'dump> {
     pub(crate) fn new(
         heap: &'a Heap<'dump>,
-        ways: &'a Ways,
+        shortest_paths: &'a ShortestPaths,
         by_reference: ByReference,
     ) -> Result<Self, Error> {
         Ok(Shapes {
             heap,
-            ways,
+            shortest_paths,
             by_reference,
             of: heap.memory.table(heap.objects.count() as usize)?,
             ids: HashMap::new(),
@@ -268,7 +280,7 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
                 }
             }
             // Paths of a damaged index may lead in a circle.
-            match self.ways.before(at) {
+            match self.shortest_paths.before(at) {
                 Some(from) if way.len() < self.of.len() => at = from,
                 _ => break,
             }
@@ -299,7 +311,7 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         if heap.classes.is_class_of_classes(class) {
             return Ok(Step::This(object));
         }
-        let from = self.ways.before(object);
+        let from = self.shortest_paths.before(object);
         let Some(from) = from.filter(|_| self.by_reference == ByReference::Yes) else {
             return Ok(Step::Instance(class));
         };

@@ -144,7 +144,7 @@ impl Heap<'_> {
         }
         let has_characters = self.classes.fields(class).any(|field| {
             field.kind == BasicType::Object
-                && arrays.contains(&read_id_be(fields, field.place, self.dump.id_size()))
+                && arrays.contains(&read_id_be(fields, field.offset, self.dump.id_size()))
         });
         has_characters.then(|| self.objects.ids.find(object.0))?
     }

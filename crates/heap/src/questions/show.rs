@@ -80,14 +80,14 @@ impl Heap<'_> {
                 roots.push(name());
             }
         }
-        let place = self.dominators.place(number);
+        let node = self.dominators.node(number);
         let class = self.objects.class(number);
         Ok(Shown {
             object: self.label(number)?,
             id,
             class: self.classes.get(class).name.to_string(),
             shallow: self.objects.size(number),
-            retained: place.map(|place| self.retained(place)),
+            retained: node.map(|node| self.retained(node)),
             text: self.string(ObjectId(id), CHARACTERS)?,
             roots,
             values,
@@ -109,7 +109,7 @@ impl Heap<'_> {
             Some(HeapRecord::Instance { fields, .. }) => {
                 let all = self.classes.fields(self.objects.class(number));
                 let named = all.skip(first).take(MOST).map(|field| {
-                    let bytes = fields.get(field.place..).unwrap_or_default();
+                    let bytes = fields.get(field.offset..).unwrap_or_default();
                     (
                         self.dump.text(field.name),
                         records::value(bytes, field.kind, id_size),
@@ -226,7 +226,7 @@ impl Heap<'_> {
                 let class = self.classes.find(class.0)?;
                 let refers = self.classes.fields(class).any(|field| {
                     field.kind == BasicType::Object
-                        && read_id_be(fields, field.place, id_size) == wanted
+                        && read_id_be(fields, field.offset, id_size) == wanted
                 });
                 (object, refers)
             }

@@ -120,7 +120,7 @@ impl Heap<'_> {
             );
         }
         Summary {
-            dump: self.dump.place().0,
+            dump: self.dump.number_and_count().0,
             layout: self.layout,
             excluded: self.excluded.names(),
             objects,
@@ -160,37 +160,37 @@ impl Heap<'_> {
             let wanted = classes.as_ref();
             wanted.is_none_or(|classes| classes.contains(class as usize))
         };
-        let mut places: Vec<u32> = Vec::new();
-        let by_size = |&place: &u32| (std::cmp::Reverse(self.retained(place)), place);
-        // So many bytes are too few, as enough places have more, or as many and come before.
+        let mut nodes: Vec<u32> = Vec::new();
+        let by_size = |&node: &u32| (std::cmp::Reverse(self.retained(node)), node);
+        // So many bytes are too few, as enough nodes have more, or as many and come before.
         let mut too_few = None;
-        for (place, object, retained) in self.dominators.all_retained(&self.objects) {
+        for (node, object, retained) in self.dominators.all_retained(&self.objects) {
             if Some(retained) <= too_few || !is_wanted(object) {
                 continue;
             }
-            places.push(place);
+            nodes.push(node);
             // Sorting now and then limits their number.
-            if places.len() / 2 > most {
-                places.sort_by_key(by_size);
-                places.truncate(most);
-                too_few = places.last().map(|&last| self.retained(last));
+            if nodes.len() / 2 > most {
+                nodes.sort_by_key(by_size);
+                nodes.truncate(most);
+                too_few = nodes.last().map(|&last| self.retained(last));
             }
         }
-        places.sort_by_key(by_size);
-        places.truncate(most);
-        places
+        nodes.sort_by_key(by_size);
+        nodes.truncate(most);
+        nodes
             .into_iter()
-            .map(|place| self.object_row(place))
+            .map(|node| self.object_row(node))
             .collect()
     }
 
-    pub(crate) fn object_row(&self, place: u32) -> Result<ObjectRow, Error> {
-        let object = self.dominators.object(place);
+    pub(crate) fn object_row(&self, node: u32) -> Result<ObjectRow, Error> {
+        let object = self.dominators.object(node);
         Ok(ObjectRow {
             object: self.label(object)?,
             id: self.objects.ids.id(object),
             shallow: self.objects.size(object),
-            retained: self.retained(place),
+            retained: self.retained(node),
             stack: self.dump.stack(self.objects.trace(object)),
         })
     }
@@ -206,20 +206,20 @@ impl Heap<'_> {
         threads.extend(all.map(|&object| object as usize));
         let all = self.dominators.all();
         let all = all.filter(|&(_, object)| threads.contains(object as usize));
-        let mut places: Vec<u32> = all.map(|(place, _)| place).collect();
-        places.sort_by_key(|&place| {
-            let object = self.dominators.object(place);
-            (Reverse(self.retained(place)), object)
+        let mut nodes: Vec<u32> = all.map(|(node, _)| node).collect();
+        nodes.sort_by_key(|&node| {
+            let object = self.dominators.object(node);
+            (Reverse(self.retained(node)), object)
         });
-        let rows = places.iter().take(most);
+        let rows = nodes.iter().take(most);
         let rows = self
             .dump
-            .unless_changed(|| rows.map(|&place| self.thread_row(place)).collect());
-        Ok((rows?, places.len()))
+            .unless_changed(|| rows.map(|&node| self.thread_row(node)).collect());
+        Ok((rows?, nodes.len()))
     }
 
-    fn thread_row(&self, place: u32) -> Result<ThreadRow, Error> {
-        let thread = self.dominators.object(place);
+    fn thread_row(&self, node: u32) -> Result<ThreadRow, Error> {
+        let thread = self.dominators.object(node);
         let stack = self.thread_stack(thread);
         let mut frames: Vec<FrameRow> = stack.iter().cloned().map(FrameRow::of).collect();
         let known = frames.len();
@@ -236,7 +236,7 @@ impl Heap<'_> {
             }
         }
         frames.retain(|frame| !frame.frame.is_empty() || !frame.locals.is_empty());
-        let mut object = self.object_row(place)?;
+        let mut object = self.object_row(node)?;
         // The stack that allocated it would be taken for its current one.
         object.stack = Stack::default();
         Ok(ThreadRow { object, frames })

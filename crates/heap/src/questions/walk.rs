@@ -44,7 +44,7 @@ pub struct Walk<'a> {
 #[derive(Clone, Copy)]
 struct Holder {
     /// Its offset in the instance's bytes.
-    place: usize,
+    offset: usize,
     field: u32,
 }
 
@@ -95,7 +95,7 @@ pub struct ObjectRecord {
 
 /// The position of a reference in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// In a field, as an index into [`Walk::fields`].
     Field(u32),
     /// In this element of an array.
@@ -122,7 +122,7 @@ pub trait Visitor {
     ///
     /// # Errors
     /// Those of the visitor.
-    fn reference(&mut self, from: u64, to: u64, place: Place) -> Result<(), Self::Error>;
+    fn reference(&mut self, from: u64, to: u64, position: Position) -> Result<(), Self::Error>;
 
     /// Called with a root that keeps an object alive.
     ///
@@ -255,10 +255,10 @@ impl<'a> Walk<'a> {
         })?;
         match object.content {
             Content::Fields(fields) => {
-                for &Holder { place, field } in self.references(object.class) {
-                    let to = read_id_be(fields, place, id_size);
+                for &Holder { offset, field } in self.references(object.class) {
+                    let to = read_id_be(fields, offset, id_size);
                     if to != 0 {
-                        visitor.reference(object.id, to, Place::Field(field))?;
+                        visitor.reference(object.id, to, Position::Field(field))?;
                     }
                 }
             }
@@ -266,7 +266,7 @@ impl<'a> Walk<'a> {
                 for (element, bytes) in (0..).zip(elements.chunks_exact(width)) {
                     let to = read_id_be(bytes, 0, id_size);
                     if to != 0 {
-                        visitor.reference(object.id, to, Place::Element(element))?;
+                        visitor.reference(object.id, to, Position::Element(element))?;
                     }
                 }
             }
@@ -298,7 +298,7 @@ impl<'a> Walk<'a> {
         let statics = statics.map(|((_, value), field)| (value.object(), field));
         for (to, field) in every.chain(constants).chain(statics) {
             if let Some(to) = to.filter(|&to| to != 0) {
-                visitor.reference(id, to, Place::Field(field))?;
+                visitor.reference(id, to, Position::Field(field))?;
             }
         }
         Ok(())
@@ -319,15 +319,15 @@ impl<'a> Walk<'a> {
     fn find_references(&self, class: ClassIndex) -> Box<[Holder]> {
         let width = self.contents.dump.id_size().bytes() as usize;
         let mut references = Vec::new();
-        let mut place = 0;
+        let mut offset = 0;
         for index in self.contents.classes.declaring(class) {
             let first = self.first_fields.get(index as usize).copied();
             let declared = self.contents.classes.get(index).declared.iter();
             for (field, &(_, kind)) in (first.unwrap_or_default()..).zip(declared) {
                 if kind == BasicType::Object {
-                    references.push(Holder { place, field });
+                    references.push(Holder { offset, field });
                 }
-                place += kind.size(width);
+                offset += kind.size(width);
             }
         }
         references.into()

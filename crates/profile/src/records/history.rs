@@ -37,7 +37,7 @@ impl Records {
                 _ => continue,
             };
             if let Some((trace, class)) = row.site {
-                let (stack, labels) = self.site_place(trace, class);
+                let (stack, labels) = self.site_key(trace, class);
                 ages.push(SiteAge {
                     stack,
                     labels,
@@ -68,7 +68,7 @@ impl Records {
                 None => taken.all.push(row.point),
                 Some((trace, class)) => {
                     if last != row.site {
-                        let (stack, labels) = self.site_place(trace, class);
+                        let (stack, labels) = self.site_key(trace, class);
                         taken.sites.push(SiteCourse {
                             stack,
                             labels,
@@ -86,8 +86,8 @@ impl Records {
     }
 
     /// As [`Records::place`], of a site in SITE LIFETIMES or LIVE COURSE.
-    fn site_place(&mut self, trace: TraceSerial, class: ClassSerial) -> (StackId, LabelsId) {
-        let (stack, labels) = self.place(trace, Some(class));
+    fn site_key(&mut self, trace: TraceSerial, class: ClassSerial) -> (StackId, LabelsId) {
+        let (stack, labels) = self.row_key(trace, Some(class));
         if !self.profile.stacks.frames(stack).is_empty() {
             return (stack, labels);
         }

@@ -368,8 +368,8 @@ impl Records {
         let mut listed = 0_u64;
         for row in &waits.rows {
             listed = listed.saturating_add(row.count);
-            let (stack, labels) = self.place(row.trace, Some(row.class));
-            let holder = row.holder.map(|holder| self.place(holder, None).0);
+            let (stack, labels) = self.row_key(row.trace, Some(row.class));
+            let holder = row.holder.map(|holder| self.row_key(holder, None).0);
             let class = self.class(row.class);
             let class = self.profile.names.text(class);
             let lock = row.identity.map(|identity| format!("{class}@{identity:x}"));
@@ -432,7 +432,7 @@ impl Records {
             for (sum, value) in sums.iter_mut().zip(values) {
                 *sum = sum.saturating_add(value);
             }
-            let (mut stack, labels) = self.place(trace, class);
+            let (mut stack, labels) = self.row_key(trace, class);
             if self.profile.stacks.frames(stack).is_empty() {
                 stack = *stackless.get_or_insert_with(|| self.stackless(&metrics));
             }
@@ -462,7 +462,7 @@ impl Records {
         self.profile.stacks.push([frame])
     }
 
-    fn place(&mut self, trace: TraceSerial, class: Option<ClassSerial>) -> (StackId, LabelsId) {
+    fn row_key(&mut self, trace: TraceSerial, class: Option<ClassSerial>) -> (StackId, LabelsId) {
         let trace = match self.traces.get(trace.0.into()) {
             Some(found) => found,
             None => {

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::data::dominators::semi_nca::SearchTree;
-use crate::data::dominators::{Dominators, NewSizes, Place, RetainedSizes, TOP};
+use crate::data::dominators::{Dominators, NewSizes, Node, RetainedSizes, TOP};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
 use crate::data::packed::{Packed, PackedWriter, Sequence, SequenceWriter};
@@ -16,11 +16,11 @@ pub(super) fn arrange(
     memory: &Memory,
 ) -> io::Result<Dominators> {
     let SearchTree { order, above } = tree;
-    let (new, below) = new_places(above, memory)?;
+    let (new, below) = new_nodes(above, memory)?;
     let length = new.len();
     let mut arranged: Numbers<u32> = memory.table(length)?;
-    for (&place, object) in new.iter().zip(order.iter()) {
-        arranged[place as usize] = object;
+    for (&node, object) in new.iter().zip(order.iter()) {
+        arranged[node as usize] = object;
     }
     drop(order);
     let mut order = SequenceWriter::new(length, memory)?;
@@ -43,47 +43,47 @@ pub(super) fn arrange(
     })
 }
 
-/// Returns the new place of each place, and the number of those that it dominates, directly or not. The places that one
+/// Returns the new node of each node, and the number of those that it dominates, directly or not. The nodes that one
 /// directly dominates keep their order.
-fn new_places(above: Numbers<Place>, memory: &Memory) -> io::Result<(Numbers<Place>, Packed)> {
+fn new_nodes(above: Numbers<Node>, memory: &Memory) -> io::Result<(Numbers<Node>, Packed)> {
     let length = above.len();
     // A dominator comes before all that it dominates.
-    let mut sizes: Numbers<Place> = memory.table(length)?;
-    for place in (1..length).rev() {
-        sizes[place] += 1;
-        sizes[above[place] as usize] += sizes[place];
+    let mut sizes: Numbers<Node> = memory.table(length)?;
+    for node in (1..length).rev() {
+        sizes[node] += 1;
+        sizes[above[node] as usize] += sizes[node];
     }
     let mut below = PackedWriter::new(length, memory)?;
     below.push(sizes[TOP as usize].into());
-    // The size of a place, which is read for the last time, is replaced by the next free place below it, and its dominator
-    // by its own new place.
+    // The size of a node, which is read for the last time, is replaced by the next free node below it, and its dominator
+    // by its own new node.
     let (mut free, mut new) = (sizes, above);
     (free[TOP as usize], new[TOP as usize]) = (TOP + 1, TOP);
-    for place in 1..length {
-        let above = new[place] as usize;
+    for node in 1..length {
+        let above = new[node] as usize;
         let own = free[above];
-        let size = std::mem::replace(&mut free[place], own + 1);
+        let size = std::mem::replace(&mut free[node], own + 1);
         free[above] += size;
-        new[place] = own;
+        new[node] = own;
         below.push((size - 1).into());
     }
     Ok((new, below.finish()))
 }
 
-/// Returns the places that dominate others, and [`TOP`], and how many each of them dominates, less one.
+/// Returns the nodes that dominate others, and [`TOP`], and how many each of them dominates, less one.
 fn inner_places(below: &[u32], memory: &Memory) -> io::Result<(Ranks, Packed)> {
     let mut inner = NewSet::new(below.len(), memory)?;
     let mut sizes = PackedWriter::new(below.len(), memory)?;
-    for (place, &below) in (TOP..).zip(below) {
-        if below > 0 || place == TOP {
-            inner.insert(place);
+    for (node, &below) in (TOP..).zip(below) {
+        if below > 0 || node == TOP {
+            inner.insert(node);
             sizes.push(below.saturating_sub(1).into());
         }
     }
     Ok((inner.rank(memory)?, sizes.finish()))
 }
 
-/// The inner places on the way down: their ranks and ends, and the bytes of all objects before each. Unused entries are
+/// The inner nodes on the way down: their ranks and ends, and the bytes of all objects before each. Unused entries are
 /// never allocated.
 struct Open {
     entries: Numbers<[u64; 2]>,
@@ -97,17 +97,17 @@ impl Open {
     }
 
     /// Removes the last one if it has ended; returns its rank, and the bytes before it.
-    fn pop(&mut self, place: Place) -> Option<(u32, u64)> {
+    fn pop(&mut self, node: Node) -> Option<(u32, u64)> {
         let last = self.depth.checked_sub(1)?;
         let [rank_and_end, before] = self.entries[last];
-        (rank_and_end as u32 <= place).then(|| {
+        (rank_and_end as u32 <= node).then(|| {
             self.depth = last;
             ((rank_and_end >> 32) as u32, before)
         })
     }
 }
 
-/// Returns the retained sizes of the inner places, by rank.
+/// Returns the retained sizes of the inner nodes, by rank.
 fn add_up(
     order: &Sequence,
     (inner, sizes): (&Ranks, &Packed),
@@ -121,20 +121,20 @@ fn add_up(
         depth: 0,
     };
     let (mut rank, mut bytes) = (0_u32, 0);
-    for (place, object) in (TOP..).zip(order.iter()) {
-        while let Some((rank, before)) = open.pop(place) {
+    for (node, object) in (TOP..).zip(order.iter()) {
+        while let Some((rank, before)) = open.pop(node) {
             retained.set(rank, bytes - before);
         }
-        if inner.contains(place) {
-            let end = sizes.get(rank as usize) as u32 + place + 2;
+        if inner.contains(node) {
+            let end = sizes.get(rank as usize) as u32 + node + 2;
             open.push(rank, end, bytes);
             rank += 1;
         }
-        if place != TOP {
+        if node != TOP {
             bytes += objects.size(object);
         }
     }
-    while let Some((rank, before)) = open.pop(Place::MAX) {
+    while let Some((rank, before)) = open.pop(Node::MAX) {
         retained.set(rank, bytes - before);
     }
     drop(open);

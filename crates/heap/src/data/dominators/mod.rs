@@ -22,20 +22,20 @@ use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::ranks::Ranks;
 use crate::data::sections::{SectionReader, SectionWriter};
 
-/// The position of an object in the preorder of a tree; [`TOP`] is the virtual parent of all roots.
-pub(crate) type Place = u32;
+/// A node of a tree, as the position of its object in preorder; [`TOP`] is the virtual parent of all roots.
+pub(crate) type Node = u32;
 
 /// The virtual object that refers to all roots.
-pub(crate) const TOP: Place = 0;
+pub(crate) const TOP: Node = 0;
 
 /// The dominator tree of the objects that roots reach, in preorder.
 #[derive(Debug)]
 pub(crate) struct Dominators {
-    /// The object at each place.
+    /// The object at each node.
     order: Sequence,
-    /// The places that dominate others, and [`TOP`].
+    /// The nodes that dominate others, and [`TOP`].
     inner: Ranks,
-    /// The number of places that each inner one dominates, less one, by its rank among them.
+    /// The number of nodes that each inner one dominates, less one, by its rank among them.
     sizes: Packed,
     /// The retained sizes of the inner ones, by rank.
     retained: RetainedSizes,
@@ -88,67 +88,64 @@ impl Dominators {
                 .fold(true, |sound, object| sound & (object < count))
             && dominators.inner.contains(TOP)
             && (dominators.sizes.len(), dominators.retained.units.len()) == (inners, inners)
-            && dominators.end(TOP) == length as Place
+            && dominators.end(TOP) == length as Node
             && dominators.retained.is_possible();
         is_sound.then_some(dominators)
     }
 
-    /// Returns the number of places, including [`TOP`].
+    /// Returns the number of nodes, including [`TOP`].
     pub(crate) fn len(&self) -> u32 {
         self.order.len() as u32
     }
 
-    /// Returns all places except [`TOP`].
-    pub(crate) fn places(&self) -> std::ops::Range<Place> {
+    /// Returns all nodes except [`TOP`].
+    pub(crate) fn nodes(&self) -> std::ops::Range<Node> {
         1..self.len()
     }
 
     #[inline]
-    pub(crate) fn object(&self, place: Place) -> u32 {
-        self.order.get(place as usize)
+    pub(crate) fn object(&self, node: Node) -> u32 {
+        self.order.get(node as usize)
     }
 
-    /// Iterates over all objects of the tree, in the order of their places, from 1.
+    /// Iterates over all objects of the tree, in the order of their nodes, from 1.
     pub(crate) fn objects(&self) -> impl Iterator<Item = u32> {
         self.order.iter_from(1)
     }
 
-    /// Iterates over all places except [`TOP`] with their objects.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (Place, u32)> {
-        self.places().zip(self.objects())
+    /// Iterates over all nodes except [`TOP`] with their objects.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Node, u32)> {
+        self.nodes().zip(self.objects())
     }
 
-    /// Iterates over all places except [`TOP`] with their objects and retained sizes.
-    pub(crate) fn all_retained(
-        &self,
-        objects: &Objects,
-    ) -> impl Iterator<Item = (Place, u32, u64)> {
+    /// Iterates over all nodes except [`TOP`] with their objects and retained sizes.
+    pub(crate) fn all_retained(&self, objects: &Objects) -> impl Iterator<Item = (Node, u32, u64)> {
         let mut rank = 1;
-        self.all().map(move |(place, object)| {
-            if !self.inner.contains(place) {
-                return (place, object, objects.size(object));
+        self.all().map(move |(node, object)| {
+            if !self.inner.contains(node) {
+                return (node, object, objects.size(object));
             }
             let bytes = self.retained.get(rank);
             rank += 1;
-            (place, object, bytes)
+            (node, object, bytes)
         })
     }
 
-    /// Returns the place of the direct dominator; [`TOP`] for the roots, and for itself. It searches backwards, so
-    /// [`Dominators::all_above`] is better for many places.
-    pub(crate) fn above(&self, place: Place) -> Place {
-        let mut inner = self.inner.below(place);
-        inner.find(|&above| self.end(above) > place).unwrap_or(TOP)
+    /// Returns the node of the direct dominator; [`TOP`] for the roots, and for itself. It searches backwards, so
+    /// [`Dominators::all_above`] is better for many nodes.
+    pub(crate) fn above(&self, node: Node) -> Node {
+        let mut inner = self.inner.below(node);
+        inner.find(|&above| self.end(above) > node).unwrap_or(TOP)
     }
 
-    /// Returns the place of the direct dominator of each place.
-    pub(crate) fn all_above(&self, memory: &Memory) -> io::Result<Numbers<Place>> {
-        let mut all: Numbers<Place> = memory.table(self.order.len())?;
+    /// Returns the node of the direct dominator of each node.
+    pub(crate) fn all_above(&self, memory: &Memory) -> io::Result<Numbers<Node>> {
+        let mut all: Numbers<Node> = memory.table(self.order.len())?;
         let mut open = Vec::new();
         self.walk(TOP, |step| match step {
-            Step::Enter(place, _) => {
-                all[place as usize] = open.last().copied().unwrap_or(TOP);
-                open.push(place);
+            Step::Enter(node, _) => {
+                all[node as usize] = open.last().copied().unwrap_or(TOP);
+                open.push(node);
             }
             Step::Leave(..) => {
                 open.pop();
@@ -157,69 +154,69 @@ impl Dominators {
         Ok(all)
     }
 
-    /// Returns the place behind everything that a place dominates.
+    /// Returns the node behind everything that a node dominates.
     #[inline]
-    fn end(&self, place: Place) -> Place {
-        match self.inner.find(place) {
-            Some(rank) => self.end_of_inner(place, rank),
-            None => place + 1,
+    fn end(&self, node: Node) -> Node {
+        match self.inner.find(node) {
+            Some(rank) => self.end_of_inner(node, rank),
+            None => node + 1,
         }
     }
 
-    /// Returns the same of an inner place with this rank. That of a damaged index may be anywhere.
+    /// Returns the same of an inner node with this rank. That of a damaged index may be anywhere.
     #[inline]
-    fn end_of_inner(&self, place: Place, rank: u32) -> Place {
-        let end = self.sizes.get(rank as usize) + u64::from(place) + 2;
-        end.min(self.len().into()) as Place
+    fn end_of_inner(&self, node: Node, rank: u32) -> Node {
+        let end = self.sizes.get(rank as usize) + u64::from(node) + 2;
+        end.min(self.len().into()) as Node
     }
 
-    /// Returns the bytes that would be freed with the object at a place; for [`TOP`], all live bytes.
+    /// Returns the bytes that would be freed with the object at a node; for [`TOP`], all live bytes.
     #[inline]
-    pub(crate) fn retained(&self, place: Place, objects: &Objects) -> u64 {
-        match self.inner.find(place) {
+    pub(crate) fn retained(&self, node: Node, objects: &Objects) -> u64 {
+        match self.inner.find(node) {
             Some(rank) => self.retained.get(rank),
-            None => objects.size(self.object(place)),
+            None => objects.size(self.object(node)),
         }
     }
 
-    /// Returns the same for a place whose object is known, in less time.
+    /// Returns the same for a node whose object is known, in less time.
     #[inline]
-    pub(crate) fn retained_with(&self, place: Place, object: u32, objects: &Objects) -> u64 {
-        match self.inner.find(place) {
+    pub(crate) fn retained_with(&self, node: Node, object: u32, objects: &Objects) -> u64 {
+        match self.inner.find(node) {
             Some(rank) => self.retained.get(rank),
             None => objects.size(object),
         }
     }
 
-    /// Returns the place of an object; `None` if no root reaches it.
-    pub(crate) fn place(&self, object: u32) -> Option<Place> {
-        let place = self.objects().position(|at| at == object)?;
-        Some(place as Place + 1)
+    /// Returns the node of an object; `None` if no root reaches it.
+    pub(crate) fn node(&self, object: u32) -> Option<Node> {
+        let node = self.objects().position(|at| at == object)?;
+        Some(node as Node + 1)
     }
 
-    /// Iterates over the places that a place directly dominates.
-    pub(crate) fn children(&self, place: Place) -> impl Iterator<Item = Place> {
-        let end = self.end(place);
-        let within = move |place: Place| Some(place).filter(|&place| place < end);
-        std::iter::successors(within(place + 1), move |&place| within(self.end(place)))
+    /// Iterates over the nodes that a node directly dominates.
+    pub(crate) fn children(&self, node: Node) -> impl Iterator<Item = Node> {
+        let end = self.end(node);
+        let within = move |node: Node| Some(node).filter(|&node| node < end);
+        std::iter::successors(within(node + 1), move |&node| within(self.end(node)))
     }
 
     /// Visits `start` and everything below it. Its memory is proportional to the depth of the tree.
-    pub(crate) fn walk(&self, start: Place, mut visit: impl FnMut(Step)) {
-        // The inner places above the current one, with their objects and ends.
-        let mut open: Vec<(Place, u32, Place)> = Vec::new();
+    pub(crate) fn walk(&self, start: Node, mut visit: impl FnMut(Step)) {
+        // The inner nodes above the current one, with their objects and ends.
+        let mut open: Vec<(Node, u32, Node)> = Vec::new();
         let mut rank = self.inner.rank(start);
         let objects = self.order.iter_from(start as usize);
-        for (place, object) in (start..self.end(start)).zip(objects) {
-            while let Some((above, object, _)) = open.pop_if(|&mut (.., end)| end <= place) {
+        for (node, object) in (start..self.end(start)).zip(objects) {
+            while let Some((above, object, _)) = open.pop_if(|&mut (.., end)| end <= node) {
                 visit(Step::Leave(above, object));
             }
-            visit(Step::Enter(place, object));
-            if self.inner.contains(place) {
-                open.push((place, object, self.end_of_inner(place, rank)));
+            visit(Step::Enter(node, object));
+            if self.inner.contains(node) {
+                open.push((node, object, self.end_of_inner(node, rank)));
                 rank += 1;
             } else {
-                visit(Step::Leave(place, object));
+                visit(Step::Leave(node, object));
             }
         }
         while let Some((above, object, _)) = open.pop() {
@@ -236,13 +233,13 @@ struct Steps<'a> {
 
 impl Steps<'_> {
     #[inline]
-    fn searched(&self, places: usize) {
-        self.at(places as u64);
+    fn searched(&self, nodes: usize) {
+        self.at(nodes as u64);
     }
 
     #[inline]
-    fn found(&self, places: usize) {
-        self.at(self.all + places as u64);
+    fn found(&self, nodes: usize) {
+        self.at(self.all + nodes as u64);
     }
 
     #[inline]
@@ -253,11 +250,11 @@ impl Steps<'_> {
     }
 }
 
-/// A step of a walk: a place, and its object.
+/// A step of a walk: a node, and its object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    Enter(Place, u32),
-    Leave(Place, u32),
+    Enter(Node, u32),
+    Leave(Node, u32),
 }
 
 /// Retained sizes, in bytes. Like shallow sizes they are multiples of [`UNIT`].

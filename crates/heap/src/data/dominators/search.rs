@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::data::dominators::{Place, Steps};
+use crate::data::dominators::{Node, Steps};
 use crate::data::graph::{Followed, Graph, NONE};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
@@ -11,26 +11,26 @@ use crate::data::ranks::{NewSet, Ranks};
 
 /// A depth-first search from all roots.
 pub(super) struct Search {
-    /// The object at each place.
+    /// The object at each node.
     pub(super) order: Sequence,
     pub(super) parents: Parents,
-    /// The place of each object, 0 for those not found.
-    pub(super) place: Numbers<Place>,
-    /// The places that several references lead to. All others are dominated by their parents.
+    /// The node of each object, 0 for those not found.
+    pub(super) node: Numbers<Node>,
+    /// The nodes that several references lead to. All others are dominated by their parents.
     pub(super) joined: Ranks,
 }
 
-/// The place from which each place was found: their distance, less one.
+/// The node from which each node was found: their distance, less one.
 pub(super) struct Parents(Packed);
 
 impl Parents {
-    /// Calls `visit` with each place except the top, in their order, and its parent.
+    /// Calls `visit` with each node except the top, in their order, and its parent.
     #[inline]
-    pub(super) fn each(&self, mut visit: impl FnMut(Place, Place)) {
-        let mut place = 0;
+    pub(super) fn each(&self, mut visit: impl FnMut(Node, Node)) {
+        let mut node = 0;
         self.0.each(|distance| {
-            place += 1;
-            visit(place, place - 1 - distance as Place);
+            node += 1;
+            visit(node, node - 1 - distance as Node);
         });
     }
 }
@@ -82,7 +82,7 @@ impl Search {
             used: 0,
             order: SequenceWriter::new(count + 1, memory)?,
             parents: PackedWriter::new(count, memory)?,
-            place: memory.table(count)?,
+            node: memory.table(count)?,
             joined: NewSet::new(count + 1, memory)?,
         };
         let mut way = Way {
@@ -94,7 +94,7 @@ impl Search {
         Ok(Search {
             order: run.order.finish(),
             parents: Parents(run.parents.finish()),
-            place: run.place,
+            node: run.node,
             joined: run.joined.rank(memory)?,
         })
     }
@@ -105,7 +105,7 @@ struct Run {
     used: usize,
     order: SequenceWriter,
     parents: PackedWriter,
-    place: Numbers<Place>,
+    node: Numbers<Node>,
     joined: NewSet,
 }
 
@@ -113,7 +113,7 @@ impl Run {
     fn all(&mut self, graph: &Graph, objects: &Objects, way: &mut Way, steps: &Steps<'_>) {
         self.order.push(NONE);
         for &(root, _) in &graph.roots.all {
-            if self.place[root as usize] != 0 {
+            if self.node[root as usize] != 0 {
                 continue;
             }
             self.find(root, 0);
@@ -123,8 +123,8 @@ impl Run {
             };
             loop {
                 let targets = graph.targets(open.object, objects);
-                let (place, joined) = (&self.place[..], &mut self.joined);
-                let new = |to: u32| match place[to as usize] {
+                let (node, joined) = (&self.node[..], &mut self.joined);
+                let new = |to: u32| match node[to as usize] {
                     0 => true,
                     found => {
                         joined.insert(found);
@@ -132,7 +132,7 @@ impl Run {
                     }
                 };
                 if let Some(found) = targets.find_from(&mut open.followed, new) {
-                    let parent = place[open.object as usize];
+                    let parent = node[open.object as usize];
                     self.find(found, parent);
                     steps.searched(self.used);
                     way.push(open);
@@ -150,12 +150,12 @@ impl Run {
         }
     }
 
-    /// Gives an object the next place.
+    /// Gives an object the next node.
     #[inline]
-    fn find(&mut self, object: u32, parent: Place) {
+    fn find(&mut self, object: u32, parent: Node) {
         self.parents.push(self.used as u64 - u64::from(parent));
         self.used += 1;
-        self.place[object as usize] = self.used as Place;
+        self.node[object as usize] = self.used as Node;
         self.order.push(object);
     }
 }

@@ -6,7 +6,7 @@ use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 
 use crate::data::dominators::search::Search;
-use crate::data::dominators::{Place, Steps, TOP};
+use crate::data::dominators::{Node, Steps, TOP};
 use crate::data::graph::{Graph, To};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
@@ -15,8 +15,8 @@ use crate::data::packed::Sequence;
 use crate::data::ranks::Ranks;
 use crate::data::varint;
 
-/// References to a smaller place that several references lead to, by their target: the distances between the two, in the
-/// form of [`varint`]. All is by the rank of the target among such places.
+/// References to a smaller node that several references lead to, by their target: the distances between the two, in the
+/// form of [`varint`]. All is by the rank of the target among such nodes.
 struct Backward {
     rows: Offsets,
     bytes: Numbers<u8>,
@@ -25,20 +25,20 @@ struct Backward {
 }
 
 impl Backward {
-    /// Collects the references. Those to a greater place go into `least`, the least place that refers to each one: its
+    /// Collects the references. Those to a greater node go into `least`, the least node that refers to each one: its
     /// path is never compressed, so only the source counts.
     fn of(
-        (place, joined): (&[Place], &Ranks),
-        least: &mut [Place],
+        (node, joined): (&[Node], &Ranks),
+        least: &mut [Node],
         graph: &Graph,
         objects: &Objects,
         memory: &Memory,
     ) -> io::Result<Backward> {
-        let most = graph.most_edges() * varint::width(place.len() as u64);
+        let most = graph.most_edges() * varint::width(node.len() as u64);
         let mut rows = Offsets::new(least.len(), most, memory)?;
         let mut instances = Instances::new(least.len(), memory)?;
         graph.each_of_all(objects, |from, to| {
-            let (from, target) = (place[from as usize], place[to.number() as usize]);
+            let (from, target) = (node[from as usize], node[to.number() as usize]);
             let Some(rank) = joined.find(target).filter(|_| from != TOP) else {
                 return;
             };
@@ -59,7 +59,7 @@ impl Backward {
         let all = &mut bytes[..];
         instances.lay_out(memory)?;
         graph.each_of_all(objects, |from, to| {
-            let (from, target) = (place[from as usize], place[to.number() as usize]);
+            let (from, target) = (node[from as usize], node[to.number() as usize]);
             let Some(rank) = joined.find(target).filter(|_| target < from) else {
                 return;
             };
@@ -80,13 +80,13 @@ impl Backward {
         })
     }
 
-    /// Calls `visit` with each greater place that refers to this one, as long as it returns `true`.
+    /// Calls `visit` with each greater node that refers to this one, as long as it returns `true`.
     #[inline]
-    fn each(&self, rank: u32, to: Place, mut visit: impl FnMut(Place) -> bool) {
+    fn each(&self, rank: u32, to: Node, mut visit: impl FnMut(Node) -> bool) {
         let row = &self.bytes[self.rows.range(rank as usize)];
         let mut at = 0;
         while at < row.len() {
-            if !visit(to + varint::read(row, &mut at) as Place) {
+            if !visit(to + varint::read(row, &mut at) as Node) {
                 return;
             }
         }
@@ -107,14 +107,14 @@ struct Instances {
 #[derive(Default)]
 struct ClassInstances {
     /// The last instance that was counted or added.
-    last: Place,
+    last: Node,
     start: usize,
     end: usize,
 }
 
 impl ClassInstances {
     /// Returns the distance of an instance from the last one, with the sign in the lowest bit.
-    fn distance_to(&mut self, instance: Place) -> u64 {
+    fn distance_to(&mut self, instance: Node) -> u64 {
         let distance = i64::from(instance) - i64::from(self.last);
         self.last = instance;
         varint::fold(distance)
@@ -132,7 +132,7 @@ impl Instances {
 
     /// Counts an instance, all of which are then added in the same order.
     #[inline]
-    fn count(&mut self, class: u32, instance: Place) {
+    fn count(&mut self, class: u32, instance: Node) {
         self.is_class.insert(class as usize);
         let class = self.classes.entry(class).or_default();
         class.end += varint::width(class.distance_to(instance)) as usize;
@@ -151,7 +151,7 @@ impl Instances {
     }
 
     #[inline]
-    fn add(&mut self, class: u32, instance: Place) {
+    fn add(&mut self, class: u32, instance: Node) {
         if let Some(class) = self.classes.get_mut(&class) {
             let distance = class.distance_to(instance);
             varint::put(distance, &mut self.bytes, &mut class.end);
@@ -159,14 +159,14 @@ impl Instances {
     }
 
     /// Calls `visit` with each instance of a class, as long as it returns `true`.
-    fn each(&self, class: u32, mut visit: impl FnMut(Place) -> bool) {
+    fn each(&self, class: u32, mut visit: impl FnMut(Node) -> bool) {
         let Some(class) = self.classes.get(&class) else {
             return;
         };
         let (mut at, mut instance) = (class.start, 0);
         while at < class.end {
             instance += varint::unfold(varint::read(&self.bytes, &mut at));
-            if !visit(instance as Place) {
+            if !visit(instance as Node) {
                 return;
             }
         }
@@ -175,15 +175,15 @@ impl Instances {
 
 /// The dominators, in the preorder of the search.
 pub(super) struct SearchTree {
-    /// The object at each place.
+    /// The object at each node.
     pub(super) order: Sequence,
-    /// The place of the direct dominator of each place.
-    pub(super) above: Numbers<Place>,
+    /// The node of the direct dominator of each node.
+    pub(super) above: Numbers<Node>,
 }
 
 /// Finds the dominators.
 ///
-/// Only places that several references lead to, the joined ones, have a semidominator of their own: that of all others is
+/// Only nodes that several references lead to, the joined ones, have a semidominator of their own: that of all others is
 /// their parent, which is their dominator, too.
 pub(super) fn semi_nca(
     search: Search,
@@ -195,16 +195,16 @@ pub(super) fn semi_nca(
     let Search {
         order,
         parents,
-        place,
+        node,
         joined,
     } = search;
     let length = order.len();
-    let mut label: Numbers<Place> = memory.table(joined.count() as usize)?;
-    label.fill(Place::MAX);
-    let backward = Backward::of((&place, &joined), &mut label, graph, objects, memory)?;
-    drop(place);
-    let mut up: Numbers<Place> = memory.table(length)?;
-    parents.each(|place, parent| up[place as usize] = parent);
+    let mut label: Numbers<Node> = memory.table(joined.count() as usize)?;
+    label.fill(Node::MAX);
+    let backward = Backward::of((&node, &joined), &mut label, graph, objects, memory)?;
+    drop(node);
+    let mut up: Numbers<Node> = memory.table(length)?;
+    parents.each(|node, parent| up[node as usize] = parent);
     let mut forest = Forest {
         up,
         joined,
@@ -218,51 +218,51 @@ pub(super) fn semi_nca(
     drop(label);
     let mut above = up;
     let mut rank = 0;
-    parents.each(|place, parent| {
+    parents.each(|node, parent| {
         let mut dominator = parent;
-        if joined.contains(place) {
+        if joined.contains(node) {
             let semi = semi.get(rank + 1);
             while u64::from(dominator) > semi {
                 dominator = above[dominator as usize];
             }
             rank += 1;
         }
-        above[place as usize] = dominator;
+        above[node as usize] = dominator;
     });
     Ok(SearchTree { order, above })
 }
 
 /// The processed part of the search's tree, with compressed paths.
 struct Forest {
-    /// A place above each one. No joined place is between the two if the lower one is not joined.
-    up: Numbers<Place>,
+    /// A node above each one. No joined node is between the two if the lower one is not joined.
+    up: Numbers<Node>,
     joined: Ranks,
-    /// The least semidominator of the joined places on the path up, excluding its end, by rank; at first the least place
+    /// The least semidominator of the joined nodes on the path up, excluding its end, by rank; at first the least node
     /// that refers to each one.
-    label: Numbers<Place>,
-    way: Vec<Place>,
+    label: Numbers<Node>,
+    way: Vec<Node>,
 }
 
 impl Forest {
-    /// Finds the semidominator of each joined place; returns it at the place behind its rank.
+    /// Finds the semidominator of each joined node; returns it at the node behind its rank.
     fn semidominators(&mut self, mut backward: Backward, steps: &Steps<'_>) -> Offsets {
         let length = self.up.len();
         let mut rank = self.joined.count();
         let mut done = 0;
-        let mut place = length as Place;
+        let mut node = length as Node;
         while rank > 0 {
-            place = self.joined.before(place);
+            node = self.joined.before(node);
             rank -= 1;
             let mut least = self.label[rank as usize];
-            backward.each(rank, place, |from| {
-                least = least.min(self.least(from, place));
+            backward.each(rank, node, |from| {
+                least = least.min(self.least(from, node));
                 // There is none below.
                 least != TOP
             });
             self.label[rank as usize] = least;
-            // Only smaller places follow, so the end of this row is not needed any more.
+            // Only smaller nodes follow, so the end of this row is not needed any more.
             backward.rows.set(rank as usize + 1, least.into());
-            while done < length - place as usize {
+            while done < length - node as usize {
                 done += 1;
                 steps.found(done);
             }
@@ -271,33 +271,33 @@ impl Forest {
     }
 
     #[inline]
-    fn label_at(&self, place: Place) -> usize {
-        self.joined.rank(place) as usize
+    fn label_at(&self, node: Node) -> usize {
+        self.joined.rank(node) as usize
     }
 
-    /// Returns the least semidominator from `place` up to the last place above `end`, or that of a place between.
+    /// Returns the least semidominator from `node` up to the last node above `end`, or that of a node between.
     #[inline]
-    fn least(&mut self, place: Place, end: Place) -> Place {
-        let joined = self.climb(place, end);
+    fn least(&mut self, node: Node, end: Node) -> Node {
+        let joined = self.climb(node, end);
         if joined <= end {
-            // It is the parent of the last place above `end`, which is its semidominator.
+            // It is the parent of the last node above `end`, which is its semidominator.
             return joined;
         }
         if self.up[joined as usize] > end {
             self.shorten(joined, end);
         }
-        // The last place above `end` may not be joined.
+        // The last node above `end` may not be joined.
         let above = self.up[joined as usize];
         self.label[self.label_at(joined)].min(above)
     }
 
-    /// Returns the first place from `place` on up that is joined, or not above `end`.
+    /// Returns the first node from `node` on up that is joined, or not above `end`.
     #[inline]
-    fn climb(&mut self, place: Place, end: Place) -> Place {
-        if place <= end || self.joined.contains(place) {
-            return place;
+    fn climb(&mut self, node: Node, end: Node) -> Node {
+        if node <= end || self.joined.contains(node) {
+            return node;
         }
-        let first = self.up[place as usize];
+        let first = self.up[node as usize];
         if first <= end || self.joined.contains(first) {
             return first;
         }
@@ -305,15 +305,15 @@ impl Forest {
         while at > end && !self.joined.contains(at) {
             at = self.up[at as usize];
         }
-        let mut below = place;
+        let mut below = node;
         while below > at {
             below = std::mem::replace(&mut self.up[below as usize], at);
         }
         at
     }
 
-    fn shorten(&mut self, place: Place, end: Place) {
-        let mut at = place;
+    fn shorten(&mut self, node: Node, end: Node) {
+        let mut at = node;
         loop {
             let above = self.climb(self.up[at as usize], end);
             self.up[at as usize] = above;

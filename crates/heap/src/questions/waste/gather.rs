@@ -90,20 +90,20 @@ fn roles(heap: &Heap<'_>, live: &FixedBitSet) -> Vec<Role> {
     for number in live.ones() {
         has_live.insert(heap.objects.class(number as u32) as usize);
     }
-    let place = |class: ClassIndex, name: &str| {
+    let offset = |class: ClassIndex, name: &str| {
         let mut fields = heap.classes.fields(class);
         let field = fields.find(|field| heap.dump.string(field.name) == Some(name.as_bytes()))?;
-        Some((field.place, field.kind))
+        Some((field.offset, field.kind))
     };
-    let reference = |class, name: &str| match place(class, name) {
-        Some((place, BasicType::Object)) => Some(place),
+    let reference = |class, name: &str| match offset(class, name) {
+        Some((offset, BasicType::Object)) => Some(offset),
         _ => None,
     };
     let collections = heap.classes.inherited(|class| kinds::field(&class.name));
     let of = |index: ClassIndex, name: &str| {
         if name == STRING {
-            let coder = place(index, "coder").filter(|&(_, kind)| kind == BasicType::Byte);
-            let coder = coder.map(|(place, _)| place);
+            let coder = offset(index, "coder").filter(|&(_, kind)| kind == BasicType::Byte);
+            let coder = coder.map(|(offset, _)| offset);
             let value = reference(index, "value");
             return value.map(|value| Role::String { value, coder });
         }
@@ -141,8 +141,8 @@ impl<T: Pod> Filling<T> {
     /// Adds an entry. A damaged dump may have two records of one object, and so too many.
     #[inline]
     fn push(&mut self, entry: T) {
-        if let Some(place) = self.table.get_mut(self.used) {
-            *place = entry;
+        if let Some(offset) = self.table.get_mut(self.used) {
+            *offset = entry;
             self.used += 1;
         }
     }
@@ -272,17 +272,17 @@ impl<'a> Pass<'a> {
     fn add_string(&mut self, number: u32, fields: &[u8], value: usize, coder: Option<usize>) {
         if let Some(array) = self.reference(fields, value) {
             self.strings.push(pair(array, number));
-            let coder = coder.and_then(|place| fields.get(place));
+            let coder = coder.and_then(|offset| fields.get(offset));
             self.wide
                 .set(number as usize, coder.is_some_and(|&coder| coder != 0));
         }
     }
 
     /// Returns the object at an offset of an instance; `None` for null and for objects that the dump lacks.
-    fn reference(&self, fields: &[u8], place: usize) -> Option<u32> {
+    fn reference(&self, fields: &[u8], offset: usize) -> Option<u32> {
         let id_size = self.heap.dump.id_size();
-        fields.get(place..place + id_size.bytes() as usize)?;
-        let id = read_id_be(fields, place, id_size);
+        fields.get(offset..offset + id_size.bytes() as usize)?;
+        let id = read_id_be(fields, offset, id_size);
         self.heap.objects.ids.find(id).filter(|_| id != 0)
     }
 
@@ -306,8 +306,8 @@ impl<'a> Pass<'a> {
                 .zip(gathered.hashes.iter().copied())
                 .collect();
             both.sort_unstable();
-            for (place, (number, hash)) in both.into_iter().enumerate() {
-                (gathered.arrays[place], gathered.hashes[place]) = (number, hash);
+            for (offset, (number, hash)) in both.into_iter().enumerate() {
+                (gathered.arrays[offset], gathered.hashes[offset]) = (number, hash);
             }
         }
         gathered

@@ -87,7 +87,7 @@ impl Export<'_> {
         let event_type = own_type(own, table.metrics(), has_state, &origins);
         let event_type = self.recording.event_type(event_type);
         for (stack, labels, values) in table.rows() {
-            let [thread, stacked, class] = self.place(stack, labels);
+            let [thread, stacked, class] = self.thread_stack_class(stack, labels);
             let mut row = vec![thread, stacked, class];
             if has_state {
                 row.push(FieldValue::State(self.state(stack)));
@@ -129,7 +129,7 @@ impl Export<'_> {
             .event_type(Standard::ExecutionSample.event_type());
         let runnable = self.recording.thread_states.intern(state_of(None));
         for sample in self.profile.samples(Metric::Cpu) {
-            let [thread, stack, _] = self.place(sample.stack, sample.labels);
+            let [thread, stack, _] = self.thread_stack_class(sample.stack, sample.labels);
             let values = [thread, stack, FieldValue::State(runnable)];
             for _ in 0..sample.value.div_ceil(divisor) {
                 self.recording.event(event_type, self.time, &values)?;
@@ -144,7 +144,7 @@ impl Export<'_> {
         let event_type = self.recording.event_type(event_type);
         for sample in self.profile.samples(Metric::AllocBytes) {
             if sample.value > 0 {
-                let [thread, stack, class] = self.place(sample.stack, sample.labels);
+                let [thread, stack, class] = self.thread_stack_class(sample.stack, sample.labels);
                 let values = [thread, stack, class, FieldValue::Number(sample.value)];
                 self.recording.event(event_type, 0, &values)?;
             }
@@ -208,7 +208,7 @@ impl Export<'_> {
     }
 
     /// Returns the thread, the stack and the class of a sample.
-    fn place(&mut self, stack: StackId, labels: LabelsId) -> [FieldValue<'static>; 3] {
+    fn thread_stack_class(&mut self, stack: StackId, labels: LabelsId) -> [FieldValue<'static>; 3] {
         let labels = self.profile.labels(labels);
         let text = |name| self.profile.names.text(name);
         let thread = labels

@@ -7,11 +7,11 @@ pub(crate) const STRIDE: u64 = 256 * 1024;
 
 /// The positions of objects' records in the file.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct RecordOffsets {
     /// Ids and offsets of some of them; all others are between the remembered neighbours of their ids.
-    pub(crate) some: Vec<(u64, u64)>,
+    pub(crate) samples: Vec<(u64, u64)>,
     /// `true` if that holds.
     pub(crate) ascending: bool,
     /// Otherwise the offset of each by number, determined when first needed.
-    pub(crate) all: OnceLock<Vec<u64>>,
+    pub(crate) exact: OnceLock<Vec<u64>>,
 }

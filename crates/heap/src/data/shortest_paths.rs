@@ -13,16 +13,20 @@ use crate::data::varint;
 
 /// The shortest paths from roots to objects.
 #[derive(Debug)]
-pub(crate) struct Ways {
+pub(crate) struct ShortestPaths {
     /// The object before each one on its path, as the folded difference from it, plus one: a root itself for roots, 0 for
     /// objects that were not reached.
     from: Packed,
 }
 
-impl Ways {
+impl ShortestPaths {
     /// Searches from all roots for all objects.
-    pub(crate) fn of(graph: &Graph, objects: &Objects, memory: &Memory) -> io::Result<Ways> {
-        WaySearch::of(graph, objects, memory, |_| false)?.pack(memory)
+    pub(crate) fn of(
+        graph: &Graph,
+        objects: &Objects,
+        memory: &Memory,
+    ) -> io::Result<ShortestPaths> {
+        PathSearch::of(graph, objects, memory, |_| false)?.pack(memory)
     }
 
     /// Searches from all roots until all wanted objects are found. The paths to others may be missing.
@@ -31,10 +35,10 @@ impl Ways {
         graph: &Graph,
         objects: &Objects,
         memory: &Memory,
-    ) -> io::Result<Ways> {
+    ) -> io::Result<ShortestPaths> {
         let mut missing: HashSet<u32> = wanted.iter().copied().collect();
         let found_all = |object| missing.remove(&object) && missing.is_empty();
-        WaySearch::of(graph, objects, memory, found_all)?.pack(memory)
+        PathSearch::of(graph, objects, memory, found_all)?.pack(memory)
     }
 
     /// Writes them as sections of an index.
@@ -43,9 +47,9 @@ impl Ways {
     }
 
     /// Reads the paths to this many objects; `None` if they are damaged.
-    pub(crate) fn load(index: &mut SectionReader, objects: u32) -> Option<Ways> {
+    pub(crate) fn load(index: &mut SectionReader, objects: u32) -> Option<ShortestPaths> {
         let from = Packed::load(index)?;
-        (from.len() == objects as usize).then_some(Ways { from })
+        (from.len() == objects as usize).then_some(ShortestPaths { from })
     }
 
     pub(crate) fn from(&self, object: u32) -> u32 {
@@ -109,20 +113,20 @@ impl Ways {
 }
 
 /// A breadth-first search from all roots.
-struct WaySearch {
+struct PathSearch {
     /// The object before each one, plus one; 0 for objects that were not reached. So a new table of zeros has reached
     /// nothing.
     from: Numbers<u32>,
 }
 
-impl WaySearch {
+impl PathSearch {
     /// Searches until `is_last` returns `true` for an object that was found.
     fn of(
         graph: &Graph,
         objects: &Objects,
         memory: &Memory,
         mut is_last: impl FnMut(u32) -> bool,
-    ) -> io::Result<WaySearch> {
+    ) -> io::Result<PathSearch> {
         let count = objects.count() as usize;
         let mut from: Numbers<u32> = memory.table(count)?;
         let mut is_done = false;
@@ -155,10 +159,10 @@ impl WaySearch {
             std::mem::swap(&mut near, &mut far);
             (used, found) = (found, 0);
         }
-        Ok(WaySearch { from })
+        Ok(PathSearch { from })
     }
 
-    fn pack(self, memory: &Memory) -> io::Result<Ways> {
+    fn pack(self, memory: &Memory) -> io::Result<ShortestPaths> {
         let mut packed = PackedWriter::new(self.from.len(), memory)?;
         for (object, &from) in (0..).zip(&self.from[..]) {
             packed.push(match from.checked_sub(1) {
@@ -166,7 +170,7 @@ impl WaySearch {
                 None => 0,
             });
         }
-        Ok(Ways {
+        Ok(ShortestPaths {
             from: packed.finish(),
         })
     }
