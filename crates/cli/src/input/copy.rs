@@ -23,14 +23,14 @@ pub fn whole(source: impl Read) -> io::Result<File> {
 /// Copies the decompressed content of a compressed file of `length` bytes; also returns the points from which it can be
 /// decompressed again.
 pub fn decompressed(source: impl BufRead, length: u64) -> io::Result<(File, AccessPoints)> {
-    let mut copy = Copy::new(Some(length.saturating_mul(RATIO).max(ALWAYS)))?;
+    let mut copy = TemporaryCopy::new(Some(length.saturating_mul(RATIO).max(ALWAYS)))?;
     let points = unpack(source, |piece| copy.add(piece))?;
     Ok((copy.finish()?, points))
 }
 
 /// Copies at most `most` bytes, and never more than [`room`] allows.
 fn copy(mut source: impl Read, most: Option<u64>) -> io::Result<File> {
-    let mut copy = Copy::new(most)?;
+    let mut copy = TemporaryCopy::new(most)?;
     let mut piece = vec![0; PIECE];
     loop {
         match source.read(&mut piece) {
@@ -43,17 +43,17 @@ fn copy(mut source: impl Read, most: Option<u64>) -> io::Result<File> {
 }
 
 /// A copy that is being made.
-struct Copy {
+struct TemporaryCopy {
     kept: File,
     length: u64,
     most: Option<u64>,
     room: Option<u64>,
 }
 
-impl Copy {
-    fn new(most: Option<u64>) -> io::Result<Copy> {
+impl TemporaryCopy {
+    fn new(most: Option<u64>) -> io::Result<TemporaryCopy> {
         let kept = tempfile::tempfile().map_err(in_folder)?;
-        Ok(Copy {
+        Ok(TemporaryCopy {
             room: room(&kept),
             kept,
             length: 0,

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet};
 
 use super::blocks::{id_of, look_up};
-use super::index::DumpIndex;
+use super::first_pass::FirstPass;
 use super::source::Source;
 use crate::engines::heap_dump::DumpError;
 use hprof_format::bytes::read_u64_be;
@@ -26,23 +26,27 @@ pub(super) struct Dangling {
 
 impl Dangling {
     /// Searches the arrays that the VM holds, except those in `known`.
-    pub(super) fn find(source: &Source, index: &DumpIndex, known: &Set) -> Result<Self, DumpError> {
+    pub(super) fn find(
+        source: &Source,
+        first_pass: &FirstPass,
+        known: &Set,
+    ) -> Result<Self, DumpError> {
         let mut arrays = HashMap::<u64, Vec<u64>, FixedState>::default();
-        let held = index.globals.iter().filter(|id| !known.contains(*id));
+        let held = first_pass.globals.iter().filter(|id| !known.contains(*id));
         for &id in held {
-            if let Some(array) = index.array(id).filter(|array| array.length <= LONGEST) {
+            if let Some(array) = first_pass.array(id).filter(|array| array.length <= LONGEST) {
                 let elements = source.read_at(array.offset, array.length as usize * 8)?;
                 let elements = elements.chunks_exact(8).map(|id| read_u64_be(id, 0));
                 arrays.insert(id, elements.filter(|&id| id != 0).collect());
             }
         }
         let mut missing: Set = arrays.values().flatten().copied().collect();
-        for class in index.classes.values() {
+        for class in first_pass.classes.values() {
             missing.remove(&class.object);
         }
         let mut sorted: Vec<u64> = missing.iter().copied().collect();
         sorted.sort_unstable();
-        look_up(source, &index.blocks, &sorted, |_, record, _| {
+        look_up(source, &first_pass.blocks, &sorted, |_, record, _| {
             missing.remove(&id_of(record));
         })?;
         for elements in arrays.values_mut() {

@@ -14,7 +14,7 @@ use hprof_format::{
 };
 use std::collections::{HashMap, HashSet};
 
-use super::index::DumpIndex;
+use super::first_pass::FirstPass;
 use super::source::{DumpProgress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
 use crate::memory;
@@ -40,13 +40,13 @@ const HOLDERS: [&str; 4] = [
 /// end.
 pub(super) fn find(
     source: &mut Source,
-    index: &DumpIndex,
+    first_pass: &FirstPass,
     suspects: Vec<u64>,
 ) -> Result<Vec<u64>, DumpError> {
     if suspects.is_empty() || suspects.len() > MOST_SUSPECTS {
         return Ok(Vec::new());
     }
-    let mut search = Search::new(index, suspects);
+    let mut search = Search::new(first_pass, suspects);
     source.rewind()?;
     source.visit(&mut search)?;
     let mut fillers: Vec<u64> = search.suspects.ids.into_iter().collect();
@@ -56,7 +56,7 @@ pub(super) fn find(
 
 /// Examines all references.
 struct Search<'s> {
-    index: &'s DumpIndex,
+    first_pass: &'s FirstPass,
     suspects: Suspects,
     holders: Vec<u64>,
     references: References,
@@ -108,13 +108,13 @@ impl Suspects {
 }
 
 impl<'s> Search<'s> {
-    fn new(index: &'s DumpIndex, suspects: Vec<u64>) -> Self {
-        let classes = index.classes.values();
+    fn new(first_pass: &'s FirstPass, suspects: Vec<u64>) -> Self {
+        let classes = first_pass.classes.values();
         let holders = classes
-            .filter(|class| HOLDERS.contains(&&*index.names.get(class.name)))
+            .filter(|class| HOLDERS.contains(&&*first_pass.names.get(class.name)))
             .map(|class| class.object);
         Self {
-            index,
+            first_pass,
             suspects: Suspects::new(suspects),
             holders: holders.collect(),
             references: References {
@@ -130,7 +130,7 @@ impl<'s> Search<'s> {
         if last.0 != class {
             let references = of
                 .entry(class)
-                .or_insert_with(|| references_of(self.index, class));
+                .or_insert_with(|| references_of(self.first_pass, class));
             *last = (class, references.clone());
         }
         let fields = &record[INSTANCE_FIELDS..];
@@ -205,10 +205,10 @@ impl Visitor for Search<'_> {
 
 /// Returns the offsets of references in instances of a class: fields of the class first, then those of its superclass,
 /// and so on.
-fn references_of(index: &DumpIndex, class: u64) -> Rc<[u32]> {
+fn references_of(first_pass: &FirstPass, class: u64) -> Rc<[u32]> {
     let mut references = Vec::new();
     let mut at = 0;
-    let mut next = index.layouts.get(&class);
+    let mut next = first_pass.layouts.get(&class);
     while let Some(layout) = next {
         for &kind in &layout.fields {
             if kind == BasicType::Object {
@@ -218,7 +218,7 @@ fn references_of(index: &DumpIndex, class: u64) -> Rc<[u32]> {
             let size = kind.size(8) as u32;
             at += size;
         }
-        next = index.layouts.get(&layout.super_class);
+        next = first_pass.layouts.get(&layout.super_class);
     }
     references.into()
 }

@@ -3,7 +3,7 @@
 //! The VM does not know where objects were allocated, and its ids for them are addresses that the agent does not know.
 //! So before the dump all tracked objects are put into a list inside the heap. It appears in the dump like everything
 //! else: its elements are the addresses of the objects, in the agent's order. Threads and classes follow the objects in
-//! the list. Two passes over the VM's file (`source`) follow: the first (`index`) finds the list and everything else
+//! the list. Two passes over the VM's file (`source`) follow: the first (`first_pass`) finds the list and everything else
 //! that must be known in advance, the second (`rewrite`) writes the records, with the agent's numbers (`numbering`,
 //! `join`) and without the agent's own objects: this list, those of earlier dumps that have not been collected yet, and
 //! the name of the file.
@@ -12,7 +12,7 @@ mod blocks;
 mod class_dump;
 mod dangling;
 mod fillers;
-mod index;
+mod first_pass;
 mod numbering;
 mod object_numbers;
 mod rewrite;
@@ -37,9 +37,9 @@ use crate::stacks::Stacks;
 
 use crate::memory;
 use dangling::Dangling;
+use first_pass::{Array, FirstPass, ListReference};
 use hprof_format::ObjectId;
 use hprof_format::bytes::read_u64_be;
-use index::{Array, DumpIndex, ListReference};
 use numbering::{KnownIds, Numbering};
 use object_numbers::ObjectNumbers;
 use rewrite::{DumpRewriter, LEFT_OUT};
@@ -181,11 +181,11 @@ impl VmEngine {
     }
 
     /// Makes the VM dump, and finds the list in the dump. The file has no name any more when this returns.
-    fn dump_and_index(
+    fn dump_and_read(
         &self,
         jni: Jni<'_>,
         subject: &Subject<'_>,
-    ) -> Result<(Source, DumpIndex, Meaning, Duration), DumpError> {
+    ) -> Result<(Source, FirstPass, Meaning, Duration), DumpError> {
         let dumper = VmDumper::find(self.env).ok_or(DumpError::NoDumper(
             "this VM has no dumper that we know how to call",
         ))?;
@@ -212,9 +212,9 @@ impl VmEngine {
         drop((list, name));
         let mut source = Source::open(&folder.file())?;
         drop(folder);
-        let mut index = DumpIndex::new(wanted);
-        source.visit(&mut index)?;
-        Ok((source, index, meaning, pause))
+        let mut first_pass = FirstPass::new(wanted);
+        source.visit(&mut first_pass)?;
+        Ok((source, first_pass, meaning, pause))
     }
 }
 
@@ -227,8 +227,8 @@ impl HeapDumper for VmEngine {
     ) -> Result<Dumped, DumpError> {
         // The VM's own file is there until the output is.
         self.disk.check(1)?;
-        let (mut source, mut index, meaning, pause) = self.dump_and_index(jni, subject)?;
-        let arrays = Arrays::find(&source, &index)?;
+        let (mut source, mut first_pass, meaning, pause) = self.dump_and_read(jni, subject)?;
+        let arrays = Arrays::find(&source, &first_pass)?;
         let mut known = KnownIds::default();
         let Listed {
             own,
@@ -236,34 +236,34 @@ impl HeapDumper for VmEngine {
             births,
         } = arrays.read(&source, meaning, &mut known)?;
         births.write(made_at.iter().map(|&(id, _)| ObjectId(id)), output);
-        index.leave_out(&source, &own)?;
+        first_pass.leave_out(&source, &own)?;
         let line_numbers = self.stacks.line_numbers();
         // Classes get their ids in this dump before a trace names them, because readers use the first one they see.
-        let numbering = Numbering::new(&self.tables, line_numbers, &index, &known, output);
+        let numbering = Numbering::new(&self.tables, line_numbers, &first_pass, &known, output);
         let mut serials = Serials::default();
         let serial = |(id, trace)| (id, serials.get(trace, output));
         let made_at = made_at.into_iter().map(serial);
         let left_out = own.iter().map(|&id| (id, LEFT_OUT));
         let mut traces = ObjectNumbers::new(made_at.chain(left_out).collect());
-        let suspects = std::mem::take(&mut index.ints).into_iter();
+        let suspects = std::mem::take(&mut first_pass.ints).into_iter();
         let suspects = suspects.filter(|&id| traces.find(id).is_none()).collect();
-        let fillers = fillers::find(&mut source, &index, suspects)?;
-        index.leave_out(&source, &fillers)?;
+        let fillers = fillers::find(&mut source, &first_pass, suspects)?;
+        first_pass.leave_out(&source, &fillers)?;
         traces.extend(fillers.into_iter().map(|id| (id, LEFT_OUT)));
-        let totals = index.totals();
+        let totals = first_pass.totals();
         let dumped = Dumped {
             objects: totals.objects,
             bytes: totals.bytes,
             pause,
         };
         let left_out = own.into_iter().collect();
-        let dangling = Dangling::find(&source, &index, &left_out)?;
+        let dangling = Dangling::find(&source, &first_pass, &left_out)?;
         output.totals(dumped.objects, dumped.bytes);
         source.rewind()?;
         let no_trace = output.trace(TraceId::EMPTY).0;
         source.visit(&mut DumpRewriter {
             output,
-            index: &index,
+            first_pass: &first_pass,
             numbering,
             traces,
             no_trace,
@@ -291,18 +291,18 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn find(source: &Source, index: &DumpIndex) -> Result<Self, DumpError> {
+    fn find(source: &Source, first_pass: &FirstPass) -> Result<Self, DumpError> {
         let missing = DumpError::Content {
             offset: 0,
             what: "the list of tracked objects is not in it",
         };
-        let outer = index.list.and_then(|outer| index.array(outer));
+        let outer = first_pass.list.and_then(|outer| first_pass.array(outer));
         let array = outer.ok_or(missing)?;
         let ids = source.read_at(array.offset, array.length as usize * 8)?;
         let chunks = ids
             .chunks_exact(8)
             .map(|id| read_u64_be(id, 0))
-            .filter_map(|id| index.array(id))
+            .filter_map(|id| first_pass.array(id))
             .collect();
         Ok(Self { chunks })
     }

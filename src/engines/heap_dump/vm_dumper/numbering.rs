@@ -4,7 +4,7 @@ use foldhash::fast::FixedState;
 use hprof_format::ObjectId;
 use std::collections::HashMap;
 
-use super::index::{DumpIndex, DumpedFrame};
+use super::first_pass::{DumpedFrame, FirstPass};
 use crate::engines::heap_dump::DumpOutput;
 use crate::names::Tables;
 use crate::names::class::{ClassId, name_of_signature};
@@ -37,23 +37,23 @@ impl Numbering {
     pub(super) fn new(
         tables: &Tables,
         line_numbers: bool,
-        index: &DumpIndex,
+        first_pass: &FirstPass,
         known: &KnownIds,
         output: &mut dyn DumpOutput,
     ) -> Self {
         let mut naming = RecordNaming {
             tables,
             line_numbers,
-            index,
+            first_pass,
             known,
             unlisted: IdMap::default(),
         };
-        for &serial in index.classes.keys() {
+        for &serial in first_pass.classes.keys() {
             let class = naming.class(serial);
-            output.class(class, ObjectId(index.classes[&serial].object));
+            output.class(class, ObjectId(first_pass.classes[&serial].object));
         }
         let mut numbering = Self::default();
-        for thread in &index.threads {
+        for thread in &first_pass.threads {
             let serial = match known.threads.get(&thread.object) {
                 Some(&serial) => serial,
                 None => output.virtual_thread(""),
@@ -69,7 +69,7 @@ impl Numbering {
 struct RecordNaming<'a> {
     tables: &'a Tables,
     line_numbers: bool,
-    index: &'a DumpIndex,
+    first_pass: &'a FirstPass,
     known: &'a KnownIds,
     /// Classes that were loaded after the list was made, by serial number.
     unlisted: IdMap<u32, ClassId>,
@@ -78,8 +78,8 @@ struct RecordNaming<'a> {
 impl RecordNaming<'_> {
     /// Returns the trace for a thread; empty for the agent's own threads, whose stacks are of no interest.
     fn trace(&mut self, thread: ThreadSerial, serial: u32) -> TraceId {
-        let index = self.index;
-        let frames = index
+        let first_pass = self.first_pass;
+        let frames = first_pass
             .traces
             .get(&serial)
             .filter(|frames| !frames.is_empty());
@@ -88,7 +88,7 @@ impl RecordNaming<'_> {
         };
         let frames: Vec<FrameId> = frames
             .iter()
-            .filter_map(|id| index.frames.get(id))
+            .filter_map(|id| first_pass.frames.get(id))
             .map(|frame| self.frame(frame))
             .collect();
         self.tables.traces.intern(TraceKey {
@@ -99,7 +99,7 @@ impl RecordNaming<'_> {
 
     fn frame(&mut self, frame: &DumpedFrame) -> FrameId {
         let class = self.class(frame.class);
-        let names = &self.index.names;
+        let names = &self.first_pass.names;
         let string = |id| self.tables.strings.intern(&names.get(id));
         let method = frame::Method {
             class,
@@ -117,12 +117,12 @@ impl RecordNaming<'_> {
     }
 
     fn class(&mut self, serial: u32) -> ClassId {
-        let class = self.index.classes.get(&serial);
+        let class = self.first_pass.classes.get(&serial);
         let known = class.and_then(|class| self.known.classes.get(&class.object));
         if let Some(&id) = known {
             return id;
         }
-        let name = class.map_or(String::new(), |class| self.index.names.get(class.name));
+        let name = class.map_or(String::new(), |class| self.first_pass.names.get(class.name));
         let tables = self.tables;
         *self.unlisted.entry(serial).or_insert_with(|| {
             // Its loader is unknown, so it becomes a class of its own.

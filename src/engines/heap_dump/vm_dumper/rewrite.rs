@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::class_dump;
 use super::dangling::Dangling;
-use super::index::DumpIndex;
+use super::first_pass::FirstPass;
 use super::numbering::Numbering;
 use super::object_numbers::ObjectNumbers;
 use super::source::{DumpProgress, Visitor};
@@ -37,7 +37,7 @@ const PRIMITIVE_ELEMENTS: usize = 18;
 /// Rewrites the VM's dump.
 pub(super) struct DumpRewriter<'a> {
     pub(super) output: &'a mut dyn DumpOutput,
-    pub(super) index: &'a DumpIndex,
+    pub(super) first_pass: &'a FirstPass,
     pub(super) numbering: Numbering,
     /// The traces of tracked objects.
     pub(super) traces: ObjectNumbers,
@@ -127,7 +127,7 @@ impl DumpRewriter<'_> {
     /// their fields.
     fn describe_the_rest(&mut self) -> Result<(), DumpError> {
         let mut records = Vec::new();
-        for class in self.index.undescribed() {
+        for class in self.first_pass.undescribed() {
             let trace = self.traces.find_anywhere(class).unwrap_or(self.no_trace);
             let record = HeapRecord::Class(ClassDump {
                 class: ObjectId(class),
@@ -194,14 +194,14 @@ impl DumpRewriter<'_> {
     fn rewrite_class(&mut self, record: &mut [u8]) {
         let Self {
             output,
-            index,
+            first_pass,
             names,
             ..
         } = self;
         class_dump::rewrite(record, !self.primitive_fields, |name| {
             *names
                 .entry(name)
-                .or_insert_with(|| output.string(&index.names.get(name)).0)
+                .or_insert_with(|| output.string(&first_pass.names.get(name)).0)
         });
     }
 
@@ -237,11 +237,11 @@ impl DumpRewriter<'_> {
 
     fn zero_fields(&mut self, record: &mut [u8]) {
         let class = read_u64_be(record, INSTANCE_CLASS);
-        let index = self.index;
+        let first_pass = self.first_pass;
         let ranges = self
             .primitives
             .entry(class)
-            .or_insert_with(|| primitive_ranges(index, class));
+            .or_insert_with(|| primitive_ranges(first_pass, class));
         let fields = &mut record[INSTANCE_FIELDS..];
         for &(start, end) in ranges.iter() {
             if let Some(range) = fields.get_mut(start as usize..end as usize) {
@@ -253,10 +253,10 @@ impl DumpRewriter<'_> {
 
 /// Returns the ranges of primitive values in the instances of a class: fields of the class first, then those of its
 /// superclass, and so on.
-fn primitive_ranges(index: &DumpIndex, class: u64) -> Box<[(u32, u32)]> {
+fn primitive_ranges(first_pass: &FirstPass, class: u64) -> Box<[(u32, u32)]> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     let mut at = 0;
-    let mut next = index.layouts.get(&class);
+    let mut next = first_pass.layouts.get(&class);
     while let Some(layout) = next {
         for &kind in &layout.fields {
             #[expect(clippy::cast_possible_truncation, reason = "a value has 1 to 8 bytes")]
@@ -269,7 +269,7 @@ fn primitive_ranges(index: &DumpIndex, class: u64) -> Box<[(u32, u32)]> {
             }
             at = end;
         }
-        next = index.layouts.get(&layout.super_class);
+        next = first_pass.layouts.get(&layout.super_class);
     }
     ranges.into()
 }

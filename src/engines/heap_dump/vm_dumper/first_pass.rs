@@ -28,7 +28,7 @@ pub(super) struct ListReference {
 }
 
 /// The contents of a dump.
-pub(super) struct DumpIndex {
+pub(super) struct FirstPass {
     wanted: ListReference,
     pub(super) names: StringTexts,
     /// Classes by serial number.
@@ -123,7 +123,7 @@ impl StringTexts {
     }
 }
 
-impl DumpIndex {
+impl FirstPass {
     pub(super) fn new(wanted: ListReference) -> Self {
         Self {
             wanted,
@@ -289,7 +289,7 @@ fn list_head(object: ObjectId) -> HeapRecord<'static> {
     }
 }
 
-impl Visitor for DumpIndex {
+impl Visitor for FirstPass {
     fn record(&mut self, tag: u8, body: &[u8]) -> Result<(), DumpError> {
         match tag {
             0x01 if body.len() >= 8 => self.names.add(read_u64_be(body, 0), &body[8..]),
@@ -338,7 +338,7 @@ impl Visitor for DumpIndex {
     }
 }
 
-impl DumpIndex {
+impl FirstPass {
     fn look(&mut self, block: &[u8], offset: u64) -> Result<DumpProgress, DumpError> {
         let mut records = HeapRecords::new(block, IdSize::Eight);
         loop {
