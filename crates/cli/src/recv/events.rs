@@ -50,6 +50,18 @@ pub enum ReceiverEvent {
         file: String,
         error: String,
     },
+    /// A recording of the JDK Flight Recorder was written beside an agent's file.
+    Recorded {
+        agent: u64,
+        file: String,
+        recording: String,
+    },
+    /// It could not be written.
+    NotRecorded {
+        agent: u64,
+        file: String,
+        error: String,
+    },
     /// A caller was sent away.
     Refused { peer: String, reason: AgentRefusal },
     /// A file could not be written properly.

@@ -1,11 +1,14 @@
-//! Forwards agents' files to an OpenTelemetry collector, one after another, on a thread of its own.
+//! Forwards agents' files to an OpenTelemetry collector and writes recordings of them, one after another, on a thread of its
+//! own.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use crate::export;
 use crate::failure::Failure;
 use crate::profile;
 use crate::push::{Pushed, Target};
@@ -20,13 +23,23 @@ pub struct Finished {
     pub path: PathBuf,
 }
 
-/// The result of forwarding a file.
-pub struct Sent {
-    pub agent: u64,
-    pub result: Result<Pushed, String>,
+/// What is done with finished files.
+pub struct Forwarding {
+    /// The OpenTelemetry collector that they are sent to.
+    pub target: Option<Target>,
+    /// Set if a recording of the JDK Flight Recorder is written beside each.
+    pub recordings: bool,
 }
 
-/// Forwards files to the collector.
+/// The results of forwarding a file; `None` for what was not asked for.
+pub struct Sent {
+    pub agent: u64,
+    pub pushed: Option<Result<Pushed, String>>,
+    /// The path of the recording, if it was written.
+    pub recording: Option<Result<PathBuf, String>>,
+}
+
+/// Forwards files.
 pub struct Forwarder {
     files: SyncSender<Finished>,
     /// Agents whose files are being forwarded, and the files' names.
@@ -34,10 +47,10 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Forwards files to `target`; `told` is called with each result.
-    pub fn start(target: Target, told: impl Fn(Sent) + Send + 'static) -> Forwarder {
+    /// Forwards files; `told` is called with the results of each.
+    pub fn start(forwarding: Arc<Forwarding>, told: impl Fn(Sent) + Send + 'static) -> Forwarder {
         let (files, finished) = sync_channel(WAITING);
-        thread::spawn(move || send_all(&target, &finished, told));
+        thread::spawn(move || forwarding.forward_all(&finished, told));
         Forwarder {
             files,
             waiting: BTreeMap::new(),
@@ -69,18 +82,41 @@ impl Forwarder {
     }
 }
 
-fn send_all(target: &Target, finished: &Receiver<Finished>, told: impl Fn(Sent)) {
-    for Finished { agent, peer, path } in finished {
-        let result = send(target, peer, &path).map_err(|failure| {
-            let message = failure.message().unwrap_or_default();
-            message.to_owned()
-        });
-        told(Sent { agent, result });
+impl Forwarding {
+    /// Returns `true` if there is something to do.
+    pub fn is_wanted(&self) -> bool {
+        self.target.is_some() || self.recordings
+    }
+
+    fn forward_all(&self, finished: &Receiver<Finished>, told: impl Fn(Sent)) {
+        let message = |failure: Failure| failure.message().unwrap_or_default().to_owned();
+        for Finished { agent, peer, path } in finished {
+            told(Sent {
+                agent,
+                pushed: self.push(peer, &path).map(|sent| sent.map_err(message)),
+                recording: self.record(&path).map(|written| written.map_err(message)),
+            });
+        }
+    }
+
+    /// Sends a file to the collector, as far as it can be read.
+    pub fn push(&self, peer: IpAddr, path: &Path) -> Option<Result<Pushed, Failure>> {
+        let target = self.target.as_ref()?;
+        Some(send(target, peer, path))
+    }
+
+    /// Writes a recording beside a file, as far as it can be read.
+    pub fn record(&self, path: &Path) -> Option<Result<PathBuf, Failure>> {
+        // Not in place of another ending: two files may differ in nothing else.
+        let mut recording = path.as_os_str().to_owned();
+        recording.push(".jfr");
+        let recording = PathBuf::from(recording);
+        self.recordings
+            .then(|| export::write_recording(path, &recording).map(|()| recording))
     }
 }
 
-/// Sends a file, as far as it can be read.
-pub fn send(target: &Target, peer: IpAddr, path: &Path) -> Result<Pushed, Failure> {
+fn send(target: &Target, peer: IpAddr, path: &Path) -> Result<Pushed, Failure> {
     let opened = profile::open(path, None)?;
     opened.metric(path, None)?;
     let known = [("network.peer.address", peer.to_string())];

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -19,12 +20,12 @@ use super::agent::{Agent, TURN};
 use super::callers::{self, Caller};
 use super::command;
 use super::events::{AgentRefusal, Events, Reason, ReceiverEvent};
-use super::forward::{Finished, Forwarder, Sent};
+use super::forward::{Finished, Forwarder, Forwarding, Sent};
 use super::names::{AgentFacts, PartFile, Pattern};
 use super::requests::{Request, requests};
 use super::waiting::{Heard, Waiting, origin};
 use crate::failure::Failure;
-use crate::push::{Pushed, Target};
+use crate::push::Pushed;
 
 /// The number of descriptors of the receiver itself, and of files that it forwards.
 const OWN_DESCRIPTORS: u64 = 20;
@@ -58,8 +59,8 @@ pub struct Wanted {
     pub limits: Limits,
     /// The commands sent to each agent when it begins.
     pub commands: Vec<Command>,
-    /// The receiver that finished files are forwarded to.
-    pub target: Option<Target>,
+    /// What is done with finished files.
+    pub forwarding: Arc<Forwarding>,
 }
 
 /// The state of the receiver.
@@ -80,14 +81,15 @@ struct Server {
 }
 
 /// Receives until it is interrupted.
-pub fn collect(listener: &TcpListener, mut wanted: Wanted) -> Result<(), Failure> {
+pub fn collect(listener: &TcpListener, wanted: Wanted) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(broken)?;
     listener.set_nonblocking(true).map_err(broken)?;
     let connections = allow_many_connections();
     let (requests, woken, asker) = requests().map_err(broken)?;
-    let target = wanted.target.take();
-    let forwarder =
-        target.map(|target| Forwarder::start(target, move |sent| asker.tell(Request::Sent(sent))));
+    let forwarder = wanted.forwarding.is_wanted().then(|| {
+        let told = move |sent| asker.tell(Request::Sent(sent));
+        Forwarder::start(wanted.forwarding.clone(), told)
+    });
     let events = Events::new();
     events.say(ReceiverEvent::Listening {
         address: address.to_string(),
@@ -379,29 +381,68 @@ impl Server {
             path: self.wanted.folder.join(&file),
         };
         if !forwarder.take(finished, file.clone()) {
-            let error = "too many files wait".to_owned();
-            self.events
-                .say(ReceiverEvent::NotForwarded { agent, file, error });
+            self.not_forwarded(agent, &file, "too many files wait");
+        }
+    }
+
+    /// Reports a file with which nothing was done that was wanted.
+    fn not_forwarded(&self, agent: u64, file: &str, error: &str) {
+        let wanted = &self.wanted.forwarding;
+        let (file, error) = (|| file.to_owned(), || error.to_owned());
+        if wanted.target.is_some() {
+            self.events.say(ReceiverEvent::NotForwarded {
+                agent,
+                file: file(),
+                error: error(),
+            });
+        }
+        if wanted.recordings {
+            self.events.say(ReceiverEvent::NotRecorded {
+                agent,
+                file: file(),
+                error: error(),
+            });
         }
     }
 
     /// Reports the end of forwarding a file, successful or not.
-    fn arrived(&mut self, Sent { agent, result }: Sent) {
+    fn arrived(&mut self, sent: Sent) {
+        let agent = sent.agent;
         let forwarder = self.forwarder.as_mut();
         let Some(file) = forwarder.and_then(|forwarder| forwarder.arrived(agent)) else {
             return;
         };
-        self.events.say(match result {
+        let pushed = sent.pushed.map(|result| match result {
             Ok(Pushed {
                 requests, samples, ..
             }) => ReceiverEvent::Forwarded {
                 agent,
-                file,
+                file: file.clone(),
                 requests,
                 samples,
             },
-            Err(error) => ReceiverEvent::NotForwarded { agent, file, error },
+            Err(error) => ReceiverEvent::NotForwarded {
+                agent,
+                file: file.clone(),
+                error,
+            },
         });
+        let folder = &self.wanted.folder;
+        let recorded = sent.recording.map(|result| match result {
+            Ok(path) => {
+                let name = path.strip_prefix(folder).unwrap_or(&path);
+                let recording = name.display().to_string();
+                ReceiverEvent::Recorded {
+                    agent,
+                    file,
+                    recording,
+                }
+            }
+            Err(error) => ReceiverEvent::NotRecorded { agent, file, error },
+        });
+        for event in pushed.into_iter().chain(recorded) {
+            self.events.say(event);
+        }
     }
 
     /// Waits a limited time for the files that are being forwarded, and reports those that will not be.
@@ -418,9 +459,7 @@ impl Server {
         }
         let waiting = self.forwarder.take().map(Forwarder::into_waiting);
         for (agent, file) in waiting.unwrap_or_default() {
-            let error = "the receiver was stopped".to_owned();
-            self.events
-                .say(ReceiverEvent::NotForwarded { agent, file, error });
+            self.not_forwarded(agent, &file, "the receiver was stopped");
         }
     }
 

@@ -29,6 +29,7 @@ use crate::failure::Failure;
 use crate::push::{self, Endpoint, Target};
 use crate::size;
 use callers::Arrival;
+use forward::Forwarding;
 use many::{Limits, Wanted};
 use names::Pattern;
 use watch::Watch;
@@ -54,6 +55,9 @@ const INTERRUPTED: i32 = 130;
 ///
 /// With --otlp, each finished file is forwarded to an OpenTelemetry collector, as by
 /// hprof push. The file is kept, whether that succeeds or not.
+///
+/// With --jfr, a recording of the JDK Flight Recorder is written beside each finished
+/// file, as by hprof export --to jfr; its name is that of the file with .jfr behind it.
 ///
 /// Commands for the agent are read from the standard input, one per line, and from
 /// --send, as soon as an agent has begun to send its profile. With --dir they go to
@@ -124,14 +128,21 @@ pub struct Arguments {
     #[arg(long, value_name = "URL")]
     otlp: Option<Endpoint>,
 
+    /// Write received profiles as recordings of the JDK Flight Recorder, too
+    #[arg(long)]
+    jfr: bool,
+
     #[command(flatten)]
     push: push::PushOptions,
 }
 
 impl Arguments {
-    fn target(&self) -> Option<Target> {
-        let endpoint = self.otlp.clone()?;
-        Some(Target::new(endpoint, self.push.clone()))
+    fn forwarding(&self) -> Forwarding {
+        let target = |endpoint| Target::new(endpoint, self.push.clone());
+        Forwarding {
+            target: self.otlp.clone().map(target),
+            recordings: self.jfr,
+        }
     }
 }
 
@@ -172,7 +183,7 @@ fn receive_many(arguments: &Arguments, folder: &Path) -> Result<(), Failure> {
             all_bytes: arguments.max_all_bytes,
         },
         commands: arguments.send.clone(),
-        target: arguments.target(),
+        forwarding: Arc::new(arguments.forwarding()),
     };
     many::collect(&listener, wanted)
 }
@@ -196,13 +207,17 @@ fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
     .run(arguments, &beginning);
     // A truncated profile is forwarded too; a file that could not be written has been reported already.
     agent.is_finished.store(true, Ordering::SeqCst);
-    let sent = match (arguments.target(), peer) {
-        (Some(target), Ok(peer)) if output.exists() => {
-            forward::send(&target, peer.ip(), output).map(drop)
-        }
-        _ => Ok(()),
-    };
-    received.and(sent)
+    if !output.exists() {
+        return received;
+    }
+    let forwarding = arguments.forwarding();
+    let sent = peer
+        .ok()
+        .and_then(|peer| forwarding.push(peer.ip(), output));
+    let recorded = forwarding.record(output);
+    received
+        .and(sent.map_or(Ok(()), |sent| sent.map(drop)))
+        .and(recorded.map_or(Ok(()), |recorded| recorded.map(drop)))
 }
 
 /// Creates a file next to the requested one, which it replaces at the end.
