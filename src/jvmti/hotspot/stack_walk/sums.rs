@@ -13,16 +13,33 @@ use super::MOST_FRAMES;
 const MODULUS: u64 = (1 << 61) - 1;
 /// The point at which polynomials are evaluated.
 const POINT: u64 = 0x0a3b_1d2f_9c5e_7843;
-static POWERS: [u64; MOST_FRAMES + 1] = powers();
+/// The exponents of [`POWERS`]; those above are multiples of this number.
+const EXPONENTS: usize = 64;
+/// The powers of the point with these exponents, and those with their multiples: two small tables instead of one of 32 KB.
+static POWERS: [u64; EXPONENTS] = powers(POINT);
+static POWERS_OF_MULTIPLES: [u64; MOST_FRAMES / EXPONENTS + 1] = powers(POINT_OF_MULTIPLES);
+const POINT_OF_MULTIPLES: u64 = {
+    let powers: [u64; EXPONENTS + 1] = powers(POINT);
+    powers[EXPONENTS]
+};
 
-const fn powers() -> [u64; MOST_FRAMES + 1] {
-    let mut powers = [1; MOST_FRAMES + 1];
+const fn powers<const COUNT: usize>(point: u64) -> [u64; COUNT] {
+    let mut powers = [1; COUNT];
     let mut exponent = 1;
     while exponent < powers.len() {
-        powers[exponent] = times(powers[exponent - 1], POINT);
+        powers[exponent] = times(powers[exponent - 1], point);
         exponent += 1;
     }
     powers
+}
+
+/// Returns the power of the point, for a number of frames.
+#[inline]
+fn power(exponent: usize) -> u64 {
+    times(
+        POWERS[exponent % EXPONENTS],
+        POWERS_OF_MULTIPLES[exponent / EXPONENTS],
+    )
 }
 
 const fn reduced(value: u64) -> u64 {
@@ -64,13 +81,13 @@ impl SequenceHash {
     /// Returns the hash of the sequence, which has `length` numbers, with one more before them.
     #[inline]
     fn behind(self, first: u64, length: usize) -> Self {
-        Self(reduced(self.0 + times(reduced(first), POWERS[length])))
+        Self(reduced(self.0 + times(reduced(first), power(length))))
     }
 
     /// Returns the hash of the last `length` numbers, if `before` is the hash of the others.
     #[inline]
     fn without(self, before: Self, length: usize) -> Self {
-        Self(reduced(self.0 + MODULUS - times(before.0, POWERS[length])))
+        Self(reduced(self.0 + MODULUS - times(before.0, power(length))))
     }
 
     /// Returns the hash as a number.
@@ -184,5 +201,14 @@ mod tests {
         assert_eq!(times(MODULUS - 1, MODULUS - 1), 1);
         assert_eq!(reduced(u64::MAX), 7);
         assert_eq!(reduced(MODULUS), 0);
+    }
+
+    #[test]
+    fn every_number_of_frames_has_its_power() {
+        let mut expected = 1;
+        for exponent in 0..=MOST_FRAMES {
+            assert_eq!(power(exponent), expected, "{exponent}");
+            expected = times(expected, POINT);
+        }
     }
 }
