@@ -117,8 +117,7 @@ pub trait Visitor {
     /// Those of the visitor.
     fn object(&mut self, object: &ObjectRecord) -> Result<(), Self::Error>;
 
-    /// Called with a reference of the last object, `from`; never null. `to` need not be in the dump. `to` need not be
-    /// in the dump.
+    /// Called with a reference of the last object, `from`; never null. `to` need not be in the dump.
     ///
     /// # Errors
     /// Those of the visitor.
