@@ -276,6 +276,7 @@ install_async_profiler() {
     need_command mvn maven && need_command unzip unzip || return 1
     [[ $(uname -m) == aarch64 ]] && processor=arm64
     note "fetching async-profiler into $tools"
+    mkdir -p "$tools"
     new=$(mktemp -d "$tools/.new.XXXXXX")
     mvn -q -B -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
         -Dartifact=tools.profiler:async-profiler:4.5:jar -DoutputDirectory="$new" >&2 &&
@@ -328,6 +329,7 @@ install_maven_build() {
     need_command mvn maven && install_junit || return 1
     local build limits
     note "fetching the plugins of a Maven build into $tools/maven"
+    mkdir -p "$tools"
     build=$(mktemp -d "$tools/.build.XXXXXX")
     cp -R java-tests/record/maven/. "$build"
     # Its tests need the jar, which is made later: one that needs nothing brings the same plugins.
