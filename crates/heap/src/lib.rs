@@ -69,5 +69,6 @@ pub use questions::paths::{Path, PathStep, Target, root_name};
 pub use questions::search::{FoundObject, Matches};
 pub use questions::show::{Named, Shown};
 pub use questions::summary::{FrameRow, LocalRow, ObjectRow, Summary, ThreadRow};
+pub use questions::turnover::Turnover;
 pub use questions::walk::{ClassRow, Field, ObjectRecord, Position, Visitor, Walk};
 pub use questions::waste::{Duplicate, Fill, Unfilled, Waste, Wasted};

@@ -8,9 +8,14 @@ mod model;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hprof_format::{BirthMoment, BirthsHead, BirthsWriter, ObjectBirth, ObjectId, births_path};
+use hprof_format::{
+    AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, BirthMoment, BirthsHead, BirthsWriter,
+    ClassSerial, Encoder, Micros, Millis, ObjectBirth, ObjectId, Record, SITES_INCREMENTAL,
+    TraceSerial, births_path,
+};
 use hprof_heap::{
-    Births, By, Dump, Excluded, Heap, MadeWhen, Memory, Options, Silent, Suspect, SuspectKind, ages,
+    Births, By, Dump, Excluded, Heap, MadeWhen, Memory, Options, Silent, Suspect, SuspectKind,
+    Turnover, ages,
 };
 use model::{Kind, Model, Object, Rooted};
 
@@ -118,8 +123,17 @@ fn ask(then: impl FnOnce(&Heap<'_>, &Births, &Births)) {
 }
 
 fn ask_about(model: &Model, born: &[u32], then: impl FnOnce(&Heap<'_>, &Births, &Births)) {
+    ask_about_file(&model.write(), model, born, then);
+}
+
+fn ask_about_file(
+    file: &[u8],
+    model: &Model,
+    born: &[u32],
+    then: impl FnOnce(&Heap<'_>, &Births, &Births),
+) {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = model::file(&model.write());
+    let file = model::file(file);
     let dump = Dump::open(&file, None).expect("a dump");
     let births = |name: &str, second| {
         let path: PathBuf = folder.path().join(name);
@@ -192,6 +206,74 @@ fn a_suspect_that_keeps_what_piles_up_has_the_evidence_itself() {
         assert_eq!(found(&leaks.suspects), growing);
         assert_eq!(found(&leaks.not_growing), [(list(1_000, 32), false)]);
     });
+}
+
+/// Asks about the heap, with allocation sites that were reported after the dump: the recent arrays are all that are alive of so
+/// many.
+fn ask_with_sites(made: u64, flags: u16, then: impl FnOnce(&Heap<'_>, &Births)) {
+    let (model, born) = heap();
+    let mut file = model.write();
+    let byte_arrays = model::CLASSES.iter().position(|&name| name == "byte[]");
+    let row = AllocSite {
+        array_of: Some(BasicType::Byte),
+        class: ClassSerial(1 + byte_arrays.expect("a class") as u32),
+        trace: TraceSerial(LATE),
+        live_bytes: u64::from(RECENT) * 32,
+        live_instances: RECENT.into(),
+        allocated_bytes: made * 32,
+        allocated_instances: made,
+    };
+    let sites = Record::AllocSites(AllocSitesRecord {
+        flags,
+        cutoff: 0.0,
+        live_bytes: row.live_bytes,
+        live_instances: row.live_instances,
+        allocated_bytes: row.allocated_bytes,
+        allocated_instances: row.allocated_instances,
+        sites: vec![row].into(),
+    });
+    let mut encoder = BinaryEncoder::new();
+    encoder.start(Millis(0), &mut Vec::new());
+    encoder.record(Micros(0), &sites, &mut file);
+    ask_about_file(&file, &model, &born, |heap, _, births| then(heap, births));
+}
+
+#[test]
+fn what_is_young_is_no_suspect_if_most_of_its_site_is_gone() {
+    let recent = 16 + (4 + 32) * u64::from(RECENT);
+    let turnover = |made| Some(Turnover { made, alive: 100 });
+    for (made, flags, expected) in [
+        (1_000, 0, Some(turnover(1_000))),
+        (200, 0, Some(turnover(200))),
+        (199, 0, None),
+        (1_000, SITES_INCREMENTAL, None),
+    ] {
+        ask_with_sites(made, flags, |heap, births| {
+            let leaks = heap.leaks_and_ages(0.04, None, Some(births));
+            let leaks = leaks.expect("leaks");
+            let of_recent = |suspects: &[Suspect]| {
+                let mut found = suspects.iter();
+                found
+                    .find(|suspect| suspect.retained == recent && suspect.piling.is_none())
+                    .map(|suspect| suspect.turnover)
+            };
+            assert_eq!(of_recent(&leaks.not_growing), expected, "{made} {flags}");
+            let suspected = expected.is_none().then_some(None);
+            assert_eq!(of_recent(&leaks.suspects), suspected, "{made} {flags}");
+            // What piles up and what was there from the start stay what they are.
+            assert!(leaks.suspects[0].piling.is_some());
+            assert_eq!(leaks.not_growing.len(), 1 + usize::from(expected.is_some()));
+            // Without births, nothing is known of its age.
+            let leaks = heap.leaks(0.04, None).expect("leaks");
+            assert!(leaks.not_growing.is_empty());
+            assert!(
+                leaks
+                    .suspects
+                    .iter()
+                    .all(|suspect| suspect.turnover.is_none())
+            );
+        });
+    }
 }
 
 #[test]

@@ -300,6 +300,14 @@ fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Resu
             )?;
         }
     }
+    if let Some(turnover) = suspect.turnover {
+        writeln!(
+            out,
+            "  replaced: where most of it was made, {} objects were made in all, and {} of them are alive",
+            number(turnover.made),
+            number(turnover.alive)
+        )?;
+    }
     writeln!(out, "  keeps:")?;
     for kept in &suspect.kept {
         writeln!(

@@ -9,8 +9,9 @@ use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
-    Header, HeapError, HeapRecords, IdSize, Item, Line, Millis, RECORD_HEADER, RawHeapRecord,
-    ReadError, Reader, StringId, Version, printable, shortened,
+    AllocSite, Header, HeapError, HeapRecords, IdSize, Item, Line, Millis, RECORD_HEADER,
+    RawHeapRecord, ReadError, Reader, Record, SITES_INCREMENTAL, StringId, Version, printable,
+    shortened,
 };
 
 use crate::data::compressed::Compressed;
@@ -26,6 +27,8 @@ const LEAST_PART: u64 = 1 << 20;
 
 /// The most facts about a run that are returned.
 const MOST_FACTS: u8 = 64;
+/// The bytes after a dump in which the allocation sites that were reported with it are looked for.
+const MOST_AFTER: usize = 64 << 20;
 /// The most frames of a stack that are shown.
 pub(crate) const FRAMES: usize = 1000;
 
@@ -203,6 +206,29 @@ impl Dump {
         // The offset of what cannot be read, or the end.
         parts.push(start..(reader.position() as usize).max(start));
         Ok(parts)
+    }
+
+    /// Returns the allocation sites that were reported with it: the first after it, and before another dump. None if there are
+    /// none, or they cannot be read.
+    pub(crate) fn sites_reported_with(&self) -> Vec<AllocSite> {
+        self.read_sites().unwrap_or_default().unwrap_or_default()
+    }
+
+    fn read_sites(&self) -> Result<Option<Vec<AllocSite>>, Error> {
+        let end = self.segments.last().map_or(0, |segment| segment.end);
+        let there = self.provide(end, end.saturating_add(MOST_AFTER))?;
+        let mut reader = Reader::new(Cursor::new(&self.bytes[..there]))?;
+        reader.seek(end as u64)?;
+        while let Some(entry) = reader.read()? {
+            match entry.item {
+                Item::HeapDump { .. } => break,
+                Item::Record(Record::AllocSites(sites)) if sites.flags & SITES_INCREMENTAL == 0 => {
+                    return Ok(Some(sites.sites.into_owned()));
+                }
+                Item::Record(_) | Item::HeapDumpEnd => {}
+            }
+        }
+        Ok(None)
     }
 
     pub(crate) fn id_size(&self) -> IdSize {
@@ -385,6 +411,12 @@ impl Dump {
     /// Returns the name of a class, by its object, as in Java source.
     pub(crate) fn class_name(&self, object: u64) -> Option<Arc<str>> {
         let name = *self.tables.class_names.get(&object)?;
+        self.texts().class_name(name, self)
+    }
+
+    /// Returns the same, by the serial number of the class.
+    pub(crate) fn class_name_by_serial(&self, serial: u32) -> Option<Arc<str>> {
+        let name = *self.tables.class_serials.get(&serial)?;
         self.texts().class_name(name, self)
     }
 

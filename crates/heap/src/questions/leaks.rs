@@ -18,12 +18,16 @@ use crate::questions::allocated::{Allocated, Rest, largest};
 use crate::questions::growing::{GrowingSites, LEAST, Piling};
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
 use crate::questions::paths::Path;
+use crate::questions::turnover::{TurningSites, Turnover};
 
 /// An object with this many others of the same class above it is an element of one structure, a linked list.
 const REPEATS: u32 = 16;
 /// The share of the bytes that a suspect keeps from which it does not grow, if they were made in the first quarter of the
 /// profile: the part that the search for what piles up leaves out.
 const FROM_THE_START: f64 = 0.9;
+/// The share of the objects that a suspect keeps from which all of them count as replaced, if they were made in the second half of
+/// the profile.
+const REPLACED: f64 = 0.9;
 
 /// The suspects of a dump.
 #[derive(Clone, Debug, Serialize)]
@@ -34,8 +38,8 @@ pub struct Leaks {
     pub threshold: f64,
     /// Those whose objects pile up first, and of these and of the others those that retain most.
     pub suspects: Vec<Suspect>,
-    /// Those that retain as much, but were made at the start of the profile: what does not grow is no leak. Empty without a
-    /// births file.
+    /// Those that retain as much, but were made at the start of the profile, or are replaced all the time: what does not grow is
+    /// no leak. Empty without a births file.
     pub not_growing: Vec<Suspect>,
     /// The sites whose objects pile up that are not among them, because there are many.
     pub piling_else: u64,
@@ -82,6 +86,9 @@ pub struct Suspect {
     /// The evidence if most of what it keeps alive piles up; `None` without a births file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piling: Option<Piling>,
+    /// The evidence if most of what it keeps alive is replaced all the time; `None` without a births file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turnover: Option<Turnover>,
     /// The objects it keeps alive, by class: those with the most bytes.
     pub kept: Vec<Kept>,
     /// Those of the other classes.
@@ -102,6 +109,15 @@ impl Suspect {
         let share = |made: MadeWhen| made.first_quarter_bytes as f64 / made.bytes as f64;
         self.piling.is_none() && made.is_some_and(|made| share(made) >= FROM_THE_START)
     }
+
+    /// Returns `true` if it keeps objects that are young, of sites that make others all the time, of which most are gone.
+    fn is_replaced(&self) -> bool {
+        let made = self.made.filter(|made| made.objects > 0);
+        let share = |made: MadeWhen| made.second_half as f64 / made.objects as f64;
+        self.piling.is_none()
+            && self.turnover.is_some()
+            && made.is_some_and(|made| share(made) >= REPLACED)
+    }
 }
 
 /// Objects of one class below a suspect.
@@ -119,6 +135,7 @@ pub struct Kept {
 struct Below {
     made: Option<MadeWhen>,
     piling: Option<Piling>,
+    turnover: Option<Turnover>,
     kept: Vec<Kept>,
     kept_else: Rest,
     allocated: Vec<Allocated>,
@@ -186,11 +203,12 @@ impl Heap<'_> {
         let least = ((live as f64 * threshold) as u64).max(1);
         let mut growing =
             births.map_or_else(GrowingSites::default, |births| self.growing_sites(births));
+        let turning = births.map_or_else(TurningSites::default, |_| self.turning_sites());
         let found = self.suspects(least, &mut OwnSites::new(own))?;
         let mut found: Vec<(FoundSuspect, Below)> = found
             .into_iter()
             .map(|suspect| {
-                let below = self.below(&suspect, own, births, &mut growing);
+                let below = self.below(&suspect, own, births, (&mut growing, &turning));
                 (suspect, below)
             })
             .collect();
@@ -201,7 +219,8 @@ impl Heap<'_> {
                 nodes: pile.nodes,
                 own: pile.own,
             };
-            let mut below = self.below(&suspect, own, births, &mut GrowingSites::default());
+            let none = (&mut GrowingSites::default(), &TurningSites::default());
+            let mut below = self.below(&suspect, own, births, none);
             below.piling = Some(pile.piling);
             found.push((suspect, below));
         }
@@ -218,7 +237,7 @@ impl Heap<'_> {
         let (mut suspects, mut not_growing) = (Vec::new(), Vec::new());
         for ((suspect, object), below) in found.iter().zip(objects).zip(below) {
             let suspect = self.suspect(suspect, object, below, &shortest_paths, own)?;
-            if is_judged && suspect.is_from_the_start() {
+            if is_judged && (suspect.is_from_the_start() || suspect.is_replaced()) {
                 not_growing.push(suspect);
             } else {
                 suspects.push(suspect);
@@ -268,6 +287,7 @@ impl Heap<'_> {
             path,
             made: below.made,
             piling: below.piling,
+            turnover: below.turnover,
             kept: below.kept,
             kept_else: below.kept_else,
             allocated: below.allocated,
@@ -428,7 +448,7 @@ impl Heap<'_> {
         suspect: &FoundSuspect,
         own: Option<IsOwn<'_>>,
         births: Option<&Births>,
-        growing: &mut GrowingSites,
+        (growing, turning): (&mut GrowingSites, &TurningSites),
     ) -> Below {
         let mut made = births.map(|_| MadeWhen::default());
         let mut sites: HashMap<u32, (u64, u64)> = HashMap::default();
@@ -445,6 +465,12 @@ impl Heap<'_> {
             });
         }
         let piling = growing.below(&sites);
+        let by_name = sites.iter().map(|(&site, &(_, shallow))| {
+            let site = self.objects.sites.get(site);
+            let class = Arc::clone(&self.classes.get(site.class).name);
+            ((class, site.trace), shallow)
+        });
+        let turnover = turning.below(by_name);
         let mut classes: HashMap<u32, (u64, u64)> = HashMap::default();
         for (&site, &(objects, shallow)) in &sites {
             let sum = classes
@@ -482,6 +508,7 @@ impl Heap<'_> {
         Below {
             made,
             piling,
+            turnover,
             kept: kept.collect(),
             kept_else,
             allocated,

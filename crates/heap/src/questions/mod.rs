@@ -15,5 +15,6 @@ pub(crate) mod paths;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod summary;
+pub(crate) mod turnover;
 pub(crate) mod walk;
 pub(crate) mod waste;
