@@ -189,6 +189,28 @@ fn a_slow_leak_is_first_before_a_full_cache_and_much_garbage() {
 }
 
 #[test]
+fn what_is_replaced_all_the_time_is_large_but_does_not_grow() {
+    let run = leaks(&["lru"]);
+    let file = run.path("x.hprof");
+    let arguments = ["heap", "leaks", "--threshold", "5", "--json"];
+    let found: serde_json::Value = serde_json::from_str(&hprof(&arguments, &file)).expect("JSON");
+    assert_documented(&found["not_growing"], "suspect");
+    let used = |list: &str| -> Vec<serde_json::Value> {
+        let suspects = found[list].as_array().expect("suspects").iter();
+        let of_lru = suspects.filter(|suspect| suspect["holder"] == "static field Leaks.lru");
+        of_lru.cloned().collect()
+    };
+    assert_eq!(used("suspects"), [] as [serde_json::Value; 0]);
+    let [lru] = &used("not_growing")[..] else {
+        panic!("{} rows", used("not_growing").len());
+    };
+    let count = |name: &str| lru["turnover"][name].as_u64().expect("a count");
+    // At each of its sites 12,000 were made, 2,000 of which are alive.
+    assert!(count("made") >= 12_000 && count("alive") >= 2_000, "{lru}");
+    assert!(count("made") >= 5 * count("alive"), "{lru}");
+}
+
+#[test]
 fn usual_leaks_are_told_from_usual_caches_and_pools() {
     let looks_like_leaks = ["lru", "weak", "pool", "reload"];
     let leaking = ["sessions", "listeners", "threads", "backlog"];
