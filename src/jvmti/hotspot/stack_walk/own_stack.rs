@@ -59,6 +59,23 @@ impl OwnStack {
         Some(unsafe { read(address) })
     }
 
+    /// Returns the word below an address, if that is on the stack, or has just been taken from it: a handler leaves the
+    /// words right below the stack pointer as they are.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn word_below(self, address: usize) -> Option<usize> {
+        const PAGE: usize = 4096;
+        let at = address.checked_sub(WORD)?;
+        if at >= self.low {
+            return self.word(at);
+        }
+        if address != self.low || !address.is_multiple_of(WORD) || address.is_multiple_of(PAGE) {
+            return None;
+        }
+        // SAFETY: it is in the same page as the word at the stack pointer, which is mapped.
+        Some(unsafe { read(at) })
+    }
+
     /// Returns `true` if an address can be that of a frame.
     #[inline(always)]
     pub(super) fn has(self, address: usize) -> bool {

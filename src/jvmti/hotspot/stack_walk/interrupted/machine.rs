@@ -20,6 +20,16 @@ pub(super) enum FrameState {
     Complete,
 }
 
+/// The end of a call that a compiler has put behind a method's instructions, for what is rarely needed: it gets saved
+/// registers back, and jumps to the instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OutOfLine {
+    /// The bytes by which the stack pointer is below that of the method.
+    pub(super) saved: usize,
+    /// The instruction to which it jumps.
+    pub(super) back: usize,
+}
+
 /// Some bytes of code that may be read.
 #[derive(Clone, Copy)]
 pub(super) struct InterruptedCode {
@@ -72,11 +82,7 @@ impl InterruptedCode {
         if self.byte(pc.wrapping_sub(5)) != 0xe8 {
             return None;
         }
-        let mut distance = 0_u32;
-        for at in 0..4 {
-            distance |= u32::from(self.byte(pc.wrapping_sub(4).wrapping_add(at))) << (8 * at);
-        }
-        Some(pc.wrapping_add_signed(distance as i32 as isize))
+        Some(pc.wrapping_add_signed(self.distance(pc.wrapping_sub(4))))
     }
 
     /// Returns the number of registers that seem to be pushed right before a call with a distance of four bytes. The
@@ -94,6 +100,79 @@ impl InterruptedCode {
             }
         }
         pushed
+    }
+
+    /// Returns the rest of a call out of line from its return address on; `None` if the instructions are others.
+    #[inline(always)]
+    pub(super) fn out_of_line(self, pc: usize) -> Option<OutOfLine> {
+        let mut at = pc;
+        let mut saved = 0;
+        for _ in 0..MOST_RESTORED {
+            let length = if self.byte(at) == 0xe9 {
+                let distance = self.distance(at.wrapping_add(1));
+                let back = at.wrapping_add(5).wrapping_add_signed(distance);
+                return Some(OutOfLine { saved, back });
+            } else if self.byte(at) == 0xeb {
+                let distance = self.byte(at.wrapping_add(1)) as i8;
+                let back = at.wrapping_add(2).wrapping_add_signed(distance.into());
+                return Some(OutOfLine { saved, back });
+            } else if saved != 0 {
+                // The stack pointer is that of the method again.
+                return None;
+            } else if self.has(at, &[0x48, 0x83, 0xc4]) {
+                // add rsp, size
+                saved = usize::from(self.byte(at.wrapping_add(3)));
+                4
+            } else if self.has(at, &[0x48, 0x81, 0xc4]) {
+                saved = self.distance(at.wrapping_add(3)) as usize;
+                7
+            } else if self.has(at, &[0xc5, 0xf8, 0x77]) {
+                // vzeroupper
+                3
+            } else {
+                self.restoring(at)?
+            };
+            at = at.wrapping_add(length);
+        }
+        None
+    }
+
+    /// Returns the length of an instruction that loads a register from the stack, or from another one.
+    #[inline(always)]
+    fn restoring(self, at: usize) -> Option<usize> {
+        let before = match self.byte(at) {
+            // mov with a prefix for 64 bits
+            0x48..=0x4f if matches!(self.byte(at.wrapping_add(1)), 0x89 | 0x8b) => 2,
+            // movdqu, movsd and others, as AVX has them, with a prefix of two, three or four bytes
+            0xc5 => 3,
+            0xc4 => 4,
+            0x62 => 5,
+            _ => return None,
+        };
+        let operands = self.byte(at.wrapping_add(before));
+        if operands & 0xc0 == 0xc0 {
+            return Some(before.wrapping_add(1));
+        }
+        // The stack pointer is the base, and there is no index.
+        if operands & 7 != 4 || self.byte(at.wrapping_add(before).wrapping_add(1)) != 0x24 {
+            return None;
+        }
+        let distance = match operands >> 6 {
+            0 => 0,
+            1 => 1,
+            _ => 4,
+        };
+        Some(before.wrapping_add(2).wrapping_add(distance))
+    }
+
+    /// Returns the number of four bytes with a sign at an address.
+    #[inline(always)]
+    fn distance(self, address: usize) -> isize {
+        let mut bytes = 0_u32;
+        for at in 0..4 {
+            bytes |= u32::from(self.byte(address.wrapping_add(at))) << (8 * at);
+        }
+        bytes as i32 as isize
     }
 
     /// Returns the state of the frame at an instruction before the one from which on it is complete, by the
@@ -217,6 +296,10 @@ impl InterruptedCode {
 #[cfg(target_arch = "x86_64")]
 const MOST_ARGUMENTS: usize = 4;
 
+/// The most instructions that get saved registers back: all registers, with those for floating point.
+#[cfg(target_arch = "x86_64")]
+const MOST_RESTORED: usize = 64;
+
 /// The most instructions that are looked at.
 #[cfg(target_arch = "x86_64")]
 const MOST_INSTRUCTIONS: usize = 12;
@@ -249,6 +332,12 @@ impl InterruptedCode {
         }
         let distance = ((before << 6) as i32 >> 4) as isize;
         Some(call.wrapping_add_signed(distance))
+    }
+
+    /// Returns `None`: such calls are not known here.
+    #[inline(always)]
+    pub(super) fn out_of_line(self, _pc: usize) -> Option<OutOfLine> {
+        None
     }
 
     /// Returns 0: arguments of stubs are in registers.
@@ -337,6 +426,39 @@ mod tests {
         ];
         with_code(&in_loop, |code, begin| {
             assert_eq!(code.while_given_up(begin), FrameState::Complete);
+        });
+    }
+
+    #[test]
+    fn calls_out_of_line_are_followed_back() {
+        let out = |saved, back| Some(OutOfLine { saved, back });
+        // call; mov r8, [rsp]; mov r11, [rsp + 8]; vzeroupper; add rsp, 0x10; jmp
+        let saving = [
+            0xe8, 0, 0, 0, 0, 0x4c, 0x8b, 0x04, 0x24, 0x4c, 0x8b, 0x5c, 0x24, 0x08, 0xc5, 0xf8,
+            0x77, 0x48, 0x83, 0xc4, 0x10, 0xe9, 0xe6, 0xff, 0xff, 0xff,
+        ];
+        with_code(&saving, |code, begin| {
+            assert_eq!(code.out_of_line(begin + 5), out(0x10, begin));
+            assert_eq!(code.out_of_line(begin + 6), None, "within an instruction");
+        });
+        // mov r10, rax; vmovdqu ymm0, [rsp + 0x20]; vmovsd xmm9, [rsp + 0x100]; add rsp, 0x120; jmp, short
+        let vectors = [
+            0x4c, 0x8b, 0xd0, 0xc5, 0xfe, 0x6f, 0x44, 0x24, 0x20, 0xc5, 0x7b, 0x10, 0x8c, 0x24, 0,
+            1, 0, 0, 0x48, 0x81, 0xc4, 0x20, 1, 0, 0, 0xeb, 0xe5,
+        ];
+        with_code(&vectors, |code, begin| {
+            assert_eq!(code.out_of_line(begin), out(0x120, begin));
+        });
+        with_code(&[0xe9, 0xfb, 0xff, 0xff, 0xff], |code, begin| {
+            assert_eq!(code.out_of_line(begin), out(0, begin));
+        });
+        // add rsp, 0x10; pop rbp; ret: the end of a method
+        with_code(&[0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3], |code, begin| {
+            assert_eq!(code.out_of_line(begin), None);
+        });
+        // mov r10, [r15 + 0x108]: of the thread, not of the stack
+        with_code(&[0x4d, 0x8b, 0x97, 8, 1, 0, 0, 0xeb, 0], |code, begin| {
+            assert_eq!(code.out_of_line(begin), None);
         });
     }
 

@@ -86,6 +86,10 @@ impl Walk<'_> {
     unsafe fn frame_state(&self, blob: CodeBlob, pc: usize, is_method: bool) -> Option<FrameState> {
         // SAFETY: the caller's promise.
         unsafe {
+            if read::<i32>(blob.0 + self.walker.walker.layout.blob.frame_size) == 0 {
+                // The calls of method handles, which only jump.
+                return Some(FrameState::Absent);
+            }
             let begin = self
                 .walker
                 .walker
@@ -105,17 +109,6 @@ impl Walk<'_> {
             };
             code.while_made(entry, pc)
         }
-    }
-
-    /// Returns the code from `begin` to behind `pc`, as far as it is surely the same piece of code.
-    #[inline(always)]
-    fn code_around(&self, pc: usize, begin: usize) -> InterruptedCode {
-        const BEHIND: usize = 64;
-        let mut end = pc.wrapping_add(BEHIND);
-        if self.walker.walker.code.blob(end) != self.walker.walker.code.blob(pc) {
-            end = pc.wrapping_add(8);
-        }
-        InterruptedCode { begin, end }
     }
 
     /// Returns the caller's place, if the code has that part of its frame.
@@ -219,18 +212,43 @@ impl Walk<'_> {
         } else {
             self.behind_link(here)
         };
-        let Some(place) = at else {
-            return refused::STUB;
-        };
-        // The arguments may have been moved to a larger place below the caller's frame.
-        if here.sender_sp > place.sp && self.stack.has(here.sender_sp) {
-            let sp = here.sender_sp;
-            let count = self.try_at(Place { sp, ..place });
+        if let Some(place) = at {
+            // The arguments may have been moved to a larger place below the caller's frame.
+            if here.sender_sp > place.sp && self.stack.has(here.sender_sp) {
+                let sp = here.sender_sp;
+                let count = self.try_at(Place { sp, ..place });
+                if count > 0 {
+                    return count;
+                }
+            }
+            let count = self.try_at(place);
             if count > 0 {
                 return count;
             }
         }
-        self.try_at(place)
+        self.begin_behind_popped(here)
+    }
+
+    /// Begins at the caller of code that has taken its return address from the stack, to put it back at another place.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn begin_behind_popped(&mut self, here: Interrupted) -> i32 {
+        for sp in [here.sender_sp, here.sp] {
+            if let Some(pc) = self.stack.word_below(sp) {
+                let count = self.try_at(self.with_fp(Place { sp, fp: 0, pc }, here.fp));
+                if count > 0 {
+                    return count;
+                }
+            }
+        }
+        refused::STUB
+    }
+
+    /// There is no such code here: the return address is in a register.
+    #[cfg(target_arch = "aarch64")]
+    #[inline(always)]
+    fn begin_behind_popped(&mut self, _here: Interrupted) -> i32 {
+        refused::STUB
     }
 
     #[inline(always)]
@@ -462,23 +480,18 @@ impl Walk<'_> {
             if !is_call || !is_in_frame && !is_at_entry {
                 return refused::STUB;
             }
-            if is_at_entry || kind == CodeKind::Native {
-                let location = if kind == CodeKind::Native {
-                    IN_NATIVE
-                } else {
-                    0
-                };
-                if !self.note_method_of(blob, location) {
-                    return refused::STUB;
-                }
+            let noted = if kind == CodeKind::Native {
+                self.note_method_of(blob, IN_NATIVE).then_some(0)
+            } else if is_at_entry {
+                self.note_method_of(blob, 0).then_some(0)
             } else {
-                let is_noted = self.note_compiled(blob, place.pc.wrapping_sub(1), true)
-                    || is_surely_called && self.note_method_of(blob, 0);
-                if !is_noted {
-                    return refused::STUB;
-                }
-            }
-            match self.below_code(blob, place) {
+                self.note_calling(blob, place.pc, is_surely_called)
+            };
+            let Some(saved) = noted else {
+                return refused::STUB;
+            };
+            let sp = place.sp.wrapping_add(saved);
+            match self.below_code(blob, Place { sp, ..place }) {
                 Ok(Some(below)) => self.run(below),
                 _ => refused::STUB,
             }

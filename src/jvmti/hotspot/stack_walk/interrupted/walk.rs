@@ -3,6 +3,7 @@
 use super::super::super::code_heap::CodeBlob;
 use super::super::layout::WORD;
 use super::code::CodeKind;
+use super::machine::InterruptedCode;
 use super::method::{IN_NATIVE, InterruptedMethod};
 use super::{
     CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, NoRecord, OwnStack, Place, UnwindTable,
@@ -278,6 +279,49 @@ impl Walk<'_> {
         }
     }
 
+    /// Notes the methods of compiled code that has called something, at a return address about which compilers may have left
+    /// no information. Returns the bytes by which it has moved the stack pointer for that call.
+    ///
+    /// # Safety
+    /// The blob is a compiled method in use.
+    #[inline(always)]
+    pub(super) unsafe fn note_calling(
+        &mut self,
+        blob: CodeBlob,
+        pc: usize,
+        is_surely_called: bool,
+    ) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let begin = self
+                .walker
+                .walker
+                .layout
+                .nmethod
+                .debug_info
+                .code_begin(blob);
+            let out = self.code_behind(pc).out_of_line(pc);
+            let out = match out {
+                Some(out) if out.back >= begin && out.back < pc => Some(out),
+                _ => None,
+            };
+            // Only calls out of line move the stack pointer, and behind them there are no instructions of the method.
+            if let Some(out) = out
+                && out.saved > 0
+            {
+                let is_noted = self.note_compiled(blob, out.back.wrapping_sub(1), true);
+                return is_noted.then_some(out.saved);
+            }
+            let is_noted = self.note_compiled(blob, pc.wrapping_sub(1), true)
+                || match out {
+                    Some(out) => self.note_compiled(blob, out.back.wrapping_sub(1), true),
+                    None => false,
+                }
+                || is_surely_called && self.note_method_of(blob, 0);
+            is_noted.then_some(0)
+        }
+    }
+
     /// Notes the method that code was made of; returns `false` if that is none.
     ///
     /// # Safety
@@ -294,6 +338,33 @@ impl Walk<'_> {
         };
         self.note(method, location);
         true
+    }
+
+    /// Returns the code from `begin` to behind `pc`, as far as it is surely the same piece of code.
+    #[inline(always)]
+    pub(super) fn code_around(&self, pc: usize, begin: usize) -> InterruptedCode {
+        const BEHIND: usize = 64;
+        let mut end = pc.wrapping_add(BEHIND);
+        if self.walker.walker.code.blob(end) != self.walker.walker.code.blob(pc) {
+            end = pc.wrapping_add(8);
+        }
+        InterruptedCode { begin, end }
+    }
+
+    /// Returns the code behind a return address, as far as it is surely the same piece of code.
+    #[inline(always)]
+    fn code_behind(&self, pc: usize) -> InterruptedCode {
+        const MOST: usize = 512;
+        let code = &self.walker.walker.code;
+        let blob = code.blob(pc);
+        let mut length = MOST;
+        while length > WORD && code.blob(pc.wrapping_add(length)) != blob {
+            length /= 2;
+        }
+        InterruptedCode {
+            begin: pc,
+            end: pc.wrapping_add(length),
+        }
     }
 
     /// Notes a method.
