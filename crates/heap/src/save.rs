@@ -9,9 +9,7 @@ use crate::data::layout::Known;
 use crate::data::progress::{Progress, Stage};
 use crate::data::saved;
 
-/// The default threshold of `hprof heap leaks`.
-const USUAL_THRESHOLD: f64 = 0.1;
-/// The steps that the progress is told in: counts, paths, leaks, waste, writing.
+/// The steps that the progress is told in: counts, paths, usual answers, waste, writing.
 const STEPS: u64 = 5;
 
 impl Heap<'_> {
@@ -38,12 +36,11 @@ impl Heap<'_> {
             // Those to all objects are needed in any case.
             let shortest_paths = self.shortest_paths()?;
             at(2);
-            // The retained sizes of some suspects take a pass over the graph: asked now, they are in the index.
-            self.leaks(USUAL_THRESHOLD, None)?;
+            let usual = self.usual()?;
             at(3);
             let waste = self.known_waste()?;
             at(4);
-            saved::write(self, (&counts, shortest_paths, waste), index)
+            saved::write(self, (&counts, shortest_paths, waste, usual), index)
         })
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use foldhash::HashMap;
 
+use crate::data::memory::Numbers;
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
@@ -221,6 +222,8 @@ impl IdSet {
 #[derive(Debug)]
 pub(crate) enum Ids {
     Bitmap(Bitmap),
+    /// Those of an index, of which only what is needed is read.
+    Saved(SavedBitmap),
     /// Sorted: an id's number is its index.
     List(Vec<u64>),
 }
@@ -233,6 +236,17 @@ pub(crate) struct Bitmap {
     keys: Vec<(u64, u32)>,
     words: Vec<Word>,
     count: u32,
+}
+
+/// A bitmap as an index has it, with the pages in their order.
+#[derive(Debug)]
+pub(crate) struct SavedBitmap {
+    shift: u32,
+    directory: Directory,
+    keys: Vec<u64>,
+    bits: Numbers<u64>,
+    /// The number of ids before each page, and of all.
+    before: Vec<u32>,
 }
 
 /// The positions of the pages' words.
@@ -277,6 +291,7 @@ impl Ids {
     pub(crate) fn count(&self) -> u32 {
         match self {
             Ids::Bitmap(bitmap) => bitmap.count,
+            Ids::Saved(bitmap) => bitmap.count(),
             Ids::List(list) => list.len() as u32,
         }
     }
@@ -285,14 +300,21 @@ impl Ids {
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
         match self {
             Ids::Bitmap(bitmap) => {
-                out.table(&[u64::from(bitmap.shift)])?;
                 let keys: Vec<u64> = bitmap.keys.iter().map(|&(key, _)| key).collect();
+                let pages = || bitmap.keys.iter().map(|&(_, page)| bitmap.page(page));
+                let words = pages().flatten().map(|word| word.bits);
+                let before = pages().map(|words| words[0].before);
+                let before = before.chain([bitmap.count]);
+                out.table(&[u64::from(bitmap.shift)])?;
                 out.table(&keys)?;
-                let words = bitmap.keys.iter().flat_map(|&(_, page)| {
-                    let words = &bitmap.words[page as usize * WORDS..][..WORDS];
-                    words.iter().map(|word| word.bits)
-                });
-                out.table(&words.collect::<Vec<u64>>())
+                out.table(&words.collect::<Vec<u64>>())?;
+                out.table(&before.collect::<Vec<u32>>())
+            }
+            Ids::Saved(bitmap) => {
+                out.table(&[u64::from(bitmap.shift)])?;
+                out.table(&bitmap.keys)?;
+                out.table(&bitmap.bits)?;
+                out.table(&bitmap.before)
             }
             Ids::List(list) => {
                 out.table(&[u64::from(u64::BITS)])?;
@@ -313,33 +335,24 @@ impl Ids {
             return (keys.len() < most).then_some(Ids::List(keys));
         }
         let bits = index.table::<u64>()?;
+        let before: Vec<u32> = index.list()?;
+        let count = before.last().copied().map(u64::from)?;
         let is_sound = keys.iter().all(|key| key >> (u64::BITS - PAGE_BITS) == 0)
-            && keys.len() < most
-            && bits.len() == keys.len().checked_mul(WORDS)?;
-        if !is_sound {
-            return None;
-        }
-        let mut before = 0_u64;
-        let words = bits.iter().map(|&bits| {
-            // If there are too many, it is refused below.
-            let word = Word {
+            && bits.len() == keys.len().checked_mul(WORDS)?
+            && before.len() == keys.len() + 1
+            && before[0] == 0
+            && before.is_sorted()
+            && count < MAX_OBJECTS;
+        let pages: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
+        is_sound.then(|| {
+            Ids::Saved(SavedBitmap {
+                shift,
+                directory: Directory::of(&pages),
+                keys,
                 bits,
-                before: before as u32,
-            };
-            before += u64::from(bits.count_ones());
-            word
-        });
-        let words = words.collect();
-        let keys: Vec<(u64, u32)> = keys.into_iter().zip(0..).collect();
-        Some(Ids::Bitmap(Bitmap {
-            shift,
-            directory: Directory::of(&keys),
-            keys,
-            words,
-            count: u32::try_from(before)
-                .ok()
-                .filter(|&count| u64::from(count) < MAX_OBJECTS)?,
-        }))
+                before,
+            })
+        })
     }
 
     /// Returns the number of an object, if the dump has it.
@@ -347,6 +360,7 @@ impl Ids {
     pub(crate) fn find(&self, id: u64) -> Option<u32> {
         match self {
             Ids::Bitmap(bitmap) => bitmap.find(id),
+            Ids::Saved(bitmap) => bitmap.find(id),
             Ids::List(list) => list.binary_search(&id).ok().map(|place| place as u32),
         }
     }
@@ -355,21 +369,77 @@ impl Ids {
     pub(crate) fn id(&self, number: u32) -> u64 {
         match self {
             Ids::Bitmap(bitmap) => bitmap.id(number),
+            Ids::Saved(bitmap) => bitmap.id(number),
             Ids::List(list) => list[number as usize],
         }
     }
 }
 
-impl Bitmap {
-    #[inline]
+/// Returns the page of an id, its word there, and its bit; `None` if there is no such page.
+#[inline]
+fn place(id: u64, shift: u32, directory: &Directory) -> Option<(usize, usize, u64)> {
+    let granule = id >> shift;
+    if granule << shift != id {
+        return None;
+    }
+    let page = directory.find(granule >> PAGE_BITS)?;
+    let word = (granule >> 6) as usize % WORDS;
+    Some((page as usize, word, 1 << (granule & 63)))
+}
+
+/// Returns the id of the bit at a place of the bits of a word, counted from 0 among those that are set.
+fn id_at((key, word): (u64, usize), mut bits: u64, place: u32, shift: u32) -> u64 {
+    for _ in 0..place {
+        bits &= bits.wrapping_sub(1);
+    }
+    let granule = (key << PAGE_BITS) + word as u64 * 64 + u64::from(bits.trailing_zeros() % 64);
+    granule << shift
+}
+
+impl SavedBitmap {
+    fn count(&self) -> u32 {
+        self.before[self.keys.len()]
+    }
+
+    fn page(&self, page: usize) -> &[u64] {
+        &self.bits[page * WORDS..][..WORDS]
+    }
+
     fn find(&self, id: u64) -> Option<u32> {
-        let granule = id >> self.shift;
-        if granule << self.shift != id {
+        let (page, word, bit) = place(id, self.shift, &self.directory)?;
+        let (words, here) = self.page(page).split_at(word);
+        if here[0] & bit == 0 {
             return None;
         }
-        let page = self.directory.find(granule >> PAGE_BITS)?;
-        let word = self.words[page as usize * WORDS + (granule >> 6) as usize % WORDS];
-        let bit = 1 << (granule & 63);
+        let within = words.iter().map(|bits| bits.count_ones()).sum::<u32>()
+            + (here[0] & (bit - 1)).count_ones();
+        // A page of a damaged index may have more than it says.
+        Some(self.before[page] + within).filter(|&number| number < self.before[page + 1])
+    }
+
+    fn id(&self, number: u32) -> u64 {
+        let page = self.before.partition_point(|&before| before <= number) - 1;
+        let mut left = number - self.before[page];
+        for (word, &bits) in self.page(page).iter().enumerate() {
+            if left < bits.count_ones() {
+                return id_at((self.keys[page], word), bits, left, self.shift);
+            }
+            left -= bits.count_ones();
+        }
+        // A page of a damaged index may have less than it says.
+        0
+    }
+}
+
+impl Bitmap {
+    fn page(&self, page: u32) -> &[Word] {
+        &self.words[page as usize * WORDS..][..WORDS]
+    }
+
+    #[inline]
+    fn find(&self, id: u64) -> Option<u32> {
+        let (page, word, bit) = place(id, self.shift, &self.directory)?;
+        let word = self.words[page * WORDS + word];
         if word.bits & bit == 0 {
             return None;
         }
@@ -380,14 +450,10 @@ impl Bitmap {
         let start = |&(_, page): &(u64, u32)| self.words[page as usize * WORDS].before;
         let place = self.keys.partition_point(|key| start(key) <= number) - 1;
         let (key, page) = self.keys[place];
-        let words = &self.words[page as usize * WORDS..][..WORDS];
+        let words = self.page(page);
         let index = words.partition_point(|word| word.before <= number) - 1;
-        let mut bits = words[index].bits;
-        for _ in 0..number - words[index].before {
-            bits &= bits - 1;
-        }
-        let granule = (key << PAGE_BITS) + index as u64 * 64 + u64::from(bits.trailing_zeros());
-        granule << self.shift
+        let word = words[index];
+        id_at((key, index), word.bits, number - word.before, self.shift)
     }
 }
 

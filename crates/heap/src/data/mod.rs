@@ -39,6 +39,8 @@ pub(crate) mod rows;
 pub(crate) mod saved;
 pub(crate) mod sections;
 pub(crate) mod shortest_paths;
+pub(crate) mod small_numbers;
 pub(crate) mod tables;
 pub(crate) mod tallies;
+pub(crate) mod usual;
 pub(crate) mod varint;

@@ -79,37 +79,6 @@ impl ShortestPaths {
         way.reverse();
         way
     }
-
-    /// Sorts objects by their distance from the roots, those at the same distance by their number, and removes those
-    /// that were not reached.
-    pub(crate) fn sort(&self, objects: Vec<u32>, memory: &Memory) -> io::Result<Vec<u32>> {
-        // Where it is known, from 1.
-        let mut distances: Numbers<u32> = memory.table(self.from.len())?;
-        let mut way = Vec::new();
-        let mut found: Vec<(u32, u32)> = Vec::new();
-        for object in objects {
-            if self.from(object) == NONE {
-                continue;
-            }
-            let mut at = Some(object);
-            let mut distance = 0;
-            while let Some(object) = at {
-                distance = distances[object as usize];
-                if distance > 0 || way.len() == self.from.len() {
-                    break;
-                }
-                way.push(object);
-                at = self.before(object);
-            }
-            while let Some(object) = way.pop() {
-                distance = distance.saturating_add(1);
-                distances[object as usize] = distance;
-            }
-            found.push((distances[object as usize], object));
-        }
-        found.sort_unstable();
-        Ok(found.into_iter().map(|(_, object)| object).collect())
-    }
 }
 
 /// A breadth-first search from all roots.

@@ -13,8 +13,10 @@ use crate::data::error::Error;
 use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
-use crate::data::memory::Numbers;
 use crate::data::shortest_paths::ShortestPaths;
+use crate::data::small_numbers::SmallNumbers;
+use crate::data::usual::UsualPath;
+use crate::questions::usual::USUAL_PATHS;
 
 /// The number of objects that are shown at each end of a path.
 const SHOWN: usize = 50;
@@ -102,63 +104,79 @@ impl Heap<'_> {
     /// [`Error::NoObject`], [`Error::NoClass`], and those of reading records.
     pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
         self.dump.unless_changed(|| {
-            let objects = self.targets(target)?;
-            let (shortest_paths, found) = match objects[..] {
-                [only] => (self.shortest_paths_to(&objects)?, vec![only]),
-                _ => {
-                    let shortest_paths = self.shortest_paths()?;
-                    (
-                        Arc::clone(shortest_paths),
-                        shortest_paths.sort(objects, &self.memory)?,
-                    )
+            let found = match target {
+                Target::Object(id) => {
+                    let object = self.objects.ids.find(*id).ok_or(Error::NoObject(*id))?;
+                    let path = self.path(&*self.shortest_paths_to(&[object])?, object)?;
+                    return Ok(path.into_iter().take(most).collect());
                 }
+                Target::Class(name) => self.paths_to(&self.classes_named(name)?, most)?,
             };
+            let shortest_paths = self.shortest_paths()?;
             let mut paths = Vec::new();
-            for (object, alike) in self.alike(&shortest_paths, &found, most)? {
-                let path = self.path(&shortest_paths, object)?;
+            for UsualPath { object, alike, .. } in found {
+                let path = self.path(shortest_paths, object)?;
                 paths.extend(path.map(|path| Path { alike, ..path }));
             }
             Ok(paths)
         })
     }
 
-    /// Returns the first of the objects that paths over the same classes lead to, and the number of the others; at most
-    /// `most`.
-    fn alike(
-        &self,
-        shortest_paths: &ShortestPaths,
-        found: &[u32],
-        most: usize,
-    ) -> Result<Vec<(u32, u64)>, Error> {
-        let mut shapes = Shapes::new(self, shortest_paths, ByReference::No)?;
-        let mut firsts: Vec<(u32, u64)> = Vec::new();
-        let mut places = HashMap::new();
-        for &object in found {
-            let shape = shapes.shape(object)?;
-            let place = *places.entry(shape).or_insert(firsts.len());
-            match firsts.get_mut(place) {
-                Some((_, alike)) => *alike += 1,
-                None if place < most => firsts.push((object, 0)),
-                None => {}
+    /// Returns the first of the objects of classes to which paths over the same classes lead; at most `most`.
+    fn paths_to(&self, classes: &FixedBitSet, most: usize) -> Result<Vec<UsualPath>, Error> {
+        let mut found = match self.usual.get() {
+            Some(usual) if most <= USUAL_PATHS => {
+                let known = usual.paths.iter();
+                let known = known.filter(|known| classes.contains(known.class as usize));
+                known.flat_map(|known| known.paths.clone()).collect()
             }
-        }
-        Ok(firsts)
+            _ => self.find_paths(Some(classes))?,
+        };
+        found.sort_unstable();
+        found.truncate(most);
+        Ok(found)
     }
 
-    fn targets(&self, target: &Target) -> Result<Vec<u32>, Error> {
-        match target {
-            Target::Object(id) => {
-                let number = self.objects.ids.find(*id).ok_or(Error::NoObject(*id))?;
-                Ok(vec![number])
+    /// Returns the first of the objects to which paths over the same classes lead, in any order; only those of some classes
+    /// if these are given.
+    pub(crate) fn find_paths(
+        &self,
+        classes: Option<&FixedBitSet>,
+    ) -> Result<Vec<UsualPath>, Error> {
+        let shortest_paths = self.shortest_paths()?;
+        let mut shapes = Shapes::new(self, shortest_paths, ByReference::No)?;
+        // The path of each shape, less one.
+        let mut found: Vec<Option<UsualPath>> = Vec::new();
+        for object in self.objects.numbers() {
+            let is_wanted = || {
+                let class = self.objects.class(object) as usize;
+                classes.is_none_or(|classes| classes.contains(class))
+            };
+            if !is_wanted() || shortest_paths.from(object) == NONE {
+                continue;
             }
-            Target::Class(name) => {
-                let classes = self.classes_named(name)?;
-                let all = self.objects.numbers();
-                Ok(all
-                    .filter(|&number| classes.contains(self.objects.class(number) as usize))
-                    .collect())
+            let shape = shapes.shape(object)?;
+            let distance = shapes.distances.get(object);
+            if found.len() < shape as usize {
+                found.resize(shape as usize, None);
             }
+            let alike = match &mut found[shape as usize - 1] {
+                Some(path) => {
+                    path.alike += 1;
+                    if distance < path.distance {
+                        (path.distance, path.object) = (distance, object);
+                    }
+                    continue;
+                }
+                none => none,
+            };
+            *alike = Some(UsualPath {
+                distance,
+                object,
+                alike: 0,
+            });
         }
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Returns the classes of a name, one for each loader that has it.
@@ -215,7 +233,9 @@ pub(crate) struct Shapes<'a, 'dump> {
     shortest_paths: &'a ShortestPaths,
     by_reference: ByReference,
     /// The shape of the path to each object; 0 if it is not known yet.
-    of: Numbers<u32>,
+    of: SmallNumbers,
+    /// The number of objects on the path to each.
+    distances: SmallNumbers,
     /// The shapes by the one without the last step, and that step.
     ids: HashMap<(u32, Step), u32>,
     /// The last step of each shape, from 1.
@@ -261,7 +281,8 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
             heap,
             shortest_paths,
             by_reference,
-            of: heap.memory.table(heap.objects.count() as usize)?,
+            of: SmallNumbers::new(heap.objects.count() as usize, &heap.memory)?,
+            distances: SmallNumbers::new(heap.objects.count() as usize, &heap.memory)?,
             ids: HashMap::new(),
             last: Vec::new(),
         })
@@ -269,13 +290,17 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
 
     /// Returns the number of the shape of the path to an object, from 1.
     pub(crate) fn shape(&mut self, object: u32) -> Result<u32, Error> {
+        let known = self.of.get(object);
+        if known != 0 {
+            return Ok(known);
+        }
         let mut way = Vec::new();
-        let (mut at, mut shape) = (object, 0);
+        let (mut at, mut shape, mut distance) = (object, 0, 0);
         loop {
-            match self.of[at as usize] {
+            match self.of.get(at) {
                 0 => way.push(at),
                 known => {
-                    shape = known;
+                    (shape, distance) = (known, self.distances.get(at));
                     break;
                 }
             }
@@ -288,7 +313,9 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         for &object in way.iter().rev() {
             let step = self.step(object)?;
             shape = self.longer(shape, step);
-            self.of[object as usize] = shape;
+            distance = distance.saturating_add(1);
+            self.of.set(object, shape, &self.heap.memory)?;
+            self.distances.set(object, distance, &self.heap.memory)?;
         }
         Ok(shape)
     }
