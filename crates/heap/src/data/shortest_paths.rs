@@ -52,8 +52,26 @@ impl ShortestPaths {
         (from.len() == objects as usize).then_some(ShortestPaths { from })
     }
 
+    /// Returns the object before this one: itself for roots, [`NONE`] for objects that were not reached.
     pub(crate) fn from(&self, object: u32) -> u32 {
-        let Some(folded) = self.from.get(object as usize).checked_sub(1) else {
+        self.unfold(object, self.from.get(object as usize))
+    }
+
+    /// Calls `visit` with each object that was reached, and the one before it, which is itself for roots.
+    pub(crate) fn each(&self, mut visit: impl FnMut(u32, u32)) {
+        let mut object = 0;
+        self.from.each(|folded| {
+            let from = self.unfold(object, folded);
+            if from != NONE {
+                visit(object, from);
+            }
+            object += 1;
+        });
+    }
+
+    #[inline]
+    fn unfold(&self, object: u32, folded: u64) -> u32 {
+        let Some(folded) = folded.checked_sub(1) else {
             return NONE;
         };
         let from = i64::from(object).wrapping_add(varint::unfold(folded));

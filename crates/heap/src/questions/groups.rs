@@ -291,21 +291,27 @@ impl Heap<'_> {
             let tallies = (0..grouping.count).map(Tally::of);
             tallies.collect::<Vec<Tally>>()
         });
+        // A node that dominates none has no others below it, so it need not be left.
+        let mut last_leaf = TOP;
         self.dominators.walk(TOP, |step| match step {
             Step::Enter(TOP, _) | Step::Leave(TOP, _) => {}
             Step::Enter(node, object) => {
+                let is_leaf = !self.dominators.is_inner(node);
+                if is_leaf {
+                    last_leaf = node;
+                }
                 if !is_wanted(object) {
                     return;
                 }
-                let retained = self.retained_with(node, object);
-                visit(node, retained);
                 let (site, size) = (self.objects.site(object), self.objects.size(object));
+                let retained = if is_leaf { size } else { self.retained(node) };
+                visit(node, retained);
                 for (tallies, grouping) in all.iter_mut().zip(groupings) {
-                    tallies[grouping.of(site)].enter(size, retained);
+                    tallies[grouping.of(site)].enter(size, retained, is_leaf);
                 }
             }
-            Step::Leave(_, object) => {
-                if !is_wanted(object) {
+            Step::Leave(node, object) => {
+                if node == last_leaf || !is_wanted(object) {
                     return;
                 }
                 let site = self.objects.site(object);
@@ -385,14 +391,14 @@ impl Tally {
         }
     }
 
-    /// Counts an object, below which the walk goes on.
+    /// Counts an object, below which the walk goes on unless it is a leaf.
     #[inline]
-    fn enter(&mut self, size: u64, retained: u64) {
+    fn enter(&mut self, size: u64, retained: u64, is_leaf: bool) {
         self.objects += 1;
         self.shallow += size;
         if self.open == 0 {
             self.retained += retained;
         }
-        self.open += 1;
+        self.open += u32::from(!is_leaf);
     }
 }

@@ -145,37 +145,23 @@ impl Heap<'_> {
     ) -> Result<Vec<UsualPath>, Error> {
         let shortest_paths = self.shortest_paths()?;
         let mut shapes = Shapes::new(self, shortest_paths, ByReference::No)?;
-        // The path of each shape, less one.
+        let is_wanted = |object| {
+            let class = |object| self.objects.class(object) as usize;
+            classes.is_none_or(|classes| classes.contains(class(object)))
+        };
+        // By the number of the shape.
         let mut found: Vec<Option<UsualPath>> = Vec::new();
-        for object in self.objects.numbers() {
-            let is_wanted = || {
-                let class = self.objects.class(object) as usize;
-                classes.is_none_or(|classes| classes.contains(class))
-            };
-            if !is_wanted() || shortest_paths.from(object) == NONE {
-                continue;
+        let mut result = Ok(());
+        shortest_paths.each(|object, from| {
+            if result.is_err() || !is_wanted(object) {
+                return;
             }
-            let shape = shapes.shape(object)?;
-            let distance = shapes.distances.get(object);
-            if found.len() < shape as usize {
-                found.resize(shape as usize, None);
+            match shapes.shape_behind(from, object) {
+                Ok(shape) => add_path(&mut found, shape, shapes.distances.get(object), object),
+                Err(error) => result = Err(error),
             }
-            let alike = match &mut found[shape as usize - 1] {
-                Some(path) => {
-                    path.alike += 1;
-                    if distance < path.distance {
-                        (path.distance, path.object) = (distance, object);
-                    }
-                    continue;
-                }
-                none => none,
-            };
-            *alike = Some(UsualPath {
-                distance,
-                object,
-                alike: 0,
-            });
-        }
+        });
+        result?;
         Ok(found.into_iter().flatten().collect())
     }
 
@@ -209,6 +195,29 @@ impl Heap<'_> {
             names.iter().copied().find(|name| last_name(name) == spelt)
         });
         like.map(str::to_owned)
+    }
+}
+
+/// Adds an object to those with paths of the same shape.
+fn add_path(found: &mut Vec<Option<UsualPath>>, shape: u32, distance: u32, object: u32) {
+    let place = shape as usize;
+    if found.len() <= place {
+        found.resize(place + 1, None);
+    }
+    match &mut found[place] {
+        Some(path) => {
+            path.alike += 1;
+            if distance < path.distance {
+                (path.distance, path.object) = (distance, object);
+            }
+        }
+        none => {
+            *none = Some(UsualPath {
+                distance,
+                object,
+                alike: 0,
+            });
+        }
     }
 }
 
@@ -290,9 +299,21 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
 
     /// Returns the number of the shape of the path to an object, from 1.
     pub(crate) fn shape(&mut self, object: u32) -> Result<u32, Error> {
+        self.shape_behind(self.shortest_paths.from(object), object)
+    }
+
+    /// Returns the same, given the object before it.
+    fn shape_behind(&mut self, from: u32, object: u32) -> Result<u32, Error> {
         let known = self.of.get(object);
         if known != 0 {
             return Ok(known);
+        }
+        // Most are behind one that is known.
+        if from != object
+            && from != NONE
+            && let before @ 1.. = self.of.get(from)
+        {
+            return self.set(object, before, self.distances.get(from));
         }
         let mut way = Vec::new();
         let (mut at, mut shape, mut distance) = (object, 0, 0);
@@ -311,12 +332,20 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
             }
         }
         for &object in way.iter().rev() {
-            let step = self.step(object)?;
-            shape = self.longer(shape, step);
-            distance = distance.saturating_add(1);
-            self.of.set(object, shape, &self.heap.memory)?;
-            self.distances.set(object, distance, &self.heap.memory)?;
+            shape = self.set(object, shape, distance)?;
+            distance = self.distances.get(object);
         }
+        Ok(shape)
+    }
+
+    /// Sets the shape of the path to an object, given that of the path to the one before, and its distance.
+    fn set(&mut self, object: u32, before: u32, distance: u32) -> Result<u32, Error> {
+        let step = self.step(object)?;
+        let shape = self.longer(before, step);
+        let memory = &self.heap.memory;
+        self.of.set(object, shape, memory)?;
+        let distance = distance.saturating_add(1);
+        self.distances.set(object, distance, memory)?;
         Ok(shape)
     }
 
@@ -324,11 +353,13 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         if shape > 0 && self.last[shape as usize - 1].is_alike(&step) {
             return shape;
         }
-        let next = self.last.len() as u32 + 1;
-        let id = *self.ids.entry((shape, step.clone())).or_insert(next);
-        if id == next {
-            self.last.push(step);
+        let key = (shape, step);
+        if let Some(&known) = self.ids.get(&key) {
+            return known;
         }
+        self.last.push(key.1.clone());
+        let id = self.last.len() as u32;
+        self.ids.insert(key, id);
         id
     }
 
@@ -338,8 +369,10 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         if heap.classes.is_class_of_classes(class) {
             return Ok(Step::This(object));
         }
-        let from = self.shortest_paths.before(object);
-        let Some(from) = from.filter(|_| self.by_reference == ByReference::Yes) else {
+        if self.by_reference == ByReference::No {
+            return Ok(Step::Instance(class));
+        }
+        let Some(from) = self.shortest_paths.before(object) else {
             return Ok(Step::Instance(class));
         };
         let holder = heap.objects.class(from);

@@ -160,6 +160,12 @@ impl Dominators {
         Ok(all)
     }
 
+    /// Returns `true` if a node dominates others, or is the [`TOP`].
+    #[inline]
+    pub(crate) fn is_inner(&self, node: Node) -> bool {
+        self.inner.contains(node)
+    }
+
     /// Returns the node behind everything that a node dominates.
     #[inline]
     fn end(&self, node: Node) -> Node {
