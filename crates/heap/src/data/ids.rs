@@ -4,24 +4,18 @@ use std::io::{self, Write};
 
 use foldhash::HashMap;
 
-use crate::data::memory::Numbers;
+use crate::data::id_pages::{Directory, PAGE_BITS, SavedBitmap, WORDS, id_at, place};
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
 /// roots.
 pub(crate) const MAX_OBJECTS: u64 = u32::MAX as u64 - 1;
-/// The number of granules of the address range in one page, as a power of two.
-const PAGE_BITS: u32 = 12;
-const WORDS: usize = 1 << (PAGE_BITS - 6);
 /// The size of a page, in bytes.
 const PAGE_BYTES: u64 = (WORDS * size_of::<Word>()) as u64;
 /// A bitmap of up to this many bytes is never considered too large.
 const SMALL_BITMAP: u64 = 16 << 20;
 /// A bitmap that takes more bytes than this per id is given up.
 const MOST_BYTES_AN_ID: u64 = 64;
-/// A directory with up to this many entries is never considered too large.
-const SMALL_DIRECTORY: u64 = 1 << 16;
-
 /// 64 granules: a bit for each that is an object's id, and the number of ids before them.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, packed(4))]
@@ -238,55 +232,6 @@ pub(crate) struct Bitmap {
     count: u32,
 }
 
-/// A bitmap as an index has it, with the pages in their order.
-#[derive(Debug)]
-pub(crate) struct SavedBitmap {
-    shift: u32,
-    directory: Directory,
-    keys: Vec<u64>,
-    bits: Numbers<u64>,
-    /// The number of ids before each page, and of all.
-    before: Vec<u32>,
-}
-
-/// The positions of the pages' words.
-#[derive(Debug)]
-enum Directory {
-    /// By the page's distance from the first one.
-    Dense { first: u64, pages: Vec<u32> },
-    /// For heaps with large gaps, such as ZGC's.
-    Sparse(HashMap<u64, u32>),
-}
-
-/// No page.
-const NONE: u32 = u32::MAX;
-
-impl Directory {
-    fn of(keys: &[(u64, u32)]) -> Directory {
-        let first = keys.first().map_or(0, |&(key, _)| key);
-        let span = keys.last().map_or(0, |&(key, _)| key - first + 1);
-        if span > (keys.len() as u64 * 64).max(SMALL_DIRECTORY) {
-            return Directory::Sparse(keys.iter().copied().collect());
-        }
-        let mut pages = vec![NONE; span as usize];
-        for &(key, page) in keys {
-            pages[(key - first) as usize] = page;
-        }
-        Directory::Dense { first, pages }
-    }
-
-    #[inline]
-    fn find(&self, key: u64) -> Option<u32> {
-        match self {
-            Directory::Dense { first, pages } => {
-                let page = *pages.get(usize::try_from(key.wrapping_sub(*first)).ok()?)?;
-                (page != NONE).then_some(page)
-            }
-            Directory::Sparse(pages) => pages.get(&key).copied(),
-        }
-    }
-}
-
 impl Ids {
     pub(crate) fn count(&self) -> u32 {
         match self {
@@ -372,62 +317,6 @@ impl Ids {
             Ids::Saved(bitmap) => bitmap.id(number),
             Ids::List(list) => list[number as usize],
         }
-    }
-}
-
-/// Returns the page of an id, its word there, and its bit; `None` if there is no such page.
-#[inline]
-fn place(id: u64, shift: u32, directory: &Directory) -> Option<(usize, usize, u64)> {
-    let granule = id >> shift;
-    if granule << shift != id {
-        return None;
-    }
-    let page = directory.find(granule >> PAGE_BITS)?;
-    let word = (granule >> 6) as usize % WORDS;
-    Some((page as usize, word, 1 << (granule & 63)))
-}
-
-/// Returns the id of the bit at a place of the bits of a word, counted from 0 among those that are set.
-fn id_at((key, word): (u64, usize), mut bits: u64, place: u32, shift: u32) -> u64 {
-    for _ in 0..place {
-        bits &= bits.wrapping_sub(1);
-    }
-    let granule = (key << PAGE_BITS) + word as u64 * 64 + u64::from(bits.trailing_zeros() % 64);
-    granule << shift
-}
-
-impl SavedBitmap {
-    fn count(&self) -> u32 {
-        self.before[self.keys.len()]
-    }
-
-    fn page(&self, page: usize) -> &[u64] {
-        &self.bits[page * WORDS..][..WORDS]
-    }
-
-    fn find(&self, id: u64) -> Option<u32> {
-        let (page, word, bit) = place(id, self.shift, &self.directory)?;
-        let (words, here) = self.page(page).split_at(word);
-        if here[0] & bit == 0 {
-            return None;
-        }
-        let within = words.iter().map(|bits| bits.count_ones()).sum::<u32>()
-            + (here[0] & (bit - 1)).count_ones();
-        // A page of a damaged index may have more than it says.
-        Some(self.before[page] + within).filter(|&number| number < self.before[page + 1])
-    }
-
-    fn id(&self, number: u32) -> u64 {
-        let page = self.before.partition_point(|&before| before <= number) - 1;
-        let mut left = number - self.before[page];
-        for (word, &bits) in self.page(page).iter().enumerate() {
-            if left < bits.count_ones() {
-                return id_at((self.keys[page], word), bits, left, self.shift);
-            }
-            left -= bits.count_ones();
-        }
-        // A page of a damaged index may have less than it says.
-        0
     }
 }
 

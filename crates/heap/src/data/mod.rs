@@ -16,6 +16,7 @@ pub(crate) mod findings;
 pub(crate) mod first_pass;
 pub(crate) mod graph;
 pub(crate) mod heap;
+pub(crate) mod id_pages;
 pub(crate) mod ids;
 pub(crate) mod index_file;
 pub(crate) mod index_head;

@@ -12,6 +12,9 @@ use crate::data::varint;
 /// The groupings that have sums: by class, loader, package and site.
 pub(crate) const GROUPINGS: usize = 4;
 
+/// The paths to objects of each class that are kept; the default of `hprof heap paths` shows as many.
+pub(crate) const USUAL_PATHS: usize = 10;
+
 /// The answers to the usual questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usual {

@@ -17,7 +17,7 @@ use crate::questions::allocated::{Allocated, Rest, largest};
 use crate::questions::growing::{GrowingSites, LEAST, Piling};
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
 use crate::questions::paths::Path;
-use crate::questions::suspects::FoundSuspect;
+use crate::questions::suspects::{FoundSuspect, SuspectKind};
 
 /// The default threshold of `hprof heap leaks`.
 const USUAL_THRESHOLD: f64 = 0.1;
@@ -41,20 +41,6 @@ pub struct Leaks {
     pub piling_else: u64,
     /// `true` if the dump has the stacks that allocated its objects.
     pub has_stacks: bool,
-}
-
-/// The kind of a suspect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SuspectKind {
-    /// One object.
-    Object,
-    /// Several objects of a class.
-    Class,
-    /// Several objects, of more than one class, that one stack allocated, or one frame of the reader's own code.
-    Site,
-    /// Several objects of one class, allocated by one stack, that pile up, however little they retain.
-    Piling,
 }
 
 /// An object, or several of a class or of a site, that keep much alive.

@@ -15,8 +15,7 @@ use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::small_numbers::SmallNumbers;
-use crate::data::usual::UsualPath;
-use crate::questions::usual::USUAL_PATHS;
+use crate::data::usual::{USUAL_PATHS, UsualPath};
 
 /// The number of objects that are shown at each end of a path.
 const SHOWN: usize = 50;
@@ -249,6 +248,8 @@ pub(crate) struct Shapes<'a, 'dump> {
     ids: HashMap<(u32, Step), u32>,
     /// The last step of each shape, from 1.
     last: Vec<Step>,
+    /// The objects on a way, while it is followed.
+    way: Vec<u32>,
 }
 
 /// `Yes` if the shapes of paths through different fields and local variables are different, whatever the classes.
@@ -294,6 +295,7 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
             distances: SmallNumbers::new(heap.objects.count() as usize, &heap.memory)?,
             ids: HashMap::new(),
             last: Vec::new(),
+            way: Vec::new(),
         })
     }
 
@@ -308,33 +310,25 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         if known != 0 {
             return Ok(known);
         }
-        // Most are behind one that is known.
-        if from != object
-            && from != NONE
-            && let before @ 1.. = self.of.get(from)
-        {
-            return self.set(object, before, self.distances.get(from));
-        }
-        let mut way = Vec::new();
-        let (mut at, mut shape, mut distance) = (object, 0, 0);
-        loop {
-            match self.of.get(at) {
-                0 => way.push(at),
-                known => {
-                    (shape, distance) = (known, self.distances.get(at));
-                    break;
-                }
+        let mut way = std::mem::take(&mut self.way);
+        way.push(object);
+        let (mut last, mut at) = (object, from);
+        let (mut shape, mut distance) = (0, 0);
+        // Paths of a damaged index may lead in a circle.
+        while at != last && at != NONE && way.len() < self.of.len() {
+            let known = self.of.get(at);
+            if known != 0 {
+                (shape, distance) = (known, self.distances.get(at));
+                break;
             }
-            // Paths of a damaged index may lead in a circle.
-            match self.shortest_paths.before(at) {
-                Some(from) if way.len() < self.of.len() => at = from,
-                _ => break,
-            }
+            way.push(at);
+            (last, at) = (at, self.shortest_paths.from(at));
         }
-        for &object in way.iter().rev() {
+        while let Some(object) = way.pop() {
             shape = self.set(object, shape, distance)?;
             distance = self.distances.get(object);
         }
+        self.way = way;
         Ok(shape)
     }
 

@@ -3,17 +3,31 @@
 use fixedbitset::FixedBitSet;
 use foldhash::{HashMap, HashSet};
 use hprof_format::{ObjectId, Value};
+use serde::Serialize;
 
 use crate::data::classes::{ClassIndex, Known};
 use crate::data::dominators::{Node, Step, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::objects::SiteIndex;
-use crate::questions::leaks::SuspectKind;
 use crate::questions::own_code::OwnSites;
 
 /// An object with this many others of the same class above it is an element of one structure, a linked list.
 const REPEATS: u32 = 16;
+
+/// The kind of a suspect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SuspectKind {
+    /// One object.
+    Object,
+    /// Several objects of a class.
+    Class,
+    /// Several objects, of more than one class, that one stack allocated, or one frame of the reader's own code.
+    Site,
+    /// Several objects of one class, allocated by one stack, that pile up, however little they retain.
+    Piling,
+}
 
 /// A suspect before it is described.
 pub(crate) struct FoundSuspect {

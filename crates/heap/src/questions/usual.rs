@@ -6,16 +6,13 @@ use crate::data::classes::ClassIndex;
 use crate::data::dominators::TOP;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::usual::{ClassPaths, Usual, UsualPath};
+use crate::data::usual::{ClassPaths, USUAL_PATHS, Usual, UsualPath};
 use crate::questions::areas::Area;
 use crate::questions::groups::By;
 use crate::questions::summary::Largest;
 
 /// The largest objects that are known.
 const LARGEST: usize = 10_000;
-/// The paths to objects of each class that are known; the default of `hprof heap paths` shows as many.
-pub(crate) const USUAL_PATHS: usize = 10;
-
 impl Heap<'_> {
     /// Returns the answers to the usual questions. They are found once.
     pub(crate) fn usual(&self) -> Result<&Usual, Error> {
