@@ -1,6 +1,8 @@
 //! Saves the index of a dump.
 
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 use crate::data::counts::Counts;
 use crate::data::error::Error;
@@ -9,10 +11,8 @@ use crate::data::layout::Known;
 use crate::data::progress::{Progress, Stage};
 use crate::data::saved;
 
-/// The default threshold of `hprof heap leaks`.
-const USUAL_THRESHOLD: f64 = 0.1;
-/// The steps that the progress is told in: counts, paths, leaks, waste, writing.
-const STEPS: u64 = 5;
+/// The steps that the progress is told in: counts, paths, answers, writing.
+const STEPS: u64 = 4;
 
 impl Heap<'_> {
     /// Writes an index of the dump, from which [`Saved`](crate::Saved) answers the same questions without a pass over the
@@ -35,15 +35,32 @@ impl Heap<'_> {
             if !self.record_offsets.ascending {
                 self.all_record_offsets()?;
             }
-            // Those to all objects are needed in any case.
-            let shortest_paths = self.shortest_paths()?;
-            at(2);
-            // The retained sizes of some suspects take a pass over the graph: asked now, they are in the index.
-            self.leaks(USUAL_THRESHOLD, None)?;
+            // The answers need the paths. Waste needs neither.
+            let (waste, usual) = at_once(
+                || self.known_waste().map(drop),
+                || {
+                    self.shortest_paths()?;
+                    at(2);
+                    self.usual().map(drop)
+                },
+            );
+            waste.and(usual)?;
             at(3);
-            let waste = self.known_waste()?;
-            at(4);
-            saved::write(self, (&counts, shortest_paths, waste), index)
+            let (paths, waste) = (self.shortest_paths()?, self.known_waste()?);
+            saved::write(self, (&counts, paths, waste, self.usual()?), index)
         })
     }
+}
+
+/// Runs both, the first on a thread of its own if the system has one.
+fn at_once<T: Send>(first: impl Fn() -> T + Sync, second: impl FnOnce() -> T) -> (T, T) {
+    thread::scope(|scope| {
+        let started = thread::Builder::new().spawn_scoped(scope, &first);
+        let second = second();
+        let first = match started {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => first(),
+        };
+        (first, second)
+    })
 }

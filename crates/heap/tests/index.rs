@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hprof_heap::{
-    By, Dump, Excluded, Heap, Memory, Options, Saved, Silent, Target, histogram, histogram_of,
-    remove_index, seal_index,
+    Area, By, Dump, Excluded, Heap, Memory, Options, Saved, Silent, Target, histogram,
+    histogram_of, remove_index, seal_index,
 };
 use model::{CLASSES, Model, model};
 use proptest::prelude::*;
@@ -35,14 +35,16 @@ fn answers(heap: &Heap<'_>) -> String {
     let largest = heap.largest(None, 30);
     let ids = largest.as_ref().into_iter().flatten().map(|row| row.id);
     let shown: Vec<_> = ids.map(|id| heap.show(id, 0)).collect();
-    let paths = CLASSES.map(|class| heap.paths(&Target::Class(class.to_owned()), 9));
+    // An index has the first ten.
+    let paths = |class: &str, most| heap.paths(&Target::Class(class.to_owned()), most);
+    let paths = CLASSES.map(|class| [1, 9, 30].map(|most| paths(class, most)));
     let who = CLASSES.map(|class| heap.who(class, 1));
     format!(
         "{:?}\n{groups:?}\n{largest:?}\n{shown:?}\n{paths:?}\n{who:?}\n{:?}\n{:?}\n{:?}\n{:?}",
         heap.summary(),
-        heap.leaks(0.05, None),
+        [0.05, 0.1].map(|threshold| heap.leaks(threshold, None)),
         heap.waste(5),
-        heap.areas(None, 50),
+        [50, Area::USUAL].map(|most| heap.areas(None, most)),
         heap.threads(1000),
     )
 }

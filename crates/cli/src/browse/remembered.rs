@@ -8,7 +8,7 @@ use crate::heap::pages::{self, Html, Links};
 
 /// The most classes whose objects are remembered, and the most objects of all of them together.
 const MOST_CLASSES: usize = 16;
-const MOST_OBJECTS: usize = 8_000_000;
+const MOST_OBJECTS: usize = 24_000_000;
 
 /// The overview, and the classes that were shown last.
 #[derive(Default)]

@@ -22,6 +22,8 @@ use crate::data::names::Stack;
 use crate::data::progress::{Progress, Silent};
 use crate::data::tables::{RawFrame, Tables};
 
+/// The segments after which the memory of read pages is given back.
+const SEGMENTS: usize = 128;
 /// The size in bytes below which a part is not worth a thread.
 const LEAST_PART: u64 = 1 << 20;
 
@@ -111,8 +113,8 @@ impl Dump {
         })
     }
 
-    fn find(bytes: &[u8], wanted: Option<usize>) -> Result<(Header, Dumps, Tables, u64), Error> {
-        let mut reader = Reader::new(Cursor::new(bytes))?;
+    fn find(bytes: &Mapped, wanted: Option<usize>) -> Result<(Header, Dumps, Tables, u64), Error> {
+        let mut reader = Reader::new(Cursor::new(&bytes[..]))?;
         let header = reader.header();
         let mut tables = Tables::default();
         let mut dumps = Dumps::default();
@@ -127,6 +129,10 @@ impl Dump {
                     let content = within(bytes, offset, length)?;
                     let end = content.end as u64;
                     dumps.add(content, segment);
+                    // The system maps pages around each one that is read, and few of them are needed.
+                    if dumps.segments.len().is_multiple_of(SEGMENTS) {
+                        bytes.release();
+                    }
                     reader.seek(end)?;
                 }
             }

@@ -36,6 +36,8 @@ enum Columns {
     Apart {
         sites: Numbers<SiteIndex>,
         units: Numbers<u16>,
+        /// The first and the last index that a site can have. What a damaged index has beyond them is taken for them.
+        range: (SiteIndex, SiteIndex),
     },
 }
 
@@ -118,7 +120,7 @@ impl Facts {
                 out.table(&all.take(of.range() - 1).collect::<Vec<[u32; 2]>>())?;
                 of.save(out)?;
             }
-            Columns::Apart { sites, units } => {
+            Columns::Apart { sites, units, .. } => {
                 out.table::<[u32; 2]>(&[])?;
                 out.table(sites)?;
                 out.table(units)?;
@@ -133,11 +135,14 @@ impl Facts {
         let kinds: Vec<[u32; 2]> = index.list()?;
         let columns = if kinds.is_empty() {
             let (sites, units) = (index.table()?, index.table()?);
-            let are_sites = sites
-                .iter()
-                .fold(true, |sound, &site| sound & is_site(site));
-            (sites.len() == count && units.len() == count && are_sites)
-                .then_some(Columns::Apart { sites, units })?
+            let range = (1, SiteIndex::try_from(all_sites.checked_sub(1)?).ok()?);
+            let is_sound =
+                sites.len() == count && units.len() == count && (range.1 > 0 || count == 0);
+            is_sound.then_some(Columns::Apart {
+                sites,
+                units,
+                range,
+            })?
         } else {
             let of = Narrow::load(index, count)?;
             // All objects have one of these, none has 0.
@@ -195,6 +200,7 @@ impl Facts {
         let apart = Columns::Apart {
             sites: self.memory.table(of.len())?,
             units: self.memory.table(of.len())?,
+            range: (0, SiteIndex::MAX),
         };
         let kinds = kinds.all.clone();
         if let Columns::Together { of, .. } = std::mem::replace(&mut self.columns, apart) {
@@ -208,7 +214,7 @@ impl Facts {
     }
 
     fn set_apart(&mut self, number: u32, site: SiteIndex, size: u64) {
-        let Columns::Apart { sites, units } = &mut self.columns else {
+        let Columns::Apart { sites, units, .. } = &mut self.columns else {
             return;
         };
         sites[number as usize] = site;
@@ -223,7 +229,7 @@ impl Facts {
     pub(crate) fn kind(&self, number: u32) -> usize {
         match &self.columns {
             Columns::Together { of, .. } => of.get(number as usize).into(),
-            Columns::Apart { sites, .. } => sites[number as usize] as usize,
+            Columns::Apart { .. } => self.site(number) as usize,
         }
     }
 
@@ -239,7 +245,11 @@ impl Facts {
     pub(crate) fn site(&self, number: u32) -> SiteIndex {
         match &self.columns {
             Columns::Together { kinds, of } => kinds.all[usize::from(of.get(number as usize))].site,
-            Columns::Apart { sites, .. } => sites[number as usize],
+            Columns::Apart {
+                sites,
+                range: (first, last),
+                ..
+            } => sites[number as usize].clamp(*first, *last),
         }
     }
 

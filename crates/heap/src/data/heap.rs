@@ -21,6 +21,7 @@ use crate::data::record_offsets::RecordOffsets;
 use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::shortest_paths::ShortestPaths;
+use crate::data::usual::Usual;
 
 /// The options for reading a dump.
 #[derive(Clone, Debug)]
@@ -53,6 +54,8 @@ pub struct Heap<'a> {
     /// Computed when first needed.
     pub(crate) waste: OnceLock<WasteFound>,
     pub(crate) joint_sizes: JointSizes,
+    /// Computed for an index.
+    pub(crate) usual: OnceLock<Usual>,
 }
 
 impl<'a> Heap<'a> {
@@ -112,6 +115,7 @@ impl<'a> Heap<'a> {
             shortest_paths: OnceLock::new(),
             waste: OnceLock::new(),
             joint_sizes: JointSizes::default(),
+            usual: OnceLock::new(),
         })
     }
 

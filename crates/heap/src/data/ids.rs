@@ -4,23 +4,18 @@ use std::io::{self, Write};
 
 use foldhash::HashMap;
 
+use crate::data::id_pages::{Directory, PAGE_BITS, SavedBitmap, WORDS, id_at, place};
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
 /// roots.
 pub(crate) const MAX_OBJECTS: u64 = u32::MAX as u64 - 1;
-/// The number of granules of the address range in one page, as a power of two.
-const PAGE_BITS: u32 = 12;
-const WORDS: usize = 1 << (PAGE_BITS - 6);
 /// The size of a page, in bytes.
 const PAGE_BYTES: u64 = (WORDS * size_of::<Word>()) as u64;
 /// A bitmap of up to this many bytes is never considered too large.
 const SMALL_BITMAP: u64 = 16 << 20;
 /// A bitmap that takes more bytes than this per id is given up.
 const MOST_BYTES_AN_ID: u64 = 64;
-/// A directory with up to this many entries is never considered too large.
-const SMALL_DIRECTORY: u64 = 1 << 16;
-
 /// 64 granules: a bit for each that is an object's id, and the number of ids before them.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, packed(4))]
@@ -221,6 +216,8 @@ impl IdSet {
 #[derive(Debug)]
 pub(crate) enum Ids {
     Bitmap(Bitmap),
+    /// Those of an index, of which only what is needed is read.
+    Saved(SavedBitmap),
     /// Sorted: an id's number is its index.
     List(Vec<u64>),
 }
@@ -235,48 +232,11 @@ pub(crate) struct Bitmap {
     count: u32,
 }
 
-/// The positions of the pages' words.
-#[derive(Debug)]
-enum Directory {
-    /// By the page's distance from the first one.
-    Dense { first: u64, pages: Vec<u32> },
-    /// For heaps with large gaps, such as ZGC's.
-    Sparse(HashMap<u64, u32>),
-}
-
-/// No page.
-const NONE: u32 = u32::MAX;
-
-impl Directory {
-    fn of(keys: &[(u64, u32)]) -> Directory {
-        let first = keys.first().map_or(0, |&(key, _)| key);
-        let span = keys.last().map_or(0, |&(key, _)| key - first + 1);
-        if span > (keys.len() as u64 * 64).max(SMALL_DIRECTORY) {
-            return Directory::Sparse(keys.iter().copied().collect());
-        }
-        let mut pages = vec![NONE; span as usize];
-        for &(key, page) in keys {
-            pages[(key - first) as usize] = page;
-        }
-        Directory::Dense { first, pages }
-    }
-
-    #[inline]
-    fn find(&self, key: u64) -> Option<u32> {
-        match self {
-            Directory::Dense { first, pages } => {
-                let page = *pages.get(usize::try_from(key.wrapping_sub(*first)).ok()?)?;
-                (page != NONE).then_some(page)
-            }
-            Directory::Sparse(pages) => pages.get(&key).copied(),
-        }
-    }
-}
-
 impl Ids {
     pub(crate) fn count(&self) -> u32 {
         match self {
             Ids::Bitmap(bitmap) => bitmap.count,
+            Ids::Saved(bitmap) => bitmap.count(),
             Ids::List(list) => list.len() as u32,
         }
     }
@@ -285,14 +245,21 @@ impl Ids {
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
         match self {
             Ids::Bitmap(bitmap) => {
-                out.table(&[u64::from(bitmap.shift)])?;
                 let keys: Vec<u64> = bitmap.keys.iter().map(|&(key, _)| key).collect();
+                let pages = || bitmap.keys.iter().map(|&(_, page)| bitmap.page(page));
+                let words = pages().flatten().map(|word| word.bits);
+                let before = pages().map(|words| words[0].before);
+                let before = before.chain([bitmap.count]);
+                out.table(&[u64::from(bitmap.shift)])?;
                 out.table(&keys)?;
-                let words = bitmap.keys.iter().flat_map(|&(_, page)| {
-                    let words = &bitmap.words[page as usize * WORDS..][..WORDS];
-                    words.iter().map(|word| word.bits)
-                });
-                out.table(&words.collect::<Vec<u64>>())
+                out.table(&words.collect::<Vec<u64>>())?;
+                out.table(&before.collect::<Vec<u32>>())
+            }
+            Ids::Saved(bitmap) => {
+                out.table(&[u64::from(bitmap.shift)])?;
+                out.table(&bitmap.keys)?;
+                out.table(&bitmap.bits)?;
+                out.table(&bitmap.before)
             }
             Ids::List(list) => {
                 out.table(&[u64::from(u64::BITS)])?;
@@ -313,33 +280,24 @@ impl Ids {
             return (keys.len() < most).then_some(Ids::List(keys));
         }
         let bits = index.table::<u64>()?;
+        let before: Vec<u32> = index.list()?;
+        let count = before.last().copied().map(u64::from)?;
         let is_sound = keys.iter().all(|key| key >> (u64::BITS - PAGE_BITS) == 0)
-            && keys.len() < most
-            && bits.len() == keys.len().checked_mul(WORDS)?;
-        if !is_sound {
-            return None;
-        }
-        let mut before = 0_u64;
-        let words = bits.iter().map(|&bits| {
-            // If there are too many, it is refused below.
-            let word = Word {
+            && bits.len() == keys.len().checked_mul(WORDS)?
+            && before.len() == keys.len() + 1
+            && before[0] == 0
+            && before.is_sorted()
+            && count < MAX_OBJECTS;
+        let pages: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
+        is_sound.then(|| {
+            Ids::Saved(SavedBitmap {
+                shift,
+                directory: Directory::of(&pages),
+                keys,
                 bits,
-                before: before as u32,
-            };
-            before += u64::from(bits.count_ones());
-            word
-        });
-        let words = words.collect();
-        let keys: Vec<(u64, u32)> = keys.into_iter().zip(0..).collect();
-        Some(Ids::Bitmap(Bitmap {
-            shift,
-            directory: Directory::of(&keys),
-            keys,
-            words,
-            count: u32::try_from(before)
-                .ok()
-                .filter(|&count| u64::from(count) < MAX_OBJECTS)?,
-        }))
+                before,
+            })
+        })
     }
 
     /// Returns the number of an object, if the dump has it.
@@ -347,6 +305,7 @@ impl Ids {
     pub(crate) fn find(&self, id: u64) -> Option<u32> {
         match self {
             Ids::Bitmap(bitmap) => bitmap.find(id),
+            Ids::Saved(bitmap) => bitmap.find(id),
             Ids::List(list) => list.binary_search(&id).ok().map(|place| place as u32),
         }
     }
@@ -355,21 +314,21 @@ impl Ids {
     pub(crate) fn id(&self, number: u32) -> u64 {
         match self {
             Ids::Bitmap(bitmap) => bitmap.id(number),
+            Ids::Saved(bitmap) => bitmap.id(number),
             Ids::List(list) => list[number as usize],
         }
     }
 }
 
 impl Bitmap {
+    fn page(&self, page: u32) -> &[Word] {
+        &self.words[page as usize * WORDS..][..WORDS]
+    }
+
     #[inline]
     fn find(&self, id: u64) -> Option<u32> {
-        let granule = id >> self.shift;
-        if granule << self.shift != id {
-            return None;
-        }
-        let page = self.directory.find(granule >> PAGE_BITS)?;
-        let word = self.words[page as usize * WORDS + (granule >> 6) as usize % WORDS];
-        let bit = 1 << (granule & 63);
+        let (page, word, bit) = place(id, self.shift, &self.directory)?;
+        let word = self.words[page * WORDS + word];
         if word.bits & bit == 0 {
             return None;
         }
@@ -380,14 +339,10 @@ impl Bitmap {
         let start = |&(_, page): &(u64, u32)| self.words[page as usize * WORDS].before;
         let place = self.keys.partition_point(|key| start(key) <= number) - 1;
         let (key, page) = self.keys[place];
-        let words = &self.words[page as usize * WORDS..][..WORDS];
+        let words = self.page(page);
         let index = words.partition_point(|word| word.before <= number) - 1;
-        let mut bits = words[index].bits;
-        for _ in 0..number - words[index].before {
-            bits &= bits - 1;
-        }
-        let granule = (key << PAGE_BITS) + index as u64 * 64 + u64::from(bits.trailing_zeros());
-        granule << self.shift
+        let word = words[index];
+        id_at((key, index), word.bits, number - word.before, self.shift)
     }
 }
 

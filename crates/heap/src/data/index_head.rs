@@ -16,7 +16,7 @@ use foldhash::fast::FixedState;
 use crate::data::mapping::Mapped;
 
 /// The first eight bytes of an index; the last is the version of the format.
-pub(crate) const MAGIC: [u8; 8] = *b"hprofix3";
+pub(crate) const MAGIC: [u8; 8] = *b"hprofix4";
 /// The number of these bytes that are the same in all versions.
 pub(crate) const ANY: usize = 7;
 /// The numbers of a head: those of the file and the dump, those of the options, the length of the index, and the checksum.

@@ -1,8 +1,9 @@
 //! A set of numbers that knows how many of them are below each one.
 
-use std::io;
+use std::io::{self, Write};
 
 use crate::data::memory::{Memory, Numbers};
+use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The numbers in a word of the set.
 const WORD: usize = u64::BITS as usize;
@@ -51,19 +52,31 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Returns the words of the set, for an index.
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words
+    /// Writes it as sections of an index.
+    pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
+        out.table(&self.words)?;
+        out.table(&self.before)
     }
 
-    /// Returns the set of numbers below `length` that has these words; `None` if they are not as many.
-    pub(crate) fn from_words(words: Numbers<u64>, length: usize, memory: &Memory) -> Option<Ranks> {
+    /// Reads a set of numbers below `length`; `None` if it is damaged. The ranks may be any, and are not read here.
+    pub(crate) fn load(index: &mut SectionReader, length: usize) -> Option<Ranks> {
+        Ranks::from_tables(index.table()?, index.table()?, length)
+    }
+
+    fn from_tables(words: Numbers<u64>, before: Numbers<u32>, length: usize) -> Option<Ranks> {
         let beyond = match length % WORD {
             0 => 0,
             used => words.last()? >> used,
         };
-        let is_sound = words.len() == length.div_ceil(WORD) && beyond == 0;
-        is_sound.then(|| NewSet { words }.rank(memory).ok())?
+        let is_sound =
+            words.len() == length.div_ceil(WORD) && before.len() == words.len() && beyond == 0;
+        let (&last, &known) = (words.last()?, before.last()?);
+        let count = known.checked_add(last.count_ones())?;
+        is_sound.then_some(Ranks {
+            words,
+            before,
+            count,
+        })
     }
 
     /// Returns how many numbers there are.
@@ -81,14 +94,15 @@ impl Ranks {
     pub(crate) fn find(&self, number: u32) -> Option<u32> {
         let (index, bit) = (number as usize / WORD, number as usize % WORD);
         let word = self.words[index];
-        (word >> bit & 1 != 0).then(|| self.before[index] + (word & ((1 << bit) - 1)).count_ones())
+        (word >> bit & 1 != 0).then(|| self.rank(number))
     }
 
     /// Returns how many numbers of the set are below this one.
     #[inline]
     pub(crate) fn rank(&self, number: u32) -> u32 {
         let (word, bit) = (number as usize / WORD, number as usize % WORD);
-        self.before[word] + (self.words[word] & ((1 << bit) - 1)).count_ones()
+        // That of a damaged index may be any.
+        self.before[word].wrapping_add((self.words[word] & ((1 << bit) - 1)).count_ones())
     }
 
     /// Returns the greatest number of the set below this one; 0 if there is none.
@@ -144,16 +158,18 @@ mod tests {
     }
 
     #[test]
-    fn words_of_another_length_are_refused() {
+    fn tables_of_another_length_are_refused() {
         let memory = Memory::unlimited();
-        let words = |last: u64| {
+        let table = |last: u64| {
             let mut words = memory.table::<u64>(2).expect("there is memory");
             words[1] = last;
             words
         };
-        let set = |last, length| Ranks::from_words(words(last), length, &memory);
+        let before = |length| memory.table::<u32>(length).expect("there is memory");
+        let set = |last, length| Ranks::from_tables(table(last), before(2), length);
         assert_eq!(set(3, 66).map(|set| set.count()), Some(2));
         assert_eq!(set(u64::MAX, 128).map(|set| set.count()), Some(64));
         assert!(set(4, 66).is_none() && set(0, 64).is_none() && set(0, 129).is_none());
+        assert!(Ranks::from_tables(table(3), before(1), 66).is_none());
     }
 }

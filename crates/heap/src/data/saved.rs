@@ -35,6 +35,7 @@ use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::shortest_paths::ShortestPaths;
+use crate::data::usual::{Bounds, Usual};
 
 /// The most bytes that an object takes, besides its references.
 const AN_OBJECT: u64 = 24;
@@ -144,7 +145,7 @@ impl Dump {
 /// If the file cannot be written; then there is none, or the one before. A file that is not an index is left alone.
 pub(crate) fn write(
     heap: &Heap<'_>,
-    (counts, shortest_paths, waste): (&Counts, &ShortestPaths, &WasteFound),
+    (counts, shortest_paths, waste, usual): (&Counts, &ShortestPaths, &WasteFound, &Usual),
     index: &Path,
 ) -> Result<u64, Error> {
     match check_kind(index) {
@@ -162,6 +163,7 @@ pub(crate) fn write(
     shortest_paths.save(&mut out)?;
     waste.save(&mut out)?;
     heap.joint_sizes.save(&mut out)?;
+    usual.save(&mut out)?;
     let (length, sum) = out.finish().finish()?;
     let layout = heap.layout.numbers();
     let mut options = [excluded(heap.excluded); OF_OPTIONS];
@@ -260,6 +262,14 @@ fn read<'a>(
     let dominators = Dominators::load(index, &objects)?;
     let shortest_paths = ShortestPaths::load(index, objects.count())?;
     let waste = WasteFound::load(index, &objects, &classes)?;
+    let joint_sizes = JointSizes::load(index)?;
+    let bounds = Bounds {
+        nodes: dominators.len(),
+        objects: objects.count(),
+        classes: classes.len(),
+        sites: objects.sites.len(),
+    };
+    let usual = Usual::load(index, &bounds)?;
     Some(Heap {
         dump,
         memory: options.memory.clone(),
@@ -274,7 +284,8 @@ fn read<'a>(
         dominators,
         shortest_paths: OnceLock::from(Arc::new(shortest_paths)),
         waste: OnceLock::from(waste),
-        joint_sizes: JointSizes::load(index)?,
+        joint_sizes,
+        usual: OnceLock::from(usual),
     })
 }
 

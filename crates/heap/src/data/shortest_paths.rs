@@ -52,8 +52,26 @@ impl ShortestPaths {
         (from.len() == objects as usize).then_some(ShortestPaths { from })
     }
 
+    /// Returns the object before this one: itself for roots, [`NONE`] for objects that were not reached.
     pub(crate) fn from(&self, object: u32) -> u32 {
-        let Some(folded) = self.from.get(object as usize).checked_sub(1) else {
+        self.unfold(object, self.from.get(object as usize))
+    }
+
+    /// Calls `visit` with each object that was reached, and the one before it, which is itself for roots.
+    pub(crate) fn each(&self, mut visit: impl FnMut(u32, u32)) {
+        let mut object = 0;
+        self.from.each(|folded| {
+            let from = self.unfold(object, folded);
+            if from != NONE {
+                visit(object, from);
+            }
+            object += 1;
+        });
+    }
+
+    #[inline]
+    fn unfold(&self, object: u32, folded: u64) -> u32 {
+        let Some(folded) = folded.checked_sub(1) else {
             return NONE;
         };
         let from = i64::from(object).wrapping_add(varint::unfold(folded));
@@ -78,37 +96,6 @@ impl ShortestPaths {
         let mut way: Vec<u32> = way.take(self.from.len()).collect();
         way.reverse();
         way
-    }
-
-    /// Sorts objects by their distance from the roots, those at the same distance by their number, and removes those
-    /// that were not reached.
-    pub(crate) fn sort(&self, objects: Vec<u32>, memory: &Memory) -> io::Result<Vec<u32>> {
-        // Where it is known, from 1.
-        let mut distances: Numbers<u32> = memory.table(self.from.len())?;
-        let mut way = Vec::new();
-        let mut found: Vec<(u32, u32)> = Vec::new();
-        for object in objects {
-            if self.from(object) == NONE {
-                continue;
-            }
-            let mut at = Some(object);
-            let mut distance = 0;
-            while let Some(object) = at {
-                distance = distances[object as usize];
-                if distance > 0 || way.len() == self.from.len() {
-                    break;
-                }
-                way.push(object);
-                at = self.before(object);
-            }
-            while let Some(object) = way.pop() {
-                distance = distance.saturating_add(1);
-                distances[object as usize] = distance;
-            }
-            found.push((distances[object as usize], object));
-        }
-        found.sort_unstable();
-        Ok(found.into_iter().map(|(_, object)| object).collect())
     }
 }
 

@@ -9,6 +9,7 @@ use crate::data::classes::ClassIndex;
 use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
+use crate::data::usual::{AreaOf, UsualArea};
 
 /// Areas below one in this many parts of the whole are omitted.
 const LEAST_PART: u64 = 2000;
@@ -37,14 +38,9 @@ pub struct Area {
     pub below: Vec<Area>,
 }
 
-/// An area before its child areas are put into it.
-struct FoundArea {
-    /// The area it is in: 0 for the top, then the others from 1 in their order.
-    above: usize,
-    label: String,
-    id: Option<u64>,
-    objects: u64,
-    retained: u64,
+impl Area {
+    /// The number of areas of all that is alive that an index has.
+    pub const USUAL: usize = 1500;
 }
 
 /// An object whose children still have to be examined; the one that retains most comes first.
@@ -66,10 +62,15 @@ impl Heap<'_> {
     }
 
     fn find_areas(&self, of: Option<u64>, most: usize) -> Result<Area, Error> {
-        let node = match of {
-            None => TOP,
-            Some(id) => self.place_of(id)?,
-        };
+        let node = of.map_or(Ok(TOP), |id| self.place_of(id))?;
+        match self.usual.get() {
+            Some(usual) if node == TOP && most == Area::USUAL => self.assemble(node, &usual.areas),
+            _ => self.assemble(node, &self.areas_below(node, most)),
+        }
+    }
+
+    /// Returns the areas below a node: about `most` of them, the largest ones.
+    pub(crate) fn areas_below(&self, node: Node, most: usize) -> Vec<UsualArea> {
         let least = (self.retained(node) / LEAST_PART).max(1);
         let mut all = Vec::new();
         let mut waiting = BinaryHeap::new();
@@ -80,10 +81,10 @@ impl Heap<'_> {
             level: 0,
         });
         while let Some(at) = next {
-            self.look_into(&at, least, &mut all, &mut waiting)?;
+            self.look_into(&at, least, &mut all, &mut waiting);
             next = waiting.pop().filter(|_| all.len() < most);
         }
-        Ok(assemble(self.single(node, 0)?, all))
+        all
     }
 
     fn place_of(&self, id: u64) -> Result<Node, Error> {
@@ -92,33 +93,13 @@ impl Heap<'_> {
         node.ok_or(Error::NoObject(id))
     }
 
-    fn single(&self, node: Node, above: usize) -> Result<FoundArea, Error> {
-        let (label, id) = match node {
-            TOP => ("all that is alive".to_owned(), None),
-            node => {
-                let object = self.dominators.object(node);
-                (
-                    self.label(object)?.to_string(),
-                    Some(self.objects.ids.id(object)),
-                )
-            }
-        };
-        Ok(FoundArea {
-            above,
-            label,
-            id,
-            objects: 1,
-            retained: self.retained(node),
-        })
-    }
-
     fn look_into(
         &self,
         at: &Waiting,
         least: u64,
-        all: &mut Vec<FoundArea>,
+        all: &mut Vec<UsualArea>,
         waiting: &mut BinaryHeap<Waiting>,
-    ) -> Result<(), Error> {
+    ) {
         let retained = |node| self.retained(node);
         let mut single: Vec<Node> = self
             .dominators
@@ -147,45 +128,58 @@ impl Heap<'_> {
                     level: at.level + 1,
                 });
             }
-            all.push(self.single(child, at.index)?);
+            all.push(UsualArea {
+                above: at.index,
+                of: AreaOf::Node(child),
+                objects: 1,
+                retained: retained(child),
+            });
         }
         let mut classes: Vec<_> = classes.into_iter().collect();
         classes.retain(|&(_, (_, bytes))| bytes >= least);
         classes.sort_by_key(|&(class, (_, bytes))| (std::cmp::Reverse(bytes), class));
-        all.extend(
-            classes
-                .into_iter()
-                .map(|(class, (objects, retained))| FoundArea {
-                    above: at.index,
-                    label: self.classes.get(class).name.to_string(),
-                    id: None,
-                    objects,
-                    retained,
-                }),
-        );
-        Ok(())
+        let classes = classes.into_iter();
+        all.extend(classes.map(|(class, (objects, retained))| UsualArea {
+            above: at.index,
+            of: AreaOf::Class(class),
+            objects,
+            retained,
+        }));
     }
-}
 
-/// Puts areas into their parents, which come before them.
-fn assemble(top: FoundArea, rest: Vec<FoundArea>) -> Area {
-    let mut below: Vec<Vec<Area>> = (0..=rest.len()).map(|_| Vec::new()).collect();
-    for found in rest.into_iter().rev() {
-        let inner = below.pop().unwrap_or_default();
-        below[found.above].push(found.with(inner));
-    }
-    top.with(below.pop().unwrap_or_default())
-}
-
-impl FoundArea {
-    fn with(self, mut below: Vec<Area>) -> Area {
-        below.sort_by_key(|area| std::cmp::Reverse(area.retained));
-        Area {
-            label: self.label,
-            id: self.id,
-            objects: self.objects,
-            retained: self.retained,
-            below,
+    /// Puts areas into their parents, which come before them.
+    fn assemble(&self, top: Node, rest: &[UsualArea]) -> Result<Area, Error> {
+        let top = UsualArea {
+            above: 0,
+            of: AreaOf::Node(top),
+            objects: 1,
+            retained: self.retained(top),
+        };
+        let mut below: Vec<Vec<Area>> = (0..=rest.len()).map(|_| Vec::new()).collect();
+        for found in rest.iter().rev() {
+            let inner = below.pop().unwrap_or_default();
+            below[found.above].push(self.area(found, inner)?);
         }
+        self.area(&top, below.pop().unwrap_or_default())
+    }
+
+    fn area(&self, found: &UsualArea, mut below: Vec<Area>) -> Result<Area, Error> {
+        let (label, id) = match found.of {
+            AreaOf::Node(TOP) => ("all that is alive".to_owned(), None),
+            AreaOf::Node(node) => {
+                let object = self.dominators.object(node);
+                let id = self.objects.ids.id(object);
+                (self.label(object)?.to_string(), Some(id))
+            }
+            AreaOf::Class(class) => (self.classes.get(class).name.to_string(), None),
+        };
+        below.sort_by_key(|area| std::cmp::Reverse(area.retained));
+        Ok(Area {
+            label,
+            id,
+            objects: found.objects,
+            retained: found.retained,
+            below,
+        })
     }
 }

@@ -12,12 +12,13 @@ use serde::Serialize;
 
 use crate::data::births::{Births, MadeAfter};
 use crate::data::classes::{Class, ClassIndex};
-use crate::data::dominators::{Step, TOP};
+use crate::data::dominators::{Node, Step, TOP};
 use crate::data::error::Error;
 use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::names::{self, Stack};
 use crate::data::objects::Site;
+use crate::data::usual::{GROUPINGS, GroupSum};
 
 /// The most passes over the graph at the same time, each of which needs 4 bytes per object.
 const MOST_PASSES: usize = 4;
@@ -34,6 +35,16 @@ pub enum By {
     Package,
     /// Their class and the stack that allocated them.
     Site,
+}
+
+impl By {
+    /// All of them.
+    pub(crate) const ALL: [By; GROUPINGS] = [By::Class, By::Loader, By::Package, By::Site];
+
+    /// Returns its place among all.
+    fn place(self) -> usize {
+        self as usize
+    }
 }
 
 /// A group of objects. All figures count only what roots reach.
@@ -101,7 +112,7 @@ impl Heap<'_> {
     pub fn groups(&self, by: By, exact: usize) -> Result<Vec<Group>, Error> {
         self.dump.unless_changed(|| {
             let grouping = self.grouping(by);
-            let tallies = self.tally(&grouping, |_| true)?;
+            let tallies = self.tally_all(&grouping);
             self.describe(&grouping, tallies, exact)
         })
     }
@@ -171,7 +182,7 @@ impl Heap<'_> {
         self.dump.unless_changed(|| {
             let classes = self.classes_named(class)?;
             let grouping = self.grouping(By::Site);
-            let mut tallies = self.tally(&grouping, |_| true)?;
+            let mut tallies = self.tally_all(&grouping);
             tallies.retain(|tally| classes.contains(grouping.first[tally.group].class as usize));
             self.describe(&grouping, tallies, exact)
         })
@@ -195,7 +206,7 @@ impl Heap<'_> {
                 let since = births.since(self.objects.ids.id(object));
                 since.is_some_and(|since| since.least >= least)
             };
-            let mut tallies = self.tally(&grouping, is_old)?;
+            let mut tallies = self.tally(&grouping, is_old);
             tallies.retain(|tally| {
                 let class = grouping.first[tally.group].class as usize;
                 classes
@@ -214,12 +225,12 @@ impl Heap<'_> {
         self.dump.unless_changed(|| {
             let grouping = self.grouping(by);
             let is_new = |object| made.has(self.objects.ids.id(object));
-            let tallies = self.tally(&grouping, is_new)?;
+            let tallies = self.tally(&grouping, is_new);
             self.describe(&grouping, tallies, 0)
         })
     }
 
-    fn grouping(&self, by: By) -> Grouping {
+    pub(crate) fn grouping(&self, by: By) -> Grouping {
         let mut groups: HashMap<Key, u32> = HashMap::default();
         let mut first = Vec::new();
         let mut of_site = Vec::with_capacity(self.objects.sites.len());
@@ -253,35 +264,63 @@ impl Heap<'_> {
         }
     }
 
+    /// Returns the figures of each group.
+    fn tally_all(&self, grouping: &Grouping) -> Vec<Tally> {
+        let known = self.usual.get();
+        let known = known.map(|usual| &usual.groups[grouping.by.place()]);
+        match known.filter(|known| known.len() == grouping.count) {
+            Some(known) => (0..).zip(known).map(Tally::known).collect(),
+            None => self.tally(grouping, |_| true),
+        }
+    }
+
     /// Returns the figures of each group from the dominator tree; only of its objects for which `is_wanted` is true.
-    fn tally(
+    fn tally(&self, grouping: &Grouping, is_wanted: impl Fn(u32) -> bool) -> Vec<Tally> {
+        let [tallies] = self.tallies([grouping], is_wanted, |_, _| {});
+        tallies
+    }
+
+    /// Returns the figures of the groups of several groupings. Calls `visit` with each node and its retained size.
+    pub(crate) fn tallies<const N: usize>(
         &self,
-        grouping: &Grouping,
+        groupings: [&Grouping; N],
         is_wanted: impl Fn(u32) -> bool,
-    ) -> Result<Vec<Tally>, Error> {
-        let mut tallies: Vec<Tally> = (0..grouping.count).map(Tally::of).collect();
+        mut visit: impl FnMut(Node, u64),
+    ) -> [Vec<Tally>; N] {
+        let mut all = groupings.map(|grouping| {
+            let tallies = (0..grouping.count).map(Tally::of);
+            tallies.collect::<Vec<Tally>>()
+        });
+        // A node that dominates none has no others below it, so it need not be left.
+        let mut last_leaf = TOP;
         self.dominators.walk(TOP, |step| match step {
             Step::Enter(TOP, _) | Step::Leave(TOP, _) => {}
             Step::Enter(node, object) => {
+                let is_leaf = !self.dominators.is_inner(node);
+                if is_leaf {
+                    last_leaf = node;
+                }
                 if !is_wanted(object) {
                     return;
                 }
-                let tally = &mut tallies[grouping.of(self.objects.site(object))];
-                tally.objects += 1;
-                tally.shallow += self.objects.size(object);
-                if tally.open == 0 {
-                    tally.retained += self.retained_with(node, object);
+                let (site, size) = (self.objects.site(object), self.objects.size(object));
+                let retained = if is_leaf { size } else { self.retained(node) };
+                visit(node, retained);
+                for (tallies, grouping) in all.iter_mut().zip(groupings) {
+                    tallies[grouping.of(site)].enter(size, retained, is_leaf);
                 }
-                tally.open += 1;
             }
-            Step::Leave(_, object) => {
-                if !is_wanted(object) {
+            Step::Leave(node, object) => {
+                if node == last_leaf || !is_wanted(object) {
                     return;
                 }
-                tallies[grouping.of(self.objects.site(object))].open -= 1;
+                let site = self.objects.site(object);
+                for (tallies, grouping) in all.iter_mut().zip(groupings) {
+                    tallies[grouping.of(site)].open -= 1;
+                }
             }
         });
-        Ok(tallies)
+        all
     }
 
     /// Returns the bytes that no root reaches any more without these objects, including themselves.
@@ -313,7 +352,7 @@ impl Heap<'_> {
 }
 
 #[derive(Clone, Copy)]
-struct Tally {
+pub(crate) struct Tally {
     group: usize,
     objects: u64,
     shallow: u64,
@@ -333,5 +372,33 @@ impl Tally {
             exact: false,
             open: 0,
         }
+    }
+
+    fn known((group, sum): (usize, &GroupSum)) -> Tally {
+        Tally {
+            objects: sum.objects,
+            shallow: sum.shallow,
+            retained: sum.retained,
+            ..Tally::of(group)
+        }
+    }
+
+    pub(crate) fn sum(&self) -> GroupSum {
+        GroupSum {
+            objects: self.objects,
+            shallow: self.shallow,
+            retained: self.retained,
+        }
+    }
+
+    /// Counts an object, below which the walk goes on unless it is a leaf.
+    #[inline]
+    fn enter(&mut self, size: u64, retained: u64, is_leaf: bool) {
+        self.objects += 1;
+        self.shallow += size;
+        if self.open == 0 {
+            self.retained += retained;
+        }
+        self.open += u32::from(!is_leaf);
     }
 }

@@ -2,14 +2,17 @@
 
 use std::cmp::Reverse;
 
+use fixedbitset::FixedBitSet;
+
 use crate::data::dominators::Node;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
+use crate::data::objects::UNIT;
 use crate::questions::groups::Group;
 use crate::questions::summary::ObjectRow;
 
-/// The most objects whose order is kept, in 4 bytes each.
-const MOST: usize = 4_000_000;
+/// The most objects whose order is kept, in 4 bytes each; sorting them takes 8 more.
+const MOST: usize = 12_000_000;
 
 /// The live objects of a class.
 #[derive(Debug)]
@@ -42,13 +45,7 @@ impl Heap<'_> {
         let classes = self.classes_named(class)?;
         let mut nodes = None;
         if count <= MOST as u64 {
-            let is_member = |&node: &Node| {
-                let class = self.objects.class(self.dominators.object(node));
-                classes.contains(class as usize)
-            };
-            let mut found: Vec<Node> = self.dominators.nodes().filter(is_member).collect();
-            found.sort_unstable_by_key(|&node| (Reverse(self.retained(node)), node));
-            nodes = Some(found);
+            nodes = Some(self.by_retained(&classes));
         }
         Ok(Members {
             class: class.to_owned(),
@@ -56,6 +53,27 @@ impl Heap<'_> {
             sites,
             count,
         })
+    }
+
+    /// Returns the nodes of the objects of classes, those that retain most first.
+    fn by_retained(&self, classes: &FixedBitSet) -> Vec<Node> {
+        // The size in units, of which the largest come first, above the node. Few are as large as the greatest number.
+        let key = |node: Node, retained: u64| {
+            let units = u32::try_from(retained / UNIT).unwrap_or(u32::MAX);
+            u64::from(!units) << 32 | u64::from(node)
+        };
+        let all = self.dominators.all_retained(&self.objects);
+        let members =
+            all.filter(|&(_, object, _)| classes.contains(self.objects.class(object) as usize));
+        let mut keys: Vec<u64> = members
+            .map(|(node, _, retained)| key(node, retained))
+            .collect();
+        keys.sort_unstable();
+        let mut nodes: Vec<Node> = keys.into_iter().map(|key| key as Node).collect();
+        let is_huge = |&node: &Node| self.retained(node) / UNIT >= u32::MAX.into();
+        let huge = nodes.partition_point(is_huge);
+        nodes[..huge].sort_by_key(|&node| Reverse(self.retained(node)));
+        nodes
     }
 
     /// Returns `most` objects of a class from the `first` on, those that retain most first.

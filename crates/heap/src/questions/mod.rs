@@ -15,6 +15,8 @@ pub(crate) mod paths;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod summary;
+pub(crate) mod suspects;
 pub(crate) mod turnover;
+pub(crate) mod usual;
 pub(crate) mod walk;
 pub(crate) mod waste;

@@ -13,8 +13,9 @@ use crate::data::error::Error;
 use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
-use crate::data::memory::Numbers;
 use crate::data::shortest_paths::ShortestPaths;
+use crate::data::small_numbers::SmallNumbers;
+use crate::data::usual::{USUAL_PATHS, UsualPath};
 
 /// The number of objects that are shown at each end of a path.
 const SHOWN: usize = 50;
@@ -102,63 +103,65 @@ impl Heap<'_> {
     /// [`Error::NoObject`], [`Error::NoClass`], and those of reading records.
     pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
         self.dump.unless_changed(|| {
-            let objects = self.targets(target)?;
-            let (shortest_paths, found) = match objects[..] {
-                [only] => (self.shortest_paths_to(&objects)?, vec![only]),
-                _ => {
-                    let shortest_paths = self.shortest_paths()?;
-                    (
-                        Arc::clone(shortest_paths),
-                        shortest_paths.sort(objects, &self.memory)?,
-                    )
+            let found = match target {
+                Target::Object(id) => {
+                    let object = self.objects.ids.find(*id).ok_or(Error::NoObject(*id))?;
+                    let path = self.path(&*self.shortest_paths_to(&[object])?, object)?;
+                    return Ok(path.into_iter().take(most).collect());
                 }
+                Target::Class(name) => self.paths_to(&self.classes_named(name)?, most)?,
             };
+            let shortest_paths = self.shortest_paths()?;
             let mut paths = Vec::new();
-            for (object, alike) in self.alike(&shortest_paths, &found, most)? {
-                let path = self.path(&shortest_paths, object)?;
+            for UsualPath { object, alike, .. } in found {
+                let path = self.path(shortest_paths, object)?;
                 paths.extend(path.map(|path| Path { alike, ..path }));
             }
             Ok(paths)
         })
     }
 
-    /// Returns the first of the objects that paths over the same classes lead to, and the number of the others; at most
-    /// `most`.
-    fn alike(
-        &self,
-        shortest_paths: &ShortestPaths,
-        found: &[u32],
-        most: usize,
-    ) -> Result<Vec<(u32, u64)>, Error> {
-        let mut shapes = Shapes::new(self, shortest_paths, ByReference::No)?;
-        let mut firsts: Vec<(u32, u64)> = Vec::new();
-        let mut places = HashMap::new();
-        for &object in found {
-            let shape = shapes.shape(object)?;
-            let place = *places.entry(shape).or_insert(firsts.len());
-            match firsts.get_mut(place) {
-                Some((_, alike)) => *alike += 1,
-                None if place < most => firsts.push((object, 0)),
-                None => {}
+    /// Returns the first of the objects of classes to which paths over the same classes lead; at most `most`.
+    fn paths_to(&self, classes: &FixedBitSet, most: usize) -> Result<Vec<UsualPath>, Error> {
+        let mut found = match self.usual.get() {
+            Some(usual) if most <= USUAL_PATHS => {
+                let known = usual.paths.iter();
+                let known = known.filter(|known| classes.contains(known.class as usize));
+                known.flat_map(|known| known.paths.clone()).collect()
             }
-        }
-        Ok(firsts)
+            _ => self.find_paths(Some(classes))?,
+        };
+        found.sort_unstable();
+        found.truncate(most);
+        Ok(found)
     }
 
-    fn targets(&self, target: &Target) -> Result<Vec<u32>, Error> {
-        match target {
-            Target::Object(id) => {
-                let number = self.objects.ids.find(*id).ok_or(Error::NoObject(*id))?;
-                Ok(vec![number])
+    /// Returns the first of the objects to which paths over the same classes lead, in any order; only those of some classes
+    /// if these are given.
+    pub(crate) fn find_paths(
+        &self,
+        classes: Option<&FixedBitSet>,
+    ) -> Result<Vec<UsualPath>, Error> {
+        let shortest_paths = self.shortest_paths()?;
+        let mut shapes = Shapes::new(self, shortest_paths, ByReference::No)?;
+        let is_wanted = |object| {
+            let class = |object| self.objects.class(object) as usize;
+            classes.is_none_or(|classes| classes.contains(class(object)))
+        };
+        // By the number of the shape.
+        let mut found: Vec<Option<UsualPath>> = Vec::new();
+        let mut result = Ok(());
+        shortest_paths.each(|object, from| {
+            if result.is_err() || !is_wanted(object) {
+                return;
             }
-            Target::Class(name) => {
-                let classes = self.classes_named(name)?;
-                let all = self.objects.numbers();
-                Ok(all
-                    .filter(|&number| classes.contains(self.objects.class(number) as usize))
-                    .collect())
+            match shapes.shape_behind(from, object) {
+                Ok(shape) => add_path(&mut found, shape, shapes.distances.get(object), object),
+                Err(error) => result = Err(error),
             }
-        }
+        });
+        result?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Returns the classes of a name, one for each loader that has it.
@@ -194,6 +197,29 @@ impl Heap<'_> {
     }
 }
 
+/// Adds an object to those with paths of the same shape.
+fn add_path(found: &mut Vec<Option<UsualPath>>, shape: u32, distance: u32, object: u32) {
+    let place = shape as usize;
+    if found.len() <= place {
+        found.resize(place + 1, None);
+    }
+    match &mut found[place] {
+        Some(path) => {
+            path.alike += 1;
+            if distance < path.distance {
+                (path.distance, path.object) = (distance, object);
+            }
+        }
+        none => {
+            *none = Some(UsualPath {
+                distance,
+                object,
+                alike: 0,
+            });
+        }
+    }
+}
+
 /// Returns the name of a class without its package and the classes around it.
 fn last_name(class: &str) -> &str {
     class.rsplit(['.', '$']).next().unwrap_or(class)
@@ -215,11 +241,15 @@ pub(crate) struct Shapes<'a, 'dump> {
     shortest_paths: &'a ShortestPaths,
     by_reference: ByReference,
     /// The shape of the path to each object; 0 if it is not known yet.
-    of: Numbers<u32>,
+    of: SmallNumbers,
+    /// The number of objects on the path to each.
+    distances: SmallNumbers,
     /// The shapes by the one without the last step, and that step.
     ids: HashMap<(u32, Step), u32>,
     /// The last step of each shape, from 1.
     last: Vec<Step>,
+    /// The objects on a way, while it is followed.
+    way: Vec<u32>,
 }
 
 /// `Yes` if the shapes of paths through different fields and local variables are different, whatever the classes.
@@ -261,35 +291,55 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
             heap,
             shortest_paths,
             by_reference,
-            of: heap.memory.table(heap.objects.count() as usize)?,
+            of: SmallNumbers::new(heap.objects.count() as usize, &heap.memory)?,
+            distances: SmallNumbers::new(heap.objects.count() as usize, &heap.memory)?,
             ids: HashMap::new(),
             last: Vec::new(),
+            way: Vec::new(),
         })
     }
 
     /// Returns the number of the shape of the path to an object, from 1.
     pub(crate) fn shape(&mut self, object: u32) -> Result<u32, Error> {
-        let mut way = Vec::new();
-        let (mut at, mut shape) = (object, 0);
-        loop {
-            match self.of[at as usize] {
-                0 => way.push(at),
-                known => {
-                    shape = known;
-                    break;
-                }
-            }
-            // Paths of a damaged index may lead in a circle.
-            match self.shortest_paths.before(at) {
-                Some(from) if way.len() < self.of.len() => at = from,
-                _ => break,
-            }
+        self.shape_behind(self.shortest_paths.from(object), object)
+    }
+
+    /// Returns the same, given the object before it.
+    fn shape_behind(&mut self, from: u32, object: u32) -> Result<u32, Error> {
+        let known = self.of.get(object);
+        if known != 0 {
+            return Ok(known);
         }
-        for &object in way.iter().rev() {
-            let step = self.step(object)?;
-            shape = self.longer(shape, step);
-            self.of[object as usize] = shape;
+        let mut way = std::mem::take(&mut self.way);
+        way.push(object);
+        let (mut last, mut at) = (object, from);
+        let (mut shape, mut distance) = (0, 0);
+        // Paths of a damaged index may lead in a circle.
+        while at != last && at != NONE && way.len() < self.of.len() {
+            let known = self.of.get(at);
+            if known != 0 {
+                (shape, distance) = (known, self.distances.get(at));
+                break;
+            }
+            way.push(at);
+            (last, at) = (at, self.shortest_paths.from(at));
         }
+        while let Some(object) = way.pop() {
+            shape = self.set(object, shape, distance)?;
+            distance = self.distances.get(object);
+        }
+        self.way = way;
+        Ok(shape)
+    }
+
+    /// Sets the shape of the path to an object, given that of the path to the one before, and its distance.
+    fn set(&mut self, object: u32, before: u32, distance: u32) -> Result<u32, Error> {
+        let step = self.step(object)?;
+        let shape = self.longer(before, step);
+        let memory = &self.heap.memory;
+        self.of.set(object, shape, memory)?;
+        let distance = distance.saturating_add(1);
+        self.distances.set(object, distance, memory)?;
         Ok(shape)
     }
 
@@ -297,11 +347,13 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         if shape > 0 && self.last[shape as usize - 1].is_alike(&step) {
             return shape;
         }
-        let next = self.last.len() as u32 + 1;
-        let id = *self.ids.entry((shape, step.clone())).or_insert(next);
-        if id == next {
-            self.last.push(step);
+        let key = (shape, step);
+        if let Some(&known) = self.ids.get(&key) {
+            return known;
         }
+        self.last.push(key.1.clone());
+        let id = self.last.len() as u32;
+        self.ids.insert(key, id);
         id
     }
 
@@ -311,8 +363,10 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         if heap.classes.is_class_of_classes(class) {
             return Ok(Step::This(object));
         }
-        let from = self.shortest_paths.before(object);
-        let Some(from) = from.filter(|_| self.by_reference == ByReference::Yes) else {
+        if self.by_reference == ByReference::No {
+            return Ok(Step::Instance(class));
+        }
+        let Some(from) = self.shortest_paths.before(object) else {
             return Ok(Step::Instance(class));
         };
         let holder = heap.objects.class(from);

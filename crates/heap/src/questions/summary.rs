@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fixedbitset::FixedBitSet;
 use serde::Serialize;
 
-use crate::data::dominators::TOP;
+use crate::data::dominators::{Node, TOP};
 use crate::data::dump::FRAMES;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
@@ -97,11 +97,8 @@ impl Heap<'_> {
     /// Returns a summary of the dump.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        let all_bytes: u64 = self
-            .objects
-            .numbers()
-            .map(|number| self.objects.size(number))
-            .sum();
+        let known = self.usual.get();
+        let all_bytes = known.map_or_else(|| self.all_bytes(), |usual| usual.bytes);
         let bytes = self.retained(TOP);
         let objects = u64::from(self.dominators.len()) - 1;
         let mut loaders: Vec<u64> = self.classes.iter().map(|(_, class)| class.loader).collect();
@@ -139,6 +136,12 @@ impl Heap<'_> {
         }
     }
 
+    /// Returns the shallow size of all objects, whether roots reach them or not.
+    pub(crate) fn all_bytes(&self) -> u64 {
+        let sizes = self.objects.numbers();
+        sizes.map(|number| self.objects.size(number)).sum()
+    }
+
     /// Returns the layout from which sizes were computed.
     #[must_use]
     pub fn layout(&self) -> Layout {
@@ -155,33 +158,26 @@ impl Heap<'_> {
 
     fn find_largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
         let classes = class.map(|name| self.classes_named(name)).transpose()?;
-        let is_wanted = |object| {
-            let class = self.objects.class(object);
-            let wanted = classes.as_ref();
-            wanted.is_none_or(|classes| classes.contains(class as usize))
+        let known = self.usual.get().filter(|_| classes.is_none());
+        let known = known.filter(|usual| {
+            usual.largest.len() >= most || usual.largest.len() == self.dominators.nodes().len()
+        });
+        let nodes = match known {
+            Some(usual) => usual.largest.iter().copied().take(most).collect(),
+            None => {
+                let mut largest = Largest::new(most);
+                let class = |object| self.objects.class(object) as usize;
+                for (node, object, retained) in self.dominators.all_retained(&self.objects) {
+                    let wanted = classes.as_ref();
+                    if wanted.is_none_or(|classes| classes.contains(class(object))) {
+                        largest.add(node, retained);
+                    }
+                }
+                largest.finish()
+            }
         };
-        let mut nodes: Vec<u32> = Vec::new();
-        let by_size = |&node: &u32| (std::cmp::Reverse(self.retained(node)), node);
-        // So many bytes are too few, as enough nodes have more, or as many and come before.
-        let mut too_few = None;
-        for (node, object, retained) in self.dominators.all_retained(&self.objects) {
-            if Some(retained) <= too_few || !is_wanted(object) {
-                continue;
-            }
-            nodes.push(node);
-            // Sorting now and then limits their number.
-            if nodes.len() / 2 > most {
-                nodes.sort_by_key(by_size);
-                nodes.truncate(most);
-                too_few = nodes.last().map(|&last| self.retained(last));
-            }
-        }
-        nodes.sort_by_key(by_size);
-        nodes.truncate(most);
-        nodes
-            .into_iter()
-            .map(|node| self.object_row(node))
-            .collect()
+        let nodes = nodes.into_iter();
+        nodes.map(|node| self.object_row(node)).collect()
     }
 
     pub(crate) fn object_row(&self, node: u32) -> Result<ObjectRow, Error> {
@@ -201,21 +197,28 @@ impl Heap<'_> {
     /// # Errors
     /// Those of reading records.
     pub fn threads(&self, most: usize) -> Result<(Vec<ThreadRow>, usize), Error> {
-        let mut threads = FixedBitSet::with_capacity(self.objects.count() as usize);
-        let all = self.graph.roots.traces.keys();
-        threads.extend(all.map(|&object| object as usize));
-        let all = self.dominators.all();
-        let all = all.filter(|&(_, object)| threads.contains(object as usize));
-        let mut nodes: Vec<u32> = all.map(|(node, _)| node).collect();
-        nodes.sort_by_key(|&node| {
-            let object = self.dominators.object(node);
-            (Reverse(self.retained(node)), object)
-        });
+        let known = self.usual.get();
+        let nodes = known.map_or_else(|| self.thread_nodes(), |usual| usual.threads.clone());
         let rows = nodes.iter().take(most);
         let rows = self
             .dump
             .unless_changed(|| rows.map(|&node| self.thread_row(node)).collect());
         Ok((rows?, nodes.len()))
+    }
+
+    /// Returns the nodes of threads, those that retain most first.
+    pub(crate) fn thread_nodes(&self) -> Vec<Node> {
+        let mut threads = FixedBitSet::with_capacity(self.objects.count() as usize);
+        let all = self.graph.roots.traces.keys();
+        threads.extend(all.map(|&object| object as usize));
+        let all = self.dominators.all();
+        let all = all.filter(|&(_, object)| threads.contains(object as usize));
+        let mut nodes: Vec<Node> = all.map(|(node, _)| node).collect();
+        nodes.sort_by_key(|&node| {
+            let object = self.dominators.object(node);
+            (Reverse(self.retained(node)), object)
+        });
+        nodes
     }
 
     fn thread_row(&self, node: u32) -> Result<ThreadRow, Error> {
@@ -240,6 +243,50 @@ impl Heap<'_> {
         // The stack that allocated it would be taken for its current one.
         object.stack = Stack::default();
         Ok(ThreadRow { object, frames })
+    }
+}
+
+/// The nodes that retain most, while nodes are looked through.
+pub(crate) struct Largest {
+    most: usize,
+    nodes: Vec<(Reverse<u64>, Node)>,
+    /// So many bytes are too few, as enough nodes have more, or as many and come before.
+    too_few: Option<u64>,
+}
+
+impl Largest {
+    /// Finds at most `most`.
+    pub(crate) fn new(most: usize) -> Largest {
+        Largest {
+            most,
+            nodes: Vec::new(),
+            too_few: None,
+        }
+    }
+
+    /// Adds a node, which is behind those that have been added.
+    #[inline]
+    pub(crate) fn add(&mut self, node: Node, retained: u64) {
+        if Some(retained) <= self.too_few {
+            return;
+        }
+        self.nodes.push((Reverse(retained), node));
+        // Sorting now and then limits their number.
+        if self.nodes.len() / 2 > self.most {
+            self.sort();
+            self.too_few = self.nodes.last().map(|&(Reverse(retained), _)| retained);
+        }
+    }
+
+    fn sort(&mut self) {
+        self.nodes.sort_unstable();
+        self.nodes.truncate(self.most);
+    }
+
+    /// Returns them, those that retain most first.
+    pub(crate) fn finish(mut self) -> Vec<Node> {
+        self.sort();
+        self.nodes.into_iter().map(|(_, node)| node).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::data::heap::Heap;
+use crate::data::objects::SiteIndex;
 
 /// A site turns over if it has made at least so many times the objects that are alive.
 const TURNS: u64 = 2;
@@ -23,26 +24,6 @@ pub struct Turnover {
 #[derive(Default)]
 pub(crate) struct TurningSites(HashMap<(Arc<str>, u32), Turnover>);
 
-impl TurningSites {
-    /// Returns the evidence if most of the bytes that a suspect keeps come from sites that turn over, given the objects and bytes
-    /// of each site, by class and trace.
-    pub(crate) fn below(
-        &self,
-        sites: impl Iterator<Item = ((Arc<str>, u32), u64)>,
-    ) -> Option<Turnover> {
-        let (mut all, mut turning, mut sum) = (0_u64, 0_u64, Turnover::default());
-        for (site, bytes) in sites {
-            all = all.saturating_add(bytes);
-            if let Some(found) = self.0.get(&site) {
-                turning = turning.saturating_add(bytes);
-                sum.made = sum.made.saturating_add(found.made);
-                sum.alive = sum.alive.saturating_add(found.alive);
-            }
-        }
-        (turning > all / 2).then_some(sum)
-    }
-}
-
 impl Heap<'_> {
     /// Returns the sites that turn over. There are none if the allocation sites were not reported with the dump.
     pub(crate) fn turning_sites(&self) -> TurningSites {
@@ -57,5 +38,26 @@ impl Heap<'_> {
         }
         sites.retain(|_, site| site.made >= site.alive.saturating_mul(TURNS));
         TurningSites(sites)
+    }
+
+    /// Returns the evidence if most of the bytes of what a suspect keeps come from sites that turn over, given the objects and
+    /// bytes of each site.
+    pub(crate) fn turnover(
+        &self,
+        turning: &TurningSites,
+        sites: &HashMap<SiteIndex, (u64, u64)>,
+    ) -> Option<Turnover> {
+        let (mut all, mut of_turning, mut sum) = (0_u64, 0_u64, Turnover::default());
+        for (&site, &(_, bytes)) in sites {
+            all = all.saturating_add(bytes);
+            let site = self.objects.sites.get(site);
+            let class = Arc::clone(&self.classes.get(site.class).name);
+            if let Some(found) = turning.0.get(&(class, site.trace)) {
+                of_turning = of_turning.saturating_add(bytes);
+                sum.made = sum.made.saturating_add(found.made);
+                sum.alive = sum.alive.saturating_add(found.alive);
+            }
+        }
+        (of_turning > all / 2).then_some(sum)
     }
 }

@@ -1,7 +1,7 @@
 //! The overview: findings, the treemap of the dominator tree, suspects, classes, sites, waste, threads.
 
 use hprof_heap::{
-    By, Duplicate, Error, Fill, Group, Heap, Leaks, Summary, Suspect, SuspectKind, Waste,
+    Area, By, Duplicate, Error, Fill, Group, Heap, Leaks, Summary, Suspect, SuspectKind, Waste,
 };
 
 use super::html::Html;
@@ -12,8 +12,6 @@ use crate::heap::print::{NamedRest, allocated_else, kept_else};
 
 /// The share of the live heap from which an object is suspected.
 const THRESHOLD: f64 = 0.1;
-/// The most boxes of the treemap.
-const AREAS: usize = 1500;
 const CLASSES: usize = 200;
 const SITES: usize = 50;
 const WASTE: usize = 15;
@@ -36,7 +34,7 @@ pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, E
     self::summary(&mut out, &summary);
     let (leaks, waste) = (heap.leaks(THRESHOLD, None)?, heap.waste(WASTE)?);
     findings(&mut out, &leaks, &waste, links);
-    let areas = heap.areas(None, AREAS)?;
+    let areas = heap.areas(None, Area::USUAL)?;
     out.markup("<h2>Dominator tree</h2>\n<p class=\"soft\">Each box is as large as what would be free without it.</p>\n");
     out.part(&treemap(&areas, links)).part(&tree(&areas, links));
     suspects(&mut out, &leaks, links);

@@ -40,6 +40,7 @@ pub(super) fn arrange(
         inner,
         sizes,
         retained,
+        last: objects.count().saturating_sub(1),
     })
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Dominators {
     sizes: Packed,
     /// The retained sizes of the inner ones, by rank.
     retained: RetainedSizes,
+    /// The greatest number of an object. What a damaged index has beyond it is taken for it.
+    last: u32,
 }
 
 impl Dominators {
@@ -60,7 +62,7 @@ impl Dominators {
     /// Writes it as sections of an index.
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
         self.order.save(out)?;
-        out.table(self.inner.words())?;
+        self.inner.save(out)?;
         self.sizes.save(out)?;
         self.retained.units.save(out)?;
         out.map(&self.retained.large)
@@ -69,7 +71,8 @@ impl Dominators {
     /// Reads it; `None` if it is damaged.
     pub(crate) fn load(index: &mut SectionReader, objects: &Objects) -> Option<Dominators> {
         let order = Sequence::load(index)?;
-        let inner = Ranks::from_words(index.table()?, order.len(), index.memory())?;
+        let inner = Ranks::load(index, order.len())?;
+        let count = objects.count();
         let dominators = Dominators {
             sizes: Packed::load(index)?,
             retained: RetainedSizes {
@@ -78,14 +81,12 @@ impl Dominators {
             },
             order,
             inner,
+            last: count.saturating_sub(1),
         };
-        let count = objects.count();
         let inners = dominators.inner.count() as usize;
         let length = dominators.order.len();
-        let is_sound = (1..=count as usize + 1).contains(&length)
-            && dominators
-                .objects()
-                .fold(true, |sound, object| sound & (object < count))
+        let is_sound = inners > 0
+            && (1..=count as usize + 1).contains(&length)
             && dominators.inner.contains(TOP)
             && (dominators.sizes.len(), dominators.retained.units.len()) == (inners, inners)
             && dominators.end(TOP) == length as Node
@@ -105,12 +106,17 @@ impl Dominators {
 
     #[inline]
     pub(crate) fn object(&self, node: Node) -> u32 {
-        self.order.get(node as usize)
+        self.order.get(node as usize).min(self.last)
     }
 
     /// Iterates over all objects of the tree, in the order of their nodes, from 1.
     pub(crate) fn objects(&self) -> impl Iterator<Item = u32> {
-        self.order.iter_from(1)
+        self.objects_from(1)
+    }
+
+    fn objects_from(&self, node: Node) -> impl Iterator<Item = u32> {
+        let objects = self.order.iter_from(node as usize);
+        objects.map(|object| object.min(self.last))
     }
 
     /// Iterates over all nodes except [`TOP`] with their objects.
@@ -154,6 +160,12 @@ impl Dominators {
         Ok(all)
     }
 
+    /// Returns `true` if a node dominates others, or is the [`TOP`].
+    #[inline]
+    pub(crate) fn is_inner(&self, node: Node) -> bool {
+        self.inner.contains(node)
+    }
+
     /// Returns the node behind everything that a node dominates.
     #[inline]
     fn end(&self, node: Node) -> Node {
@@ -166,7 +178,8 @@ impl Dominators {
     /// Returns the same of an inner node with this rank. That of a damaged index may be anywhere.
     #[inline]
     fn end_of_inner(&self, node: Node, rank: u32) -> Node {
-        let end = self.sizes.get(rank as usize) + u64::from(node) + 2;
+        let rank = (rank as usize).min(self.sizes.len() - 1);
+        let end = self.sizes.get(rank) + u64::from(node) + 2;
         end.min(self.len().into()) as Node
     }
 
@@ -206,7 +219,7 @@ impl Dominators {
         // The inner nodes above the current one, with their objects and ends.
         let mut open: Vec<(Node, u32, Node)> = Vec::new();
         let mut rank = self.inner.rank(start);
-        let objects = self.order.iter_from(start as usize);
+        let objects = self.objects_from(start);
         for (node, object) in (start..self.end(start)).zip(objects) {
             while let Some((above, object, _)) = open.pop_if(|&mut (.., end)| end <= node) {
                 visit(Step::Leave(above, object));
@@ -214,7 +227,7 @@ impl Dominators {
             visit(Step::Enter(node, object));
             if self.inner.contains(node) {
                 open.push((node, object, self.end_of_inner(node, rank)));
-                rank += 1;
+                rank = rank.wrapping_add(1);
             } else {
                 visit(Step::Leave(node, object));
             }
@@ -306,7 +319,9 @@ impl NewSizes {
 impl RetainedSizes {
     #[inline]
     fn get(&self, rank: u32) -> u64 {
-        match self.units.get(rank as usize) {
+        // That of a damaged index may be any.
+        let place = (rank as usize).min(self.units.len() - 1);
+        match self.units.get(place) {
             units if units < LARGE.into() => units * UNIT,
             _ => self.large.get(&rank).copied().unwrap_or_default(),
         }
