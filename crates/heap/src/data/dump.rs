@@ -214,8 +214,7 @@ impl Dump {
         Ok(parts)
     }
 
-    /// Returns the allocation sites that were reported with it: the first after it, and before another dump. None if there are
-    /// none, or they cannot be read.
+    /// Returns the allocation sites that were reported with it, those before the next dump, as far as they can be read.
     pub(crate) fn sites_reported_with(&self) -> Vec<AllocSite> {
         self.read_sites().unwrap_or_default().unwrap_or_default()
     }
