@@ -26,6 +26,8 @@ SOURCES = pathlib.Path(__file__).resolve().parent.parent
 KINDS = ("cpu", "alloc", "calls", "locks", "wall", "lifetimes")
 # How often each program runs under each tool at least, in turn with runs without any.
 ROUNDS = 2
+# A mode that takes so many times as long is run no more often than was asked for: what differs from run to run is little beside that.
+EXPENSIVE = 8.0
 MEASURED = ("wall", "CPU")
 
 
@@ -115,7 +117,7 @@ def program(suite: Suite, modules: dict, jvm: runs.Jvm, name: str) -> list[Resul
             break
         for kind, module, mode, options in modes:
             key = (kind, module.NAME, mode)
-            if results[key].reason:
+            if results[key].reason or number > suite.arguments.runs and is_expensive(ratios.get(key, [])):
                 continue
             runs.note(f"{jvm.feature}: cost {name}, {number}: {module.NAME} {mode} ({kind})")
             try:
@@ -130,6 +132,11 @@ def program(suite: Suite, modules: dict, jvm: runs.Jvm, name: str) -> list[Resul
                 finding(name, "CPU", [used.cpu for used in of_mode]),
             ]
     return list(results.values())
+
+
+def is_expensive(ratios: list[Used]) -> bool:
+    """Returns True if one run has shown that a mode takes many times as long."""
+    return any(used.wall >= EXPENSIVE for used in ratios)
 
 
 def once(suite: Suite, jvm: runs.Jvm, name: str, tool: list) -> Used:
@@ -147,7 +154,7 @@ def once(suite: Suite, jvm: runs.Jvm, name: str, tool: list) -> Used:
 def finding(name: str, what: str, ratios: list[float]) -> Finding:
     """Returns a measured ratio, which is neither right nor wrong."""
     middle = statistics.median(ratios)
-    spread = f"{min(ratios):.3f} to {max(ratios):.3f} in {len(ratios)} rounds"
+    spread = f"{min(ratios):.3f} to {max(ratios):.3f} in {len(ratios)} {'round' if len(ratios) == 1 else 'rounds'}"
     return Finding(f"{what} ratio of {name}", "", f"{middle:.3f}", None, None, note=spread, measured=True)
 
 
