@@ -117,7 +117,7 @@ def program(suite: Suite, modules: dict, jvm: runs.Jvm, name: str) -> list[Resul
             break
         for kind, module, mode, options in modes:
             key = (kind, module.NAME, mode)
-            if results[key].reason or number > suite.arguments.runs and is_expensive(ratios.get(key, [])):
+            if results[key].reason or (number > suite.arguments.runs and is_expensive(ratios.get(key, []))):
                 continue
             runs.note(f"{jvm.feature}: cost {name}, {number}: {module.NAME} {mode} ({kind})")
             try:
