@@ -333,8 +333,11 @@ impl Heap<'_> {
             if !reached.contains(object as usize) && !gone(object) {
                 reached.insert(object as usize);
                 bytes += self.objects.size(object);
-                waiting[*length] = object;
-                *length += 1;
+                // The tree of a damaged index may have fewer nodes than there are objects.
+                if let Some(next) = waiting.get_mut(*length) {
+                    *next = object;
+                    *length += 1;
+                }
             }
         };
         for &(root, _) in &self.graph.roots.all {
