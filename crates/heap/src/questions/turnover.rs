@@ -14,7 +14,7 @@ const TURNS: u64 = 2;
 /// The evidence that what a suspect keeps is replaced all the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Turnover {
-    /// The objects that the sites have made by the time of the dump from which most of its bytes come.
+    /// The objects made by the time of the dump at those of its sites whose objects come and go.
     pub made: u64,
     /// Those of them that were alive then.
     pub alive: u64,

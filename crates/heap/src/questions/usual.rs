@@ -13,6 +13,7 @@ use crate::questions::summary::Largest;
 
 /// The largest objects that are known.
 const LARGEST: usize = 10_000;
+
 impl Heap<'_> {
     /// Returns the answers to the usual questions. They are found once.
     pub(crate) fn usual(&self) -> Result<&Usual, Error> {
