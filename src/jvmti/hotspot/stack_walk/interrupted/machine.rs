@@ -1,6 +1,8 @@
 //! Instructions that say how much of its frame a piece of code has made or given up, and whether a call has just been
 //! returned from. All of them are bytes of code in use.
 
+#[cfg(target_arch = "x86_64")]
+use super::super::layout::WORD;
 use super::read;
 
 /// The part of its frame that code has at an instruction.
@@ -116,9 +118,12 @@ impl InterruptedCode {
                 let distance = self.byte(at.wrapping_add(1)) as i8;
                 let back = at.wrapping_add(2).wrapping_add_signed(distance.into());
                 return Some(OutOfLine { saved, back });
+            } else if let Some(length) = self.popping(at) {
+                saved = saved.wrapping_add(WORD);
+                length
             } else if saved != 0 {
-                // The stack pointer is that of the method again.
-                return None;
+                // The arguments are gone; the result goes to its register.
+                self.moving(at)?
             } else if self.has(at, &[0x48, 0x83, 0xc4]) {
                 // add rsp, size
                 saved = usize::from(self.byte(at.wrapping_add(3)));
@@ -135,6 +140,25 @@ impl InterruptedCode {
             at = at.wrapping_add(length);
         }
         None
+    }
+
+    /// Returns the length of an instruction that pops a register.
+    #[inline(always)]
+    fn popping(self, at: usize) -> Option<usize> {
+        let is_pop = |byte: u8| byte & 0xf8 == 0x58;
+        match self.byte(at) {
+            0x41 if is_pop(self.byte(at.wrapping_add(1))) => Some(2),
+            byte if is_pop(byte) => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Returns the length of an instruction that copies a register of 64 bits to another one.
+    #[inline(always)]
+    fn moving(self, at: usize) -> Option<usize> {
+        let byte = |behind| self.byte(at.wrapping_add(behind));
+        let is_mov = matches!(byte(0), 0x48..=0x4f) && matches!(byte(1), 0x89 | 0x8b);
+        (is_mov && byte(2) & 0xc0 == 0xc0).then_some(3)
     }
 
     /// Returns the length of an instruction that loads a register from the stack, or from another one.
@@ -451,6 +475,18 @@ mod tests {
         });
         with_code(&[0xe9, 0xfb, 0xff, 0xff, 0xff], |code, begin| {
             assert_eq!(code.out_of_line(begin), out(0, begin));
+        });
+        // add rsp, 0x10; mov r8, rax; pop rax; jmp: arguments on the stack, and a result
+        let returning = [
+            0x48, 0x83, 0xc4, 0x10, 0x4c, 0x8b, 0xc0, 0x58, 0xe9, 0xf3, 0xff, 0xff, 0xff,
+        ];
+        with_code(&returning, |code, begin| {
+            assert_eq!(code.out_of_line(begin), out(0x18, begin));
+        });
+        // add rsp, 0x10; mov r8, [rsp]; jmp: the stack pointer is that of the method again
+        let not = [0x48, 0x83, 0xc4, 0x10, 0x4c, 0x8b, 0x04, 0x24, 0xeb, 0xf6];
+        with_code(&not, |code, begin| {
+            assert_eq!(code.out_of_line(begin), None);
         });
         // add rsp, 0x10; pop rbp; ret: the end of a method
         with_code(&[0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3], |code, begin| {

@@ -90,13 +90,7 @@ impl Walk<'_> {
                 // The calls of method handles, which only jump.
                 return Some(FrameState::Absent);
             }
-            let begin = self
-                .walker
-                .walker
-                .layout
-                .nmethod
-                .debug_info
-                .code_begin(blob);
+            let begin = self.code_begin(blob);
             let complete = begin.wrapping_add(self.walker.code.frame_complete(blob)?);
             let code = self.code_around(pc, begin);
             if pc >= complete {
@@ -129,16 +123,22 @@ impl Walk<'_> {
                 let fp = self.stack.word(here.sp)?;
                 self.returning(here.sp.wrapping_add(WORD), fp)
             }
-            FrameState::Absent if here.link != 0 => Some(self.with_fp(
-                Place {
-                    sp: here.sp,
-                    fp: 0,
-                    pc: here.link,
-                },
-                here.fp,
-            )),
-            FrameState::Absent => self.returning(here.sp, here.fp),
+            FrameState::Absent => self.behind_no_frame(here),
         }
+    }
+
+    /// Returns the caller's place, if no part of a frame is there.
+    #[inline(always)]
+    fn behind_no_frame(&self, here: Interrupted) -> Option<Place> {
+        if here.link == 0 {
+            return self.returning(here.sp, here.fp);
+        }
+        let place = Place {
+            sp: here.sp,
+            fp: 0,
+            pc: here.link,
+        };
+        Some(self.with_fp(place, here.fp))
     }
 
     /// Returns the caller's place, if its return address is at `at`.
@@ -207,12 +207,7 @@ impl Walk<'_> {
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
     fn begin_at_caller(&mut self, here: Interrupted) -> i32 {
-        let at = if here.link == 0 {
-            self.returning(here.sp, here.fp)
-        } else {
-            self.behind_link(here)
-        };
-        if let Some(place) = at {
+        if let Some(place) = self.behind_no_frame(here) {
             // The arguments may have been moved to a larger place below the caller's frame.
             if here.sender_sp > place.sp && self.stack.has(here.sender_sp) {
                 let sp = here.sender_sp;
@@ -249,18 +244,6 @@ impl Walk<'_> {
     #[inline(always)]
     fn begin_behind_popped(&mut self, _here: Interrupted) -> i32 {
         refused::STUB
-    }
-
-    #[inline(always)]
-    fn behind_link(&self, here: Interrupted) -> Option<Place> {
-        Some(self.with_fp(
-            Place {
-                sp: here.sp,
-                fp: 0,
-                pc: here.link,
-            },
-            here.fp,
-        ))
     }
 
     /// Begins in a stub: one with a frame of known size, or one that has one only by its frame pointer, or none.
@@ -321,8 +304,8 @@ impl Walk<'_> {
         refused::STUB
     }
 
-    /// Begins at the caller of a stub that has called C code, if the place is in one: that of the entry barrier has a word of
-    /// its own between its frame pointer and the return address.
+    /// Begins at the caller of a stub that has called C code, if the place is in one. Most have a frame pointer; that of the
+    /// entry barrier has a word of its own between it and the return address.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
     fn begin_behind_stub(&mut self, place: Place, fp: usize) -> i32 {
@@ -330,11 +313,20 @@ impl Walk<'_> {
             return refused::STUB;
         };
         // SAFETY: the code is in use, and its header can be read, whatever it holds. Nothing is taken for certain.
-        if unsafe { self.walker.code.kind(blob, false) } == CodeKind::Stub {
-            self.begin_behind_saved_registers(blob, place.sp, fp)
-        } else {
-            refused::STUB
+        if unsafe { self.walker.code.kind(blob, false) } != CodeKind::Stub {
+            return refused::STUB;
         }
+        // With all the registers that it has saved, the frame may be larger than what is searched.
+        if let Some(outer) = self.stack.from(place.sp).word(fp)
+            && let Some(caller) = self.returning(fp.wrapping_add(WORD), outer)
+            && self.has_called(caller.pc, blob)
+        {
+            let count = self.try_caller_with_arguments(caller);
+            if count > 0 {
+                return count;
+            }
+        }
+        self.begin_behind_saved_registers(blob, place.sp, fp)
     }
 
     /// Begins at the caller of a stub, which may have pushed arguments.
@@ -401,6 +393,9 @@ impl Walk<'_> {
                 return count;
             }
         }
+        if self.stack.word(here.fp).is_none() {
+            return self.begin_at_caller_of_entry(here);
+        }
         let mut fp = here.fp;
         let mut stack = self.stack;
         let mut called = None;
@@ -437,6 +432,25 @@ impl Walk<'_> {
         refused::NATIVE_CODE
     }
 
+    /// Begins at the Java code, or the stub, that has called a C function which has not made its frame yet: its frame pointer is
+    /// still whatever Java keeps in that register.
+    #[inline(always)]
+    fn begin_at_caller_of_entry(&mut self, here: Interrupted) -> i32 {
+        let Some(place) = self.behind_no_frame(here) else {
+            return refused::NATIVE_CODE;
+        };
+        let count = self.try_at(place);
+        if count > 0 {
+            return count;
+        }
+        let count = self.begin_behind_stub(place, here.fp);
+        if count > 0 {
+            count
+        } else {
+            refused::NATIVE_CODE
+        }
+    }
+
     /// Begins at a likely caller: a method or the interpreter, behind a call.
     #[inline(always)]
     fn try_at(&mut self, place: Place) -> i32 {
@@ -466,7 +480,7 @@ impl Walk<'_> {
                 CodeKind::Stub => return self.run(place),
                 CodeKind::Frameless | CodeKind::Unwalkable => return refused::STUB,
             }
-            let begin = walker.layout.nmethod.debug_info.code_begin(blob);
+            let begin = self.code_begin(blob);
             let is_call = self.code_around(place.pc, begin).is_after_call(place.pc);
             let complete = self.walker.code.frame_complete(blob);
             let is_in_frame = match complete {

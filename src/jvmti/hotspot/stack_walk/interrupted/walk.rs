@@ -293,13 +293,7 @@ impl Walk<'_> {
     ) -> Option<usize> {
         // SAFETY: the caller's promise.
         unsafe {
-            let begin = self
-                .walker
-                .walker
-                .layout
-                .nmethod
-                .debug_info
-                .code_begin(blob);
+            let begin = self.code_begin(blob);
             let out = self.code_behind(pc).out_of_line(pc);
             let out = match out {
                 Some(out) if out.back >= begin && out.back < pc => Some(out),
@@ -338,6 +332,17 @@ impl Walk<'_> {
         };
         self.note(method, location);
         true
+    }
+
+    /// Returns where the code of a blob begins.
+    ///
+    /// # Safety
+    /// The blob is in use.
+    #[inline(always)]
+    pub(super) unsafe fn code_begin(&self, blob: CodeBlob) -> usize {
+        let layout = &self.walker.walker.layout.nmethod.debug_info;
+        // SAFETY: the caller's promise; whatever is freed while the thread is interrupted, a blob's header can be read.
+        unsafe { layout.code_begin(blob) }
     }
 
     /// Returns the code from `begin` to behind `pc`, as far as it is surely the same piece of code.
