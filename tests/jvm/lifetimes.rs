@@ -1,6 +1,7 @@
 //! SITE LIFETIMES: how long objects live, on programs of `java-tests/lifetimes` whose first comments tell the truth.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::process::Command;
 
 use crate::cells::Cell;
@@ -86,18 +87,15 @@ fn survived(fate: &str) -> (u32, u32) {
     (number(least).expect("least"), number(most).expect("most"))
 }
 
-/// Checks that nothing in the section is wrong. Returns `true` if most of it is known exactly: on a busy machine, looks come so
-/// late that an interval is all that is known.
-fn check(cell: &Cell, text: &str) -> bool {
+/// Checks that nothing in the section is wrong, where each class has so many objects. Returns `true` if most of it is known
+/// exactly: on a busy machine, looks come so late that an interval is all that is known.
+fn check(cell: &Cell, text: &str, truths: &[(&str, &str)], objects: &RangeInclusive<u64>) -> bool {
     let lifetimes = lifetimes(text);
-    let native = (!library().is_empty()).then_some(("Lifetimes$Native", "dead 2"));
-    let truths: Vec<(&str, &str)> = FATES.into_iter().chain(native).collect();
     let mut exact = 0;
-    for (class, fate) in &truths {
+    for (class, fate) in truths {
         let found = fates(&lifetimes, class);
-        assert_eq!(
-            found.values().sum::<u64>(),
-            10_000,
+        assert!(
+            objects.contains(&found.values().sum()),
             "{cell}: {class} {found:?}"
         );
         let (least, most) = survived(fate);
@@ -109,7 +107,7 @@ fn check(cell: &Cell, text: &str) -> bool {
             let is_within = from <= least && most <= to;
             assert!(is_within || is_low, "{cell}: {class} {found:?}");
         }
-        exact += usize::from(found.keys().eq([*fate]));
+        exact += usize::from(found.keys().eq([fate]));
     }
     exact * 2 > truths.len()
 }
@@ -123,9 +121,15 @@ fn program(cell: &Cell, options: &str, name: &str) -> Program {
 on_paired_cells!(lifetimes_are_exact, row 0);
 
 /// Tries a run again whose looks came late.
+fn assert_most_is_known(cell: &Cell, is_known: impl Fn() -> bool) {
+    let is_known = (0..3).any(|_| is_known());
+    assert!(is_known, "{cell}: looks come late in each run");
+}
+
 fn assert_exact(cell: &Cell, text: impl Fn() -> String) {
-    let is_exact = (0..3).any(|_| check(cell, &text()));
-    assert!(is_exact, "{cell}: looks come late in each run");
+    let native = (!library().is_empty()).then_some(("Lifetimes$Native", "dead 2"));
+    let truths: Vec<(&str, &str)> = FATES.into_iter().chain(native).collect();
+    assert_most_is_known(cell, || check(cell, &text(), &truths, &(10_000..=10_000)));
 }
 
 fn lifetimes_are_exact(cell: &Cell) {
@@ -238,19 +242,12 @@ fn a_binary_file_has_the_same_and_the_peak() {
 fn estimates_of_lifetimes_are_near_the_truth() {
     let cell = Cell::any();
     let options = format!("{OPTIONS},sample=512");
-    let run = program(&cell, &options, "Lifetimes").run_well();
-    let lifetimes = lifetimes(&run.read("x.txt"));
-    for (class, fate) in FATES {
-        let of_class = fates(&lifetimes, class);
-        // Some 460 of 10,000 objects of 24 bytes are seen, so this is more than four standard deviations.
-        let estimate = of_class.get(fate).copied().unwrap_or_default();
-        assert!((8_000..12_000).contains(&estimate), "{class}: {of_class:?}");
-        assert_eq!(
-            of_class.values().sum::<u64>(),
-            estimate,
-            "{class}: {of_class:?}"
-        );
-    }
+    // Some 460 of 10,000 objects of 24 bytes are seen, so this is more than six standard deviations.
+    let estimates = 7_000..=13_000;
+    assert_most_is_known(&cell, || {
+        let run = program(&cell, &options, "Lifetimes").run_well();
+        check(&cell, &run.read("x.txt"), &FATES, &estimates)
+    });
 }
 
 #[test]
