@@ -62,11 +62,11 @@ pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
 pub use hotspot::{
-    BoolFlag, BytesUntilSample, Collection, CollectionCount, CpuTimerSupport, CpuTimers,
-    FrameClasses, HeapFill, HeapSize, HeldMethod, NoCpuTimers, NoStack, NumberFlag, SampledFrame,
-    SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker, SystemThreads,
-    TimedThread, VmDumper, VmFlags, VmMemory, WalkCache, Walked, WeakSlots, characters,
-    current_tid,
+    BoolFlag, BytesUntilSample, ClassesSeen, Collection, CollectionCount, CpuTimerSupport,
+    CpuTimers, FrameClasses, HeapFill, HeapSize, HeldMethod, NoCpuTimers, NoStack, NumberFlag,
+    SampledFrame, SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker,
+    SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache, Walked, WeakSlots,
+    characters, current_tid,
 };
 pub use java_calls::{in_native_method, text_argument};
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};

@@ -382,6 +382,7 @@ impl Session {
     /// Releases what the session holds of the VM, which goes on.
     pub(super) fn give_back(&self, jni: Jni<'_>) {
         self.engines.iter().for_each(|engine| engine.give_back(jni));
+        self.context.stacks.stop_watching();
         self.threads.give_back();
     }
 

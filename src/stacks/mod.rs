@@ -5,6 +5,7 @@
 mod buffer;
 mod named_frames;
 mod native_frames;
+mod other_threads;
 mod top_frames;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,9 @@ use std::sync::{Arc, OnceLock};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::jvmti::{Env, FrameInfo, Jni, JvmtiError, LocalRef, MethodId, Object, WeakRef};
+use crate::jvmti::{
+    Env, FrameClasses, FrameInfo, Jni, JvmtiError, LocalRef, MethodId, Object, WeakRef,
+};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::Tables;
@@ -25,6 +28,7 @@ use crate::names::trace::{OuterPart, TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
 pub use native_frames::MixedFrame;
+pub use other_threads::WholeStack;
 pub use top_frames::{FramesMark, StackKey, StackMethod, StackTop, TopFrames, TopFramesTally};
 
 /// The parts of a stack that a trace keeps.
@@ -49,6 +53,9 @@ pub struct Stacks {
     /// The loader in whose name libraries are classes.
     native_loader: OnceLock<LoaderId>,
     class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
+    /// What keeps the classes of other threads' methods while the VM is asked about them, once stacks of other threads are
+    /// taken; `None` in a VM that does not tell its classes.
+    classes: OnceLock<Option<FrameClasses>>,
     names: Mutex<Names, rank::StackNames>,
 }
 
@@ -59,25 +66,6 @@ struct Names {
     loaders: HashMap<i32, Vec<(WeakRef, LoaderId)>, FixedState>,
     /// Classes that have been named and not unloaded since.
     classes: HashMap<ClassId, Arc<WeakRef>, FixedState>,
-}
-
-/// A thread's complete stack at some moment, regardless of `depth=`.
-pub struct WholeStack {
-    /// The trace of the stack.
-    pub trace: TraceId,
-    /// The frames of the trace, innermost first.
-    pub frames: Vec<FrameInfo>,
-}
-
-impl WholeStack {
-    /// The stack of a thread without frames.
-    pub const EMPTY: Self = Self {
-        trace: TraceId::EMPTY,
-        frames: Vec::new(),
-    };
-
-    /// The most frames; a deeper stack loses its outermost ones.
-    pub const MOST: usize = 1_024;
 }
 
 /// The frame that stands for CPU time whose stack was not seen: of a thread that ended before the next sample, or one
@@ -118,6 +106,7 @@ impl Stacks {
             unsampled,
             native_loader: OnceLock::new(),
             class_unloaded,
+            classes: OnceLock::new(),
             names: Mutex::default(),
         }
     }
@@ -147,22 +136,9 @@ impl Stacks {
         self.shape.line_numbers
     }
 
-    /// Returns the trace of a stack that `thread` had a moment ago.
-    pub fn trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[FrameInfo]) -> TraceId {
-        let ids = self.frame_ids(jni, frames);
-        self.intern(thread, &ids)
-    }
-
-    /// As [`Stacks::trace`], below a frame of that name for what is not Java's.
-    pub fn trace_below(
-        &self,
-        jni: Jni<'_>,
-        thread: ThreadSerial,
-        innermost: &[&str],
-        frames: &[FrameInfo],
-    ) -> TraceId {
-        let mut ids: Vec<FrameId> = innermost.iter().map(|name| self.stand_in(name)).collect();
-        ids.extend(self.frame_ids(jni, frames));
+    /// Returns the trace of a stack of the current thread.
+    fn own_trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[FrameInfo]) -> TraceId {
+        let ids = self.own_frame_ids(jni, frames);
         self.intern(thread, &ids)
     }
 
@@ -171,8 +147,8 @@ impl Stacks {
         stand_in(&self.tables, self.stand_in_class, name)
     }
 
-    /// Returns the tables' frames for frames of the current thread.
-    fn frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo]) -> Vec<FrameId> {
+    /// Returns the tables' frames for frames of the current thread, which keeps their classes.
+    fn own_frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo]) -> Vec<FrameId> {
         let mut names = self.names.lock();
         let frames = frames.iter();
         frames
@@ -202,30 +178,6 @@ impl Stacks {
         methods
             .map(|method| self.method(jni, &mut names, method))
             .collect()
-    }
-
-    /// Takes the complete stack of a thread. Its trace is kept apart from those of other threads regardless of
-    /// `thread=`, because readers of heap dumps find a thread's stack by the thread that its trace names.
-    pub fn whole_stack(
-        &self,
-        jni: Jni<'_>,
-        thread: ThreadSerial,
-        object: Object<'_>,
-    ) -> WholeStack {
-        let mut frames = vec![FrameInfo::default(); WholeStack::MOST];
-        // A thread that is ending has no stack.
-        let count = self.env.stack_trace(Some(object), &mut frames).unwrap_or(0);
-        if count == 0 {
-            return WholeStack::EMPTY;
-        }
-        frames.truncate(count);
-        frames.shrink_to_fit();
-        let ids = self.frame_ids(jni, &frames);
-        let trace = self.tables.traces.intern(TraceKey {
-            thread: Some(thread),
-            frames: &ids,
-        });
-        WholeStack { trace, frames }
     }
 
     /// Returns the trace for CPU time whose stack was not seen; `reason`, such as `in a stub`, is its outer frame.
@@ -279,6 +231,9 @@ impl Stacks {
     pub fn sweep(&self, jni: Jni<'_>) {
         for class in self.forget_unloaded(jni) {
             (self.class_unloaded)(class);
+        }
+        if let Some(classes) = self.watched_classes() {
+            classes.sweep(jni);
         }
     }
 

@@ -342,7 +342,7 @@ impl StackTop {
             };
             given = outer;
             if !top.named.knows(frame.key) {
-                let ids = stacks.frame_ids(jni, own).into_iter();
+                let ids = stacks.own_frame_ids(jni, own).into_iter();
                 let named = ids.zip(own).map(|(frame, method)| NamedMethod {
                     frame,
                     hash: method_hash(method),
@@ -371,7 +371,7 @@ impl StackTop {
                 let (outer, frames) = self.named.parts();
                 stacks.trace_onto(outer, thread, frames)
             }
-            None => stacks.trace(jni, thread, self.given()),
+            None => stacks.own_trace(jni, thread, self.given()),
         }
     }
 

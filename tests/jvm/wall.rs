@@ -149,6 +149,19 @@ fn an_attached_agent_sees_threads_that_wait_already(jvm: &Jvm) {
 }
 on_every_jvm!(an_attached_agent_sees_threads_that_wait_already);
 
+/// `cpu=times` redefines the classes while the threads wait in methods of before.
+fn methods_that_are_redefined_while_they_run_are_named(jvm: &Jvm) {
+    let program = Program::bare_java(jvm, &[]).program("wall", "Waits");
+    let run = program.arg("5000").start();
+    run.wait_for_output("ready");
+    let options = OPTIONS.replace("cpu=samples", "cpu=times");
+    run.hprof_well("attach", &[&options]);
+    let text = run.wait().read("x.txt");
+    check(&jvm.feature.to_string(), &text);
+    assert!(!text.contains("<unloaded-class>"), "{text}");
+}
+on_every_jvm!(methods_that_are_redefined_while_they_run_are_named);
+
 /// The state is asked for after the stack: by then a thread that computed may sleep.
 fn states_are_those_of_the_stacks(jvm: &Jvm) {
     let options = "wall=1ms,thread=y,cutoff=0,verbose=n,file=x.txt";

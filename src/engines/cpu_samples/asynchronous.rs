@@ -60,8 +60,6 @@ struct SamplerState {
     native: bool,
     /// Created when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
-    /// The classes of the methods in frames, if they are found by the agent's own walk.
-    classes: OnceLock<FrameClasses>,
     threads: Mutex<SampledThreads, rank::SampledThreads>,
     ended: EndedThreads<TraceId>,
     vm_threads: Option<VmThreads>,
@@ -73,9 +71,6 @@ struct SamplerState {
 
 /// The name, in place of a function, of code of a library that is gone.
 const UNLOADED: &str = "<unloaded-library>";
-
-/// The name, in place of a method, of one whose class went before it was named.
-const UNLOADED_CLASS: &str = "<unloaded-class>";
 
 /// The name, in place of a method, of the agent's own time on a thread of the program.
 const OWN_TIME: &str = "<HPROF>";
@@ -104,7 +99,6 @@ impl AsyncSampler {
             interval: options.interval,
             native: options.native,
             timers: OnceLock::new(),
-            classes: OnceLock::new(),
             threads: Mutex::new(threads),
             ended: EndedThreads::new(options.interval),
             vm_threads: options.vm_threads.then(VmThreads::default),
@@ -194,7 +188,6 @@ impl Sampler for AsyncSampler {
     fn stop(&self, jni: Jni<'_>) {
         self.worker.stop();
         self.shared.end(jni);
-        FrameClasses::end();
         self.shared.stacks.sweep(jni);
     }
 
@@ -241,10 +234,11 @@ impl SamplerState {
     /// Makes methods that are found in frames known: their classes, or, for AsyncGetCallTrace, their ids.
     fn watch_classes(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         match self.timers(jni) {
-            Ok(timers) if timers.walks() => match FrameClasses::begin(self.env, jni)? {
-                Some(classes) => drop(self.classes.set(classes)),
-                None => self.complain(format_args!("this VM does not tell its classes")),
-            },
+            Ok(timers) if timers.walks() => {
+                if self.stacks.watch_classes(jni).is_none() {
+                    self.complain(format_args!("this VM does not tell its classes"));
+                }
+            }
             Ok(_) => FrameClasses::make_ids(self.env, jni)?,
             Err(_) => {}
         }
@@ -331,9 +325,6 @@ impl SamplerState {
             }
             if now >= next_sweep {
                 self.stacks.sweep(jni);
-                if let Some(classes) = self.classes.get() {
-                    classes.sweep(jni);
-                }
                 self.keep_out_of_the_way();
                 // Threads that start and end wait for this lock, so it is not held beyond that.
                 let gone = self.threads.lock().remove_gone();
@@ -390,7 +381,7 @@ impl SamplerState {
                 break;
             }
             // The classes of all their methods have been prepared by now.
-            if let (Some(classes), Some(jni)) = (self.classes.get(), jni) {
+            if let (Some(classes), Some(jni)) = (self.stacks.watched_classes(), jni) {
                 classes.refresh(jni);
             }
             // Without frames there is nothing to charge.
@@ -486,14 +477,14 @@ impl SamplerState {
             SampledFrame::Java { method, location } => {
                 let frame = |method| FrameInfo { method, location };
                 let is_named = |method| self.stacks.is_named(frame(method));
-                let classes = self.classes.get();
+                let classes = self.stacks.watched_classes();
                 let found = classes.and_then(|it| it.method(jni, (method, sample), is_named));
                 match found {
                     Some(HeldMethod { method, class }) => {
                         held.extend(class);
                         MixedFrame::Java(frame(method))
                     }
-                    None => MixedFrame::Named(self.stacks.stand_in(UNLOADED_CLASS)),
+                    None => MixedFrame::Named(self.stacks.unloaded_frame()),
                 }
             }
             SampledFrame::Known(frame) => MixedFrame::Java(frame),

@@ -231,10 +231,11 @@ impl SamplerState {
 
     fn trace(&self, jni: Jni<'_>, due: &Due, depth: usize, stack: &mut StackBuffer) -> TraceId {
         let thread = due.thread.object();
+        let seen = self.stacks.classes_seen(jni);
         stack.take(depth, |frames| self.stack(jni, thread, frames).unwrap_or(0));
         match stack.frames() {
             [] => self.stacks.unsampled_trace(due.serial, NO_JAVA),
-            frames => self.stacks.trace(jni, due.serial, frames),
+            frames => self.stacks.trace(jni, due.serial, frames, seen),
         }
     }
 

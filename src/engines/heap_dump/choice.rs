@@ -79,6 +79,8 @@ impl Dumpers {
 
     /// Returns the live threads, with their stacks.
     pub fn live_threads<'a>(&self, jni: Jni<'a>) -> Result<Vec<LiveThread<'a>>, JvmtiError> {
+        // Keeps the classes of their methods until these have names.
+        let _loaded = self.env.loaded_classes(jni)?;
         let threads = self.env.all_threads(jni)?;
         Ok(threads
             .into_iter()

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 
 use super::MonitorWatch;
 use crate::jvmti::{
-    FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack, ThreadStateFlags,
+    ClassesSeen, FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack,
+    ThreadStateFlags,
 };
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
@@ -41,6 +42,8 @@ struct SnapshotBuilder<'w, 'j, 'f> {
     watch: &'w MonitorWatch,
     jni: Jni<'j>,
     number: Number<'f>,
+    /// What was known before the stacks were taken.
+    seen: ClassesSeen,
     threads: Vec<(TraceId, ThreadState)>,
     virtual_threads: Vec<(ThreadSerial, LocalRef<'j>)>,
     wanted: Vec<WantedMonitor<'j>>,
@@ -68,6 +71,7 @@ pub(super) fn snapshot(
         watch,
         jni,
         number,
+        seen: watch.stacks.classes_seen(jni),
         threads: Vec::new(),
         virtual_threads: Vec::new(),
         wanted: Vec::new(),
@@ -168,7 +172,10 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
     ) {
         let trace = match frames {
             [] => TraceId::EMPTY,
-            frames => self.watch.stacks.trace(self.jni, serial, frames),
+            frames => {
+                let stacks = &self.watch.stacks;
+                stacks.trace(self.jni, serial, frames, self.seen)
+            }
         };
         // A thread that is ending has no name any more.
         let info = self.watch.env.thread_info(self.jni, thread);

@@ -264,6 +264,7 @@ impl Rounds {
             .iter()
             .map(|due| system_state(shared, jni, &due.watched.thread))
             .collect();
+        let seen = shared.stacks.classes_seen(jni);
         let stacks = stacks(shared, jni, &due, depth);
         for (index, (due, system)) in due.into_iter().zip(systems).enumerate() {
             let Due {
@@ -286,7 +287,7 @@ impl Rounds {
             let names = &names[..names.len().min(depth)];
             let frames = &frames[..frames.len().min(depth - names.len())];
             let serial = watched.thread.serial;
-            let trace = shared.stacks.trace_below(jni, serial, names, frames);
+            let trace = shared.stacks.trace_below(jni, serial, names, frames, seen);
             watched.charge_both(shared, Seen { cpu_time, trace }, now);
             self.active.push_back(watched);
         }

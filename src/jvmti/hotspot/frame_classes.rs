@@ -1,4 +1,5 @@
-//! The classes of the methods that a signal handler finds in frames, each by its address in the VM's memory.
+//! The classes of the methods in frames that a signal handler finds, or that the VM shows of another thread, each by its
+//! address in the VM's memory.
 //!
 //! Nothing keeps a class once its frame has returned, and the VM must not be asked about a method whose class may be gone:
 //! not all versions notice. So the agent has a weak reference to each class, made when the class was prepared, before any
@@ -57,16 +58,29 @@ struct KnownClasses {
     order: Vec<usize>,
     next: usize,
     new: usize,
+    /// The number of classes that were ever known.
+    seen: u64,
 }
 
 struct KnownClass {
     class: WeakRef,
     /// The number of samples before it was prepared: those are of another class at this address.
     since: u64,
+    /// The number of classes that were known before.
+    number: u64,
     /// The numbers of its methods and their ids, once one has been found in a frame.
     methods: Option<Box<[(u16, MethodId)]>>,
     /// `true` if the VM has been asked for the methods since the last sweep.
     is_asked: bool,
+}
+
+/// The classes that were known at some moment: a later one may be at the address of one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassesSeen(u64);
+
+impl ClassesSeen {
+    /// No classes: in a VM that does not tell them.
+    pub const NONE: Self = Self(0);
 }
 
 /// A method that the VM may be asked about.
@@ -78,7 +92,8 @@ pub struct HeldMethod<'a> {
 }
 
 impl FrameClasses {
-    /// Has the VM's classes known from now on; `None` in a VM that does not tell their addresses.
+    /// Has the VM's classes known from now on, if the VM tells of each that it prepares; `None` in a VM that does not tell
+    /// their addresses.
     pub fn begin(env: Env, jni: Jni<'_>) -> Result<Option<Self>, JvmtiError> {
         let find = || {
             let structs = VmStructs::find(env.vm())?;
@@ -172,6 +187,35 @@ impl FrameClasses {
         Some(HeldMethod { method, class })
     }
 
+    /// Returns the classes that are known now, all that have been prepared.
+    pub fn seen(&self, jni: Jni<'_>) -> ClassesSeen {
+        self.refresh(jni);
+        ClassesSeen(self.known.lock().seen)
+    }
+
+    /// Returns what keeps the class of a method that was in a frame of another thread after these classes were seen; `None`
+    /// if the class is gone.
+    pub fn hold<'a>(
+        &self,
+        jni: Jni<'a>,
+        method: MethodId,
+        seen: ClassesSeen,
+    ) -> Option<LocalRef<'a>> {
+        let address = self.methods.class_of(method.address())?;
+        self.refresh(jni);
+        let class = {
+            let known = self.known.lock();
+            let known = known.by_address.get(&address)?;
+            // A class that has come since may be at the place of the one whose method it was.
+            if known.number >= seen.0 && !self.methods.is_of_class(method.address()) {
+                return None;
+            }
+            known.class.get(jni)?
+        };
+        // If the id is still of that class, it stays so while the class is kept.
+        (self.methods.class_of(method.address()) == Some(address)).then_some(class)
+    }
+
     /// Returns the methods of a class that is held.
     fn methods_of(&self, class: &LocalRef<'_>) -> Box<[(u16, MethodId)]> {
         let ids = self.env.methods_of(class.object());
@@ -217,9 +261,11 @@ impl KnownClasses {
         let new = KnownClass {
             class,
             since,
+            number: self.seen,
             methods: None,
             is_asked: false,
         };
+        self.seen += 1;
         if self.by_address.insert(address, new).is_none() {
             self.order.push(address);
         }

@@ -24,7 +24,7 @@ pub use cpu_timers::{
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
 pub(super) use frame_classes::prepared as class_prepared;
-pub use frame_classes::{FrameClasses, HeldMethod};
+pub use frame_classes::{ClassesSeen, FrameClasses, HeldMethod};
 pub use heap_dumper::{VmDumper, characters};
 pub use heap_size::{HeapFill, HeapSize};
 pub use stack_walk::{SequenceHash, StackWalker, WalkCache, Walked};

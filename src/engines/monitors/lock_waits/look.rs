@@ -415,11 +415,12 @@ fn take(
     thread: Object<'_>,
 ) -> TraceId {
     let depth = shared.stacks.depth().max(LEAST_DEPTH);
+    let seen = shared.stacks.classes_seen(jni);
     let look = |frames: &mut [FrameInfo]| shared.env.stack_trace(Some(thread), frames);
     stack.take(depth, |frames| look(frames).unwrap_or(0));
     match stack.frames() {
         [] => TraceId::EMPTY,
-        frames => shared.stacks.trace(jni, serial, frames),
+        frames => shared.stacks.trace(jni, serial, frames, seen),
     }
 }
 

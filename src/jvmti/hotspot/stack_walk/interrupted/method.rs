@@ -134,6 +134,25 @@ impl MethodLayout {
         }
     }
 
+    /// Returns the class, by its address, of the method that an id is of; `None` if it is of none any more. The class may be
+    /// another one by now.
+    pub(in crate::jvmti::hotspot) fn class_of(&self, id: usize) -> Option<usize> {
+        // SAFETY: nothing is said to be kept.
+        unsafe {
+            let method = pointer_at(id, 0, false)?;
+            let const_method = pointer_at(method, self.const_method, false)?;
+            self.holder(const_method, false)
+        }
+    }
+
+    /// Returns `true` if an id is of a method to which its class leads back, as long as neither has been redefined.
+    pub(in crate::jvmti::hotspot) fn is_of_class(&self, id: usize) -> bool {
+        // SAFETY: nothing is said to be kept.
+        unsafe {
+            pointer_at(id, 0, false).is_some_and(|method| self.method(method, false).is_some())
+        }
+    }
+
     /// Returns the number of the method that an id is of; `None` if it is of none any more.
     pub(in crate::jvmti::hotspot) fn number_of(&self, id: usize) -> Option<u16> {
         // SAFETY: nothing is said to be kept.
@@ -237,6 +256,8 @@ mod tests {
         let class = address(&memory.holder);
         assert_eq!(method.method, ClassMethod { class, number: 1 });
         assert_eq!(LAYOUT.number_of(address(&memory.id)), Some(1));
+        assert_eq!(LAYOUT.class_of(address(&memory.id)), Some(class));
+        assert!(LAYOUT.is_of_class(address(&memory.id)));
         assert!(method.is_native);
         let first = address(&memory.const_method) + LAYOUT.const_method_size;
         assert_eq!(method.index_of(first), Some(0));
@@ -255,6 +276,9 @@ mod tests {
         let other = [0, 0];
         memory.holder[0] = address(&other);
         assert!(found(&memory).is_none(), "it has been replaced");
+        assert!(!LAYOUT.is_of_class(address(&memory.id)));
+        let holder = address(&memory.holder);
+        assert_eq!(LAYOUT.class_of(address(&memory.id)), Some(holder));
     }
 
     #[test]
@@ -283,6 +307,8 @@ mod tests {
         for gone in [0, 55] {
             memory.id[0] = gone;
             assert_eq!(LAYOUT.number_of(address(&memory.id)), None);
+            assert_eq!(LAYOUT.class_of(address(&memory.id)), None);
+            assert!(!LAYOUT.is_of_class(address(&memory.id)));
         }
     }
 }
