@@ -7,6 +7,7 @@ mod generate_dump;
 mod model;
 
 use std::fs;
+use std::num::NonZero;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -122,6 +123,47 @@ fn generated(objects: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     generate_dump::write(objects, &mut bytes).expect("a vector has room");
     bytes
+}
+
+/// Returns a dump with its segments in the opposite order, so that its objects are not in the order of their ids.
+fn backwards(bytes: &[u8]) -> Vec<u8> {
+    const SEGMENT: u8 = 0x1c;
+    // The head of the file, and then records with the kind, a time, and the length of what follows.
+    let first = bytes.iter().position(|&byte| byte == 0).expect("a head") + 13;
+    let mut records: Vec<&[u8]> = Vec::new();
+    let mut rest = &bytes[first..];
+    while let Some(&length) = rest.get(5..).and_then(|rest| rest.first_chunk()) {
+        let (record, behind) = rest.split_at(9 + u32::from_be_bytes(length) as usize);
+        records.push(record);
+        rest = behind;
+    }
+    let segments = records.iter().filter(|record| record[0] == SEGMENT);
+    let mut segments: Vec<&[u8]> = segments.copied().collect();
+    assert!(segments.len() > 1);
+    for record in &mut records {
+        if record[0] == SEGMENT {
+            *record = segments.pop().unwrap_or_default();
+        }
+    }
+    [&bytes[..first], &records.concat()].concat()
+}
+
+#[test]
+fn an_index_is_the_same_whatever_the_number_of_threads() {
+    let sound = generated(60_000);
+    for bytes in [&backwards(&sound), &sound] {
+        let indexed = Indexed::new(bytes, Excluded::default());
+        let expected = fs::read(&indexed.index).ok();
+        for threads in [1, 2, 3, 8] {
+            let mut dump = open(&indexed.file);
+            dump.use_threads(NonZero::new(threads).expect("not 0"));
+            let heap = Heap::of(&dump, &options(Excluded::default()), &Silent).expect("a dump");
+            heap.save_index(&indexed.index, &Silent)
+                .expect("room for it");
+            let found = fs::read(&indexed.index).ok();
+            assert!(found == expected, "{threads} threads");
+        }
+    }
 }
 
 #[test]

@@ -142,11 +142,10 @@ impl Heap<'_> {
         Ok(named.collect())
     }
 
-    /// Computes the exact figures, each by a pass over the graph; as many passes run at once as there are cores, up to
-    /// [`MOST_PASSES`].
+    /// Computes the exact figures, each by a pass over the graph; as many passes run at once as there may be
+    /// threads, up to [`MOST_PASSES`].
     fn make_exact(&self, grouping: &Grouping, tallies: &mut [Tally]) -> Result<(), Error> {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let passes = cores.clamp(1, MOST_PASSES);
+        let passes = self.dump.threads().min(MOST_PASSES);
         let part = tallies.len().div_ceil(passes).max(1);
         let run = |tallies: &Mutex<&mut [Tally]>| {
             let mut tallies = tallies.lock().unwrap_or_else(PoisonError::into_inner);
