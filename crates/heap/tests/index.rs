@@ -40,8 +40,13 @@ fn answers(heap: &Heap<'_>) -> String {
     let paths = |class: &str, most| heap.paths(&Target::Class(class.to_owned()), most);
     let paths = CLASSES.map(|class| [1, 9, 30].map(|most| paths(class, most)));
     let who = CLASSES.map(|class| heap.who(class, 1));
+    let members = CLASSES.map(|class| {
+        let members = heap.members(class)?;
+        let rows = |(first, most)| heap.member_rows(&members, first, most);
+        Ok::<_, hprof_heap::Error>([(0, 5), (3, 97), (90, 200)].map(rows))
+    });
     format!(
-        "{:?}\n{groups:?}\n{largest:?}\n{shown:?}\n{paths:?}\n{who:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+        "{:?}\n{groups:?}\n{largest:?}\n{shown:?}\n{paths:?}\n{who:?}\n{members:?}\n{:?}\n{:?}\n{:?}\n{:?}",
         heap.summary(),
         [0.05, 0.1].map(|threshold| heap.leaks(threshold, None)),
         heap.waste(5),
@@ -242,6 +247,28 @@ fn an_index_is_of_one_dump_and_of_one_way_to_read_it() {
     };
     assert!(saved.heap(&found).is_none());
     assert!(histogram_of(&saved, By::Class, None).is_none());
+}
+
+#[test]
+fn the_first_page_of_a_class_takes_no_look_at_all_objects() {
+    let indexed = Indexed::new(&generated(4_000), Excluded::NONE);
+    let dump = open(&indexed.file);
+    let saved = Saved::open(&dump, &indexed.index).expect("an index of the dump");
+    let heap = saved
+        .heap(&options(Excluded::NONE))
+        .expect("an index that fits");
+    let groups = heap.groups(By::Class, 0).expect("groups");
+    let largest = groups.iter().max_by_key(|group| group.objects);
+    let largest = largest.expect("there are objects");
+    assert!(largest.objects > 200);
+    let members = heap.members(&largest.name).expect("it is there");
+    let first = heap.member_rows(&members, 0, 100).expect("rows");
+    assert_eq!((first.len(), members.kept()), (100, 0));
+    let next = heap.member_rows(&members, 100, 100).expect("rows");
+    assert_eq!(members.kept() as u64, largest.objects);
+    let all = heap.member_rows(&members, 0, 200).expect("rows");
+    let ids = |rows: &[hprof_heap::ObjectRow]| rows.iter().map(|row| row.id).collect::<Vec<u64>>();
+    assert_eq!(ids(&all), [ids(&first), ids(&next)].concat());
 }
 
 #[test]
