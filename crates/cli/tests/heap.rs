@@ -506,3 +506,19 @@ fn no_two_dumps_have_the_same_index() {
     assert_eq!(files.len(), 3 * names_of_dumps.len(), "{files:?}");
     let _ = fs::remove_dir_all(&folder);
 }
+
+#[test]
+fn answers_do_not_depend_on_the_number_of_threads() {
+    let file = directory("threads").join("x.hprof");
+    fs::write(&file, profile(0x800)).expect("the target directory can be written");
+    let usual = heap(&["summary"], &file);
+    for threads in ["1", "2", "1000"] {
+        let found = heap(&["summary", "--threads", threads], &file);
+        assert!(found.status.success(), "{threads}");
+        assert_eq!(found.stdout, usual.stdout);
+    }
+    let refused = heap(&["summary", "--threads", "0"], &file);
+    assert!(!refused.status.success());
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(message.contains("at least 1 thread is needed"), "{message}");
+}

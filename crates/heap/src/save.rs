@@ -1,8 +1,6 @@
 //! Saves the index of a dump.
 
-use std::panic::resume_unwind;
 use std::path::Path;
-use std::thread;
 
 use crate::data::counts::Counts;
 use crate::data::error::Error;
@@ -10,6 +8,7 @@ use crate::data::heap::Heap;
 use crate::data::layout::Known;
 use crate::data::progress::{Progress, Stage};
 use crate::data::saved;
+use crate::data::turns::at_once;
 
 /// The steps that the progress is told in: counts, paths, answers, writing.
 const STEPS: u64 = 4;
@@ -37,6 +36,7 @@ impl Heap<'_> {
             }
             // The answers need the paths. Waste needs neither.
             let (waste, usual) = at_once(
+                self.dump.threads(),
                 || self.known_waste().map(drop),
                 || {
                     self.shortest_paths()?;
@@ -50,17 +50,4 @@ impl Heap<'_> {
             saved::write(self, (&counts, paths, waste, self.usual()?), index)
         })
     }
-}
-
-/// Runs both, the first on a thread of its own if the system has one.
-fn at_once<T: Send>(first: impl Fn() -> T + Sync, second: impl FnOnce() -> T) -> (T, T) {
-    thread::scope(|scope| {
-        let started = thread::Builder::new().spawn_scoped(scope, &first);
-        let second = second();
-        let first = match started {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(_) => first(),
-        };
-        (first, second)
-    })
 }

@@ -7,6 +7,7 @@ mod generate_dump;
 mod model;
 
 use std::fs;
+use std::num::NonZero;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,8 +40,13 @@ fn answers(heap: &Heap<'_>) -> String {
     let paths = |class: &str, most| heap.paths(&Target::Class(class.to_owned()), most);
     let paths = CLASSES.map(|class| [1, 9, 30].map(|most| paths(class, most)));
     let who = CLASSES.map(|class| heap.who(class, 1));
+    let members = CLASSES.map(|class| {
+        let members = heap.members(class)?;
+        let rows = |(first, most)| heap.member_rows(&members, first, most);
+        Ok::<_, hprof_heap::Error>([(0, 5), (3, 97), (90, 200)].map(rows))
+    });
     format!(
-        "{:?}\n{groups:?}\n{largest:?}\n{shown:?}\n{paths:?}\n{who:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+        "{:?}\n{groups:?}\n{largest:?}\n{shown:?}\n{paths:?}\n{who:?}\n{members:?}\n{:?}\n{:?}\n{:?}\n{:?}",
         heap.summary(),
         [0.05, 0.1].map(|threshold| heap.leaks(threshold, None)),
         heap.waste(5),
@@ -124,6 +130,47 @@ fn generated(objects: u64) -> Vec<u8> {
     bytes
 }
 
+/// Returns a dump with its segments in the opposite order, so that its objects are not in the order of their ids.
+fn backwards(bytes: &[u8]) -> Vec<u8> {
+    const SEGMENT: u8 = 0x1c;
+    // The head of the file, and then records with the kind, a time, and the length of what follows.
+    let first = bytes.iter().position(|&byte| byte == 0).expect("a head") + 13;
+    let mut records: Vec<&[u8]> = Vec::new();
+    let mut rest = &bytes[first..];
+    while let Some(&length) = rest.get(5..).and_then(|rest| rest.first_chunk()) {
+        let (record, behind) = rest.split_at(9 + u32::from_be_bytes(length) as usize);
+        records.push(record);
+        rest = behind;
+    }
+    let segments = records.iter().filter(|record| record[0] == SEGMENT);
+    let mut segments: Vec<&[u8]> = segments.copied().collect();
+    assert!(segments.len() > 1);
+    for record in &mut records {
+        if record[0] == SEGMENT {
+            *record = segments.pop().unwrap_or_default();
+        }
+    }
+    [&bytes[..first], &records.concat()].concat()
+}
+
+#[test]
+fn an_index_is_the_same_whatever_the_number_of_threads() {
+    let sound = generated(60_000);
+    for bytes in [&backwards(&sound), &sound] {
+        let indexed = Indexed::new(bytes, Excluded::default());
+        let expected = fs::read(&indexed.index).ok();
+        for threads in [1, 2, 3, 8] {
+            let mut dump = open(&indexed.file);
+            dump.use_threads(NonZero::new(threads).expect("not 0"));
+            let heap = Heap::of(&dump, &options(Excluded::default()), &Silent).expect("a dump");
+            heap.save_index(&indexed.index, &Silent)
+                .expect("room for it");
+            let found = fs::read(&indexed.index).ok();
+            assert!(found == expected, "{threads} threads");
+        }
+    }
+}
+
 #[test]
 fn a_damaged_index_counts_as_none() {
     let indexed = Indexed::new(&generated(2_000), Excluded::NONE);
@@ -200,6 +247,28 @@ fn an_index_is_of_one_dump_and_of_one_way_to_read_it() {
     };
     assert!(saved.heap(&found).is_none());
     assert!(histogram_of(&saved, By::Class, None).is_none());
+}
+
+#[test]
+fn the_first_page_of_a_class_takes_no_look_at_all_objects() {
+    let indexed = Indexed::new(&generated(4_000), Excluded::NONE);
+    let dump = open(&indexed.file);
+    let saved = Saved::open(&dump, &indexed.index).expect("an index of the dump");
+    let heap = saved
+        .heap(&options(Excluded::NONE))
+        .expect("an index that fits");
+    let groups = heap.groups(By::Class, 0).expect("groups");
+    let largest = groups.iter().max_by_key(|group| group.objects);
+    let largest = largest.expect("there are objects");
+    assert!(largest.objects > 200);
+    let members = heap.members(&largest.name).expect("it is there");
+    let first = heap.member_rows(&members, 0, 100).expect("rows");
+    assert_eq!((first.len(), members.kept()), (100, 0));
+    let next = heap.member_rows(&members, 100, 100).expect("rows");
+    assert_eq!(members.kept() as u64, largest.objects);
+    let all = heap.member_rows(&members, 0, 200).expect("rows");
+    let ids = |rows: &[hprof_heap::ObjectRow]| rows.iter().map(|row| row.id).collect::<Vec<u64>>();
+    assert_eq!(ids(&all), [ids(&first), ids(&next)].concat());
 }
 
 #[test]

@@ -43,13 +43,7 @@ impl Remembered {
         }
         let members = Arc::new(heap.members(class)?);
         let mut classes = self.classes.lock().unwrap_or_else(PoisonError::into_inner);
-        classes.insert(0, (class.to_owned(), Arc::clone(&members)));
-        let mut objects = 0;
-        classes.retain(|(_, members)| {
-            objects += members.kept();
-            objects <= MOST_OBJECTS
-        });
-        classes.truncate(MOST_CLASSES);
+        put_first(&mut classes, (class.to_owned(), Arc::clone(&members)));
         Ok(members)
     }
 
@@ -58,7 +52,19 @@ impl Remembered {
         let place = classes.iter().position(|(known, _)| known == class)?;
         let found = classes.remove(place);
         let members = Arc::clone(&found.1);
-        classes.insert(0, found);
+        put_first(&mut classes, found);
         Some(members)
     }
+}
+
+/// Puts a class before the others, of which the last are forgotten if they are too many. Their pages may have found objects
+/// meanwhile.
+fn put_first(classes: &mut Vec<(String, Arc<Members>)>, class: (String, Arc<Members>)) {
+    classes.insert(0, class);
+    let mut objects = 0;
+    classes.retain(|(_, members)| {
+        objects += members.kept();
+        objects <= MOST_OBJECTS
+    });
+    classes.truncate(MOST_CLASSES);
 }

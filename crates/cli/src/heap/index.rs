@@ -45,7 +45,8 @@ impl Index {
             return Err(Failure::about(&self.file, message));
         }
         // An index that is there is not used: it is to be made anew.
-        let mut opened = OpenedDump::of(&self.file, self.choice.dump, false)?;
+        let opened = OpenedDump::of(&self.file, self.choice.dump, false)?;
+        let mut opened = opened.with_threads(self.graph.threads);
         let dump = dump_in(&mut opened, &self.file)?;
         let terminal = Terminal::new();
         let heap = Heap::of(&dump, &self.graph.options(), &terminal).map_err(fault(&self.file))?;

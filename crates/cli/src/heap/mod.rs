@@ -43,7 +43,7 @@ use options::{Choice, ObjectId, Reading};
 /// answered in a small part of the time.
 ///
 /// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are
-/// used.
+/// used. Large dumps are read on all processors; --threads takes fewer.
 #[derive(Subcommand)]
 pub enum HeapCommand {
     /// Count objects, classes, roots, and unreachable objects

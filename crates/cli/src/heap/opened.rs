@@ -3,6 +3,7 @@
 use std::env;
 use std::fs::File;
 use std::io::{self, Write};
+use std::num::NonZero;
 use std::path::Path;
 
 use hprof_format::{AccessPoints, printable};
@@ -27,6 +28,8 @@ pub struct OpenedDump<'p> {
     /// The dump of a compressed file, from its index.
     indexed: Option<Dump>,
     places: IndexPlaces,
+    /// The most threads that read the dump; `None` for the usual number.
+    threads: Option<NonZero<usize>>,
 }
 
 impl<'p> OpenedDump<'p> {
@@ -61,7 +64,13 @@ impl<'p> OpenedDump<'p> {
             compressed,
             indexed,
             places,
+            threads: None,
         })
+    }
+
+    /// Sets the most threads that read the dump, if a number is given.
+    pub fn with_threads(self, threads: Option<NonZero<usize>>) -> OpenedDump<'p> {
+        OpenedDump { threads, ..self }
     }
 
     /// Returns the content, or as much of it as there is: at least what is outside of dumps.
@@ -76,6 +85,14 @@ impl<'p> OpenedDump<'p> {
 
     /// Finds the dump.
     pub fn dump(&mut self) -> Result<Dump, hprof_heap::Error> {
+        let mut dump = self.find_dump()?;
+        if let Some(threads) = self.threads {
+            dump.use_threads(threads);
+        }
+        Ok(dump)
+    }
+
+    fn find_dump(&mut self) -> Result<Dump, hprof_heap::Error> {
         match (self.indexed.take(), &self.compressed) {
             (Some(dump), _) => Ok(dump),
             (None, None) => Dump::open(&self.content, self.number),

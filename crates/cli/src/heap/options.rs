@@ -1,6 +1,7 @@
 //! The options for reading a dump and printing the answer.
 
 use std::io::{self, Write};
+use std::num::NonZero;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -38,6 +39,9 @@ pub struct GraphReading {
     /// The most memory for large tables (such as 4g), beyond which temporary files are used [default: half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
+    /// The most threads that read a dump at the same time; the answer does not depend on it [default: one for each processor]
+    #[arg(long, value_name = "NUMBER", value_parser = threads)]
+    pub threads: Option<NonZero<usize>>,
 }
 
 /// The choice among the dumps of a file.
@@ -66,7 +70,8 @@ impl Reading {
         file: &'p Path,
         number: Option<usize>,
     ) -> Result<OpenedDump<'p>, Failure> {
-        OpenedDump::of(file, number, !self.no_index)
+        let opened = OpenedDump::of(file, number, !self.no_index)?;
+        Ok(opened.with_threads(self.graph.threads))
     }
 
     /// Prints the answer in the requested form; as text, below the lines about the runs.
@@ -123,6 +128,12 @@ pub fn dump_number(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Parses a number of threads.
+pub fn threads(text: &str) -> Result<NonZero<usize>, String> {
+    text.parse()
+        .map_err(|_| "at least 1 thread is needed".to_owned())
+}
+
 /// Parses a percentage of the heap.
 pub fn percent(text: &str) -> Result<f64, String> {
     match text.parse() {
@@ -140,6 +151,14 @@ pub fn memory(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_is_a_thread_at_least() {
+        assert_eq!(threads("2").map(NonZero::get), Ok(2));
+        for text in ["", "0", "-1", "all", "99999999999999999999"] {
+            threads(text).expect_err(text);
+        }
+    }
 
     #[test]
     fn sizes_have_units() {

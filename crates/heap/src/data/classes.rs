@@ -1,6 +1,6 @@
 //! The classes of a dump: names, hierarchy, and the offsets of references in instances.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::HashMap;
 use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize};
@@ -71,7 +71,7 @@ pub(crate) struct Class {
     fields: (u64, u64),
     strength: Strength,
     /// Computed when the first instance is seen, so that the memory is proportional to that instance.
-    references: Option<ReferenceOffsets>,
+    references: OnceLock<ReferenceOffsets>,
     /// The size of an instance in the VM, in bytes.
     pub(crate) instance_size: u64,
 }
@@ -83,6 +83,18 @@ pub(crate) struct ReferenceOffsets {
     pub(crate) counting: Box<[u32]>,
     /// The others, of reference objects to their referents.
     pub(crate) omitted: Box<[u32]>,
+}
+
+/// The class of an object: its index, or what it is known by if the dump lacks it and it has no index yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ClassOf {
+    Known(ClassIndex),
+    /// The class with this object.
+    Object(u64),
+    /// That of arrays of a primitive type.
+    Primitives(BasicType),
+    /// That of classes.
+    Classes,
 }
 
 #[derive(Debug)]
@@ -244,12 +256,12 @@ impl Classes {
     }
 
     /// Returns the size of a class's object, in bytes: an instance of `java.lang.Class` that holds its static fields.
-    pub(crate) fn class_object_size(&self, index: ClassIndex, layout: &Layout) -> u64 {
+    pub(crate) fn class_object_size(&self, index: Option<ClassIndex>, layout: &Layout) -> u64 {
         let own = self
             .all
             .get(self.class_class as usize)
             .map_or((0, 0), |class| class.fields);
-        let statics = self.get(index).statics;
+        let statics = index.map_or((0, 0), |index| self.get(index).statics);
         layout.instance(own.0 + statics.0, own.1 + statics.1)
     }
 
@@ -297,13 +309,39 @@ impl Classes {
     /// Adds a class that the dump lacks; `None` if there is no such class.
     pub(crate) fn add_other(&mut self, [kind, value]: [u64; 2], dump: &Dump) -> Option<()> {
         let next = self.all.len() as ClassIndex;
-        let index = match kind {
-            OBJECT => self.find_or_add(value, dump),
-            ARRAY => self.primitive_array(BasicType::from_byte(u8::try_from(value).ok()?)?),
-            OF_CLASSES => self.class_class(),
+        let class = match kind {
+            OBJECT => ClassOf::Object(value),
+            ARRAY => ClassOf::Primitives(BasicType::from_byte(u8::try_from(value).ok()?)?),
+            OF_CLASSES => ClassOf::Classes,
             _ => return None,
         };
-        (index == next).then_some(())
+        (self.index_of(class, dump) == next).then_some(())
+    }
+
+    /// Returns the index of a class, which is added if it has none.
+    #[inline]
+    pub(crate) fn index_of(&mut self, class: ClassOf, dump: &Dump) -> ClassIndex {
+        match class {
+            ClassOf::Known(index) => index,
+            ClassOf::Object(id) => self.find_or_add(id, dump),
+            ClassOf::Primitives(element) => self.primitive_array(element),
+            ClassOf::Classes => self.class_class(),
+        }
+    }
+
+    /// Returns a class with its index, if it has one.
+    #[inline]
+    pub(crate) fn known(&self, class: ClassOf) -> ClassOf {
+        let index = match class {
+            ClassOf::Known(index) => index,
+            ClassOf::Object(id) => self.find(id).unwrap_or(NO_CLASS),
+            ClassOf::Primitives(element) => self.primitive_arrays[element as usize],
+            ClassOf::Classes => self.class_class,
+        };
+        match index {
+            NO_CLASS => class,
+            index => ClassOf::Known(index),
+        }
     }
 
     #[inline]
@@ -360,14 +398,9 @@ impl Classes {
 
     /// Returns the offsets of the references in an instance.
     #[inline]
-    pub(crate) fn references(&mut self, index: ClassIndex) -> &ReferenceOffsets {
-        if self.get(index).references.is_none() {
-            let found = self.find_references(index);
-            self.all[index as usize].references = Some(found);
-        }
-        self.all[index as usize]
-            .references
-            .get_or_insert_with(ReferenceOffsets::default)
+    pub(crate) fn references(&self, index: ClassIndex) -> &ReferenceOffsets {
+        let known = &self.get(index).references;
+        known.get_or_init(|| self.find_references(index))
     }
 
     fn find_references(&self, index: ClassIndex) -> ReferenceOffsets {
@@ -445,7 +478,7 @@ impl Class {
             offset: 0,
             fields: (0, 0),
             strength: Strength::Strong,
-            references: None,
+            references: OnceLock::new(),
             instance_size: 0,
         }
     }

@@ -2,7 +2,7 @@
 
 use hprof_format::{BasicType, HeapRecord};
 
-use crate::data::classes::{ClassIndex, Classes};
+use crate::data::classes::{ClassOf, Classes};
 use crate::data::dump::{Dump, Found};
 use crate::data::error::Error;
 use crate::data::layout::Layout;
@@ -18,7 +18,7 @@ pub(crate) struct Contents<'a> {
 /// An object as described by its record.
 pub(crate) struct Object<'a> {
     pub(crate) id: u64,
-    pub(crate) class: ClassIndex,
+    pub(crate) class: ClassOf,
     pub(crate) trace: u32,
     pub(crate) size: u64,
     pub(crate) content: Content<'a>,
@@ -36,7 +36,7 @@ pub(crate) enum Content<'a> {
 impl<'a> Contents<'a> {
     /// Returns the object of a record; `None` if the record is not about an object.
     #[inline]
-    pub(crate) fn object(&mut self, found: &Found<'a>) -> Result<Option<Object<'a>>, Error> {
+    pub(crate) fn object(&self, found: &Found<'a>) -> Result<Option<Object<'a>>, Error> {
         Ok(Some(match records::decode(found)? {
             HeapRecord::Instance {
                 object,
@@ -44,8 +44,14 @@ impl<'a> Contents<'a> {
                 class,
                 fields,
             } => {
-                let index = self.class(class.0);
-                let declared = self.classes.dumped_bytes(index);
+                let object_class = self.class(class.0);
+                let (declared, size) = match object_class {
+                    ClassOf::Known(index) => (
+                        self.classes.dumped_bytes(index),
+                        self.classes.get(index).instance_size,
+                    ),
+                    _ => (None, 0),
+                };
                 if declared.is_some_and(|declared| declared != fields.len() as u64) {
                     return Err(Error::Fields {
                         offset: found.offset,
@@ -56,12 +62,12 @@ impl<'a> Contents<'a> {
                     });
                 }
                 let size = match declared {
-                    Some(_) => self.classes.get(index).instance_size,
+                    Some(_) => size,
                     None => self.layout.instance(0, fields.len() as u64),
                 };
                 Object {
                     id: object.0,
-                    class: index,
+                    class: object_class,
                     trace: trace.0,
                     size,
                     content: Content::Fields(fields),
@@ -98,12 +104,12 @@ impl<'a> Contents<'a> {
                 length,
             } => self.primitive_array(object.0, trace.0, element, length.into()),
             HeapRecord::Class(class) => {
-                let index = self.class(class.class.0);
+                let own = self.classes.find(class.class.0);
                 Object {
                     id: class.class.0,
-                    class: self.classes.class_class(),
+                    class: self.classes.known(ClassOf::Classes),
                     trace: class.trace.0,
-                    size: self.classes.class_object_size(index, &self.layout),
+                    size: self.classes.class_object_size(own, &self.layout),
                     content: Content::Class(records::class_references(&class).collect()),
                 }
             }
@@ -112,20 +118,14 @@ impl<'a> Contents<'a> {
     }
 
     #[inline]
-    fn class(&mut self, id: u64) -> ClassIndex {
-        self.classes.find_or_add(id, self.dump)
+    fn class(&self, id: u64) -> ClassOf {
+        self.classes.known(ClassOf::Object(id))
     }
 
-    fn primitive_array(
-        &mut self,
-        id: u64,
-        trace: u32,
-        element: BasicType,
-        length: u64,
-    ) -> Object<'a> {
+    fn primitive_array(&self, id: u64, trace: u32, element: BasicType, length: u64) -> Object<'a> {
         Object {
             id,
-            class: self.classes.primitive_array(element),
+            class: self.classes.known(ClassOf::Primitives(element)),
             trace,
             size: self.layout.array(length, element.size(8) as u64),
             content: Content::Primitives(length),

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::io::Cursor;
+use std::num::NonZero;
 use std::ops::{DerefMut, Range};
-use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -19,14 +19,13 @@ use crate::data::error::Error;
 use crate::data::mapping::Mapped;
 use crate::data::names;
 use crate::data::names::Stack;
-use crate::data::progress::{Progress, Silent};
 use crate::data::tables::{RawFrame, Tables};
 
 /// The segments after which the memory of read pages is given back.
 const SEGMENTS: usize = 128;
-/// The size in bytes below which a part is not worth a thread.
-const LEAST_PART: u64 = 1 << 20;
 
+/// More threads are no faster.
+const MOST_THREADS: usize = 64;
 /// The most facts about a run that are returned.
 const MOST_FACTS: u8 = 64;
 /// The bytes after a dump in which the allocation sites that were reported with it are looked for.
@@ -51,6 +50,8 @@ pub struct Dump {
     /// The time of the last record that was read, in microseconds since the beginning.
     reached: u64,
     tables: Tables,
+    /// The most threads that read it at the same time.
+    threads: NonZero<usize>,
     texts: Mutex<Texts>,
     /// The indexes from which answers are taken.
     indexes: Mutex<Vec<Arc<Mapped>>>,
@@ -108,6 +109,7 @@ impl Dump {
             number_and_count: (wanted.unwrap_or(dumps.count), dumps.count),
             reached,
             tables,
+            threads: thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
             texts: Mutex::default(),
             indexes: Mutex::default(),
         })
@@ -236,6 +238,21 @@ impl Dump {
         Ok(None)
     }
 
+    /// Sets the most threads that answer a question about it; as many as the machine has processors, if this is not called.
+    /// Answers do not depend on it.
+    pub fn use_threads(&mut self, threads: NonZero<usize>) {
+        self.threads = threads;
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.get().min(MOST_THREADS)
+    }
+
+    /// Returns the ranges of its content in the file.
+    pub(crate) fn segments(&self) -> &[Range<usize>] {
+        &self.segments
+    }
+
     pub(crate) fn id_size(&self) -> IdSize {
         self.id_size
     }
@@ -287,51 +304,6 @@ impl Dump {
     pub(crate) fn records(&self) -> impl Iterator<Item = Result<Found<'_>, Error>> {
         let all = self.segments.iter().cloned();
         all.flat_map(|segment| self.records_in(segment))
-    }
-
-    /// Splits its segments into as many parts as there are cores, all of about the same length, in the file's order.
-    pub(crate) fn parts(&self) -> Vec<&[Range<usize>]> {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let each = (self.length() / cores as u64).max(LEAST_PART);
-        let mut parts = Vec::new();
-        let (mut start, mut bytes) = (0, 0);
-        for (index, segment) in self.segments.iter().enumerate() {
-            bytes += segment.len() as u64;
-            if bytes >= each {
-                parts.push(&self.segments[start..=index]);
-                (start, bytes) = (index + 1, 0);
-            }
-        }
-        if start < self.segments.len() || parts.is_empty() {
-            parts.push(&self.segments[start..]);
-        }
-        parts
-    }
-
-    /// Runs `pass` for each part, on a thread of its own except for the first, which runs here and may report progress.
-    pub(crate) fn in_parts<T: Send>(
-        &self,
-        progress: &dyn Progress,
-        pass: impl Fn(&[Range<usize>], &dyn Progress) -> Result<T, Error> + Sync,
-    ) -> Result<Vec<T>, Error> {
-        let parts = self.parts();
-        thread::scope(|scope| {
-            let run = |part| {
-                let pass = &pass;
-                let started =
-                    thread::Builder::new().spawn_scoped(scope, move || pass(part, &Silent));
-                // If another thread cannot be created, this one does the work.
-                started.map_err(|_| part)
-            };
-            let others: Vec<_> = parts[1..].iter().map(|&part| run(part)).collect();
-            let first = pass(parts[0], progress);
-            let others = others.into_iter().map(|started| match started {
-                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                Err(part) => pass(part, progress),
-            });
-            // Of several faults the first in the file counts.
-            std::iter::once(first).chain(others).collect()
-        })
     }
 
     /// Iterates over the records of a part.

@@ -11,7 +11,7 @@ use crate::data::dump::{Dump, Found};
 use crate::data::error::Error;
 use crate::data::ids::{IdSet, Ids, MAX_OBJECTS};
 use crate::data::progress::{Progress, STEP, Stage};
-use crate::data::record_offsets::{RecordOffsets, STRIDE};
+use crate::data::record_offsets::RecordOffsets;
 use crate::data::records;
 use crate::data::references::Excluded;
 
@@ -58,8 +58,6 @@ struct Part {
     classes: Vec<u64>,
     roots: Vec<(u64, Root)>,
     record_offsets: RecordOffsets,
-    /// The offset at which a position was last remembered.
-    remembered: u64,
     /// The ids of the first and the last instance or array.
     ends: Option<(u64, u64)>,
 }
@@ -97,9 +95,9 @@ impl Part {
         self.ids.add_all(next.ids);
         self.classes.extend(next.classes);
         self.roots.extend(next.roots);
-        self.record_offsets
-            .samples
-            .extend(next.record_offsets.samples);
+        for (id, offset) in next.record_offsets.samples {
+            self.record_offsets.sample(id, offset);
+        }
         let in_order = match (self.ends, next.ends) {
             (Some((_, last)), Some((first, _))) => last < first,
             _ => true,
@@ -124,10 +122,7 @@ impl Part {
                 let (first, last) = self.ends.unwrap_or((id, 0));
                 self.record_offsets.ascending &= id > last;
                 self.ends = Some((first, id));
-                if found.offset >= self.remembered {
-                    self.record_offsets.samples.push((id, found.offset));
-                    self.remembered = found.offset + STRIDE;
-                }
+                self.record_offsets.sample(id, found.offset);
             }
             _ => match records::decode(found)? {
                 HeapRecord::Class(class) => {

@@ -1,15 +1,21 @@
 //! The references between objects.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 use hprof_format::Root;
 
-use crate::data::memory::Numbers;
 use crate::data::objects::Objects;
+use crate::data::omitted::Omitted;
 use crate::data::rows::{Cursor, Row, Rows};
 use crate::data::sections::SectionWriter;
+
+/// The objects of a part, which are whole blocks of rows.
+const PART: usize = 1 << 13;
+/// The objects of a neighbourhood.
+const NEAR: usize = 32;
 
 /// No object.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -24,11 +30,11 @@ pub(crate) struct Graph {
     rows: Rows,
     /// The references of classes and threads in addition to those in their rows.
     more: HashMap<u32, Vec<u32>>,
+    /// The neighbourhoods, each of [`NEAR`] objects, in which some have more; nearly all have none.
     has_more: FixedBitSet,
     /// The class object of each kind of objects; [`NONE`] if it is a root or not in the dump.
     class_of_kind: Vec<u32>,
-    /// The omitted references, each with its source; `None` if there are very many.
-    omitted: Option<Numbers<[u32; 2]>>,
+    omitted: Omitted,
     pub(crate) roots: Roots,
 }
 
@@ -117,8 +123,7 @@ impl Graph {
     /// Writes the references as sections of an index, except those of classes, which are read again.
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
         self.rows.save(out)?;
-        out.table(&[u64::from(self.omitted.is_some())])?;
-        out.table(self.omitted.as_deref().unwrap_or_default())
+        self.omitted.save(out)
     }
 
     /// Creates the graph of references that have been read. `more` has those of classes and threads.
@@ -126,12 +131,11 @@ impl Graph {
         rows: Rows,
         more: HashMap<u32, Vec<u32>>,
         class_of_kind: Vec<u32>,
-        omitted: Option<Numbers<[u32; 2]>>,
+        omitted: Omitted,
         roots: Roots,
-        objects: u32,
     ) -> Graph {
-        let mut has_more = FixedBitSet::with_capacity(objects as usize);
-        has_more.extend(more.keys().map(|&number| number as usize));
+        let mut has_more = FixedBitSet::with_capacity(rows.objects() as usize / NEAR + 1);
+        has_more.extend(more.keys().map(|&number| number as usize / NEAR));
         Graph {
             rows,
             more,
@@ -150,7 +154,7 @@ impl Graph {
         most: usize,
         is_class: impl Fn(u32) -> bool,
     ) -> Option<Vec<u32>> {
-        let omitted = self.omitted.as_ref()?;
+        let omitted = self.omitted.iter()?;
         let mut found: Vec<u32> = Vec::new();
         if !self.roots.is_root.contains(number as usize) {
             let rows = self.rows.iter().filter(|(_, row)| row.has(number));
@@ -159,9 +163,9 @@ impl Graph {
             let others = others.filter(|&(&from, to)| to.contains(&number) && is_class(from));
             found.extend(others.map(|(&from, _)| from));
         }
-        let omitted = omitted.iter().filter(|&&[_, to]| to == number);
-        found.extend(omitted.map(|&[from, _]| from));
-        found.retain(|&from| (from as usize) < self.has_more.len());
+        let omitted = omitted.filter(|&[_, to]| to == number);
+        found.extend(omitted.map(|[from, _]| from));
+        found.retain(|&from| from < self.rows.objects());
         found.sort_unstable();
         found.dedup();
         found.truncate(most);
@@ -180,7 +184,7 @@ impl Graph {
 
     #[inline]
     fn more(&self, number: u32) -> &[u32] {
-        if self.has_more.contains(number as usize) {
+        if self.has_more.contains(number as usize / NEAR) {
             self.more.get(&number).map_or(&[][..], Vec::as_slice)
         } else {
             &[]
@@ -190,7 +194,7 @@ impl Graph {
     /// Returns an upper bound for the references that [`Graph::each`] visits for all objects.
     pub(crate) fn most_edges(&self) -> u64 {
         let more: usize = self.more.values().map(Vec::len).sum();
-        self.rows.most() + (self.has_more.len() + more) as u64
+        self.rows.most() + u64::from(self.rows.objects()) + more as u64
     }
 
     /// Calls `visit` with every object that an object refers to, without roots.
@@ -209,10 +213,31 @@ impl Graph {
         }
     }
 
-    /// Calls `visit` with every object, in their order, and what it refers to, without roots.
+    /// Returns how many parts the objects have, for threads that each read one at a time.
+    pub(crate) fn parts(&self) -> usize {
+        (self.rows.objects() as usize).div_ceil(PART)
+    }
+
+    /// Returns the numbers of the objects of a part.
+    fn part(&self, part: usize) -> Range<u32> {
+        let end = (self.rows.objects() as usize).min((part + 1) * PART);
+        (part * PART) as u32..end as u32
+    }
+
+    /// Returns the bytes that the references of a part's objects take.
+    pub(crate) fn bytes_of_part(&self, part: usize) -> u64 {
+        self.rows.bytes_in(self.part(part))
+    }
+
+    /// Calls `visit` with every object of a part, in their order, and what it refers to, without roots.
     #[inline]
-    pub(crate) fn each_of_all(&self, objects: &Objects, mut visit: impl FnMut(u32, To)) {
-        for (number, row) in self.rows.iter() {
+    pub(crate) fn each_in_part(
+        &self,
+        part: usize,
+        objects: &Objects,
+        mut visit: impl FnMut(u32, To),
+    ) {
+        for (number, row) in self.rows.iter_in(self.part(part)) {
             let class = self.class_of_kind[objects.kind(number)];
             if class != NONE {
                 visit(number, To::Class(class));

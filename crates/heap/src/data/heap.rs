@@ -96,10 +96,11 @@ impl<'a> Heap<'a> {
             objects,
             classes,
             tallies,
-        } = pass.read(record_offsets.ascending, &options.memory, progress)?;
+        } = pass.read(&record_offsets, &options.memory, progress)?;
         let counts = tallies.counts(&objects.sites, &classes, layout, dump)?;
         progress.at(Stage::Dominators, 0, 1);
-        let dominators = Dominators::of(&graph, &objects, &options.memory, progress)?;
+        let resources = (&options.memory, dump.threads());
+        let dominators = Dominators::of(&graph, &objects, resources, progress)?;
         Ok(Heap {
             dump,
             memory: options.memory.clone(),

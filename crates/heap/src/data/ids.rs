@@ -10,23 +10,33 @@ use crate::data::sections::{SectionReader, SectionWriter};
 /// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
 /// roots.
 pub(crate) const MAX_OBJECTS: u64 = u32::MAX as u64 - 1;
+/// The words of a page: each has two of those of an index.
+const PAGE: usize = WORDS / 2;
 /// The size of a page, in bytes.
-const PAGE_BYTES: u64 = (WORDS * size_of::<Word>()) as u64;
+const PAGE_BYTES: u64 = (PAGE * size_of::<Word>()) as u64;
 /// A bitmap of up to this many bytes is never considered too large.
 const SMALL_BITMAP: u64 = 16 << 20;
 /// A bitmap that takes more bytes than this per id is given up.
 const MOST_BYTES_AN_ID: u64 = 64;
-/// 64 granules: a bit for each that is an object's id, and the number of ids before them.
+/// 128 granules: a bit for each that is an object's id, and the number of ids before them.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, packed(4))]
 struct Word {
-    bits: u64,
+    bits: u128,
     before: u32,
+}
+
+impl Word {
+    /// Returns its bits as an index has them.
+    fn halves(self) -> [u64; 2] {
+        let bits = self.bits;
+        [bits as u64, (bits >> u64::BITS) as u64]
+    }
 }
 
 /// The ids of a dump while they are collected.
 ///
-/// If objects are close together, as in a heap, an id costs one and a half bits for every granule of 8 bytes. Otherwise ids are
+/// If objects are close together, as in a heap, an id costs one and a quarter bits for every granule of 8 bytes. Otherwise ids are
 /// kept as a list, so memory stays proportional to their number.
 #[derive(Debug)]
 pub(crate) struct IdSet {
@@ -73,8 +83,8 @@ impl IdSet {
             self.insert_into_list(id);
             return;
         };
-        let word = &mut self.words[page as usize * WORDS + (granule >> 6) as usize % WORDS];
-        let bit = 1 << (granule & 63);
+        let word = &mut self.words[page as usize * PAGE + (granule >> 7) as usize % PAGE];
+        let bit = 1 << (granule & 127);
         self.count += u64::from(word.bits & bit == 0);
         word.bits |= bit;
     }
@@ -98,7 +108,7 @@ impl IdSet {
                 self.pages.remove(&key);
                 return None;
             }
-            self.words.resize(self.words.len() + WORDS, Word::default());
+            self.words.resize(self.words.len() + PAGE, Word::default());
         }
         self.last = Some((key, page));
         Some(page)
@@ -136,10 +146,10 @@ impl IdSet {
 
     /// Iterates over the ids of a page.
     fn ids_of(&self, key: u64, page: u32) -> impl Iterator<Item = u64> {
-        let words = &self.words[page as usize * WORDS..][..WORDS];
+        let words = &self.words[page as usize * PAGE..][..PAGE];
         words.iter().enumerate().flat_map(move |(index, word)| {
-            let granule = (key << PAGE_BITS) + (index as u64) * 64;
-            let some = |bits: u64| Some(bits).filter(|&bits| bits != 0);
+            let granule = (key << PAGE_BITS) + (index as u64) * 128;
+            let some = |bits: u128| Some(bits).filter(|&bits| bits != 0);
             let bits = std::iter::successors(some(word.bits), move |&bits| some(bits & (bits - 1)));
             bits.map(move |bits| (granule + u64::from(bits.trailing_zeros())) << self.shift)
         })
@@ -155,13 +165,13 @@ impl IdSet {
             return;
         }
         for (&key, &page) in &other.pages {
-            let theirs = &other.words[page as usize * WORDS..][..WORDS];
+            let theirs = &other.words[page as usize * PAGE..][..PAGE];
             let own = match self.list {
                 None => self.page(key),
                 Some(_) => None,
             };
             if let Some(page) = own {
-                let mine = &mut self.words[page as usize * WORDS..][..WORDS];
+                let mine = &mut self.words[page as usize * PAGE..][..PAGE];
                 for (mine, theirs) in mine.iter_mut().zip(theirs) {
                     self.count += u64::from((theirs.bits & !mine.bits).count_ones());
                     mine.bits |= theirs.bits;
@@ -195,10 +205,11 @@ impl IdSet {
         let mut words = self.words;
         let mut before = 0;
         for &(_, page) in &keys {
-            let start = page as usize * WORDS;
-            for word in &mut words[start..start + WORDS] {
+            let start = page as usize * PAGE;
+            for word in &mut words[start..start + PAGE] {
+                let bits = word.bits;
                 word.before = before;
-                before += word.bits.count_ones();
+                before += bits.count_ones();
             }
         }
         let directory = Directory::of(&keys);
@@ -247,7 +258,7 @@ impl Ids {
             Ids::Bitmap(bitmap) => {
                 let keys: Vec<u64> = bitmap.keys.iter().map(|&(key, _)| key).collect();
                 let pages = || bitmap.keys.iter().map(|&(_, page)| bitmap.page(page));
-                let words = pages().flatten().map(|word| word.bits);
+                let words = pages().flatten().flat_map(|word| word.halves());
                 let before = pages().map(|words| words[0].before);
                 let before = before.chain([bitmap.count]);
                 out.table(&[u64::from(bitmap.shift)])?;
@@ -322,27 +333,32 @@ impl Ids {
 
 impl Bitmap {
     fn page(&self, page: u32) -> &[Word] {
-        &self.words[page as usize * WORDS..][..WORDS]
+        &self.words[page as usize * PAGE..][..PAGE]
     }
 
     #[inline]
     fn find(&self, id: u64) -> Option<u32> {
-        let (page, word, bit) = place(id, self.shift, &self.directory)?;
-        let word = self.words[page * WORDS + word];
-        if word.bits & bit == 0 {
+        let (page, half, bit) = place(id, self.shift, &self.directory)?;
+        let Word { bits, before } = self.words[page * PAGE + half / 2];
+        let bit = u128::from(bit) << (64 * (half % 2));
+        if bits & bit == 0 {
             return None;
         }
-        Some(word.before + (word.bits & (bit - 1)).count_ones())
+        Some(before + (bits & (bit - 1)).count_ones())
     }
 
     fn id(&self, number: u32) -> u64 {
-        let start = |&(_, page): &(u64, u32)| self.words[page as usize * WORDS].before;
+        let start = |&(_, page): &(u64, u32)| self.words[page as usize * PAGE].before;
         let place = self.keys.partition_point(|key| start(key) <= number) - 1;
         let (key, page) = self.keys[place];
         let words = self.page(page);
         let index = words.partition_point(|word| word.before <= number) - 1;
-        let word = words[index];
-        id_at((key, index), word.bits, number - word.before, self.shift)
+        let (word, [low, high]) = (words[index], words[index].halves());
+        let place = number - word.before;
+        match place.checked_sub(low.count_ones()) {
+            Some(place) => id_at((key, 2 * index + 1), high, place, self.shift),
+            None => id_at((key, 2 * index), low, place, self.shift),
+        }
     }
 }
 

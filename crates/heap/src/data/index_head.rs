@@ -4,6 +4,7 @@
 //! over the file. So an index also holds the file's number and the times of its last changes, which nobody can set: as
 //! long as they are the same, all of the file is.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::hash::BuildHasher;
 use std::io;
@@ -14,9 +15,10 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 use crate::data::mapping::Mapped;
+use crate::data::turns::in_turn;
 
 /// The first eight bytes of an index; the last is the version of the format.
-pub(crate) const MAGIC: [u8; 8] = *b"hprofix4";
+pub(crate) const MAGIC: [u8; 8] = *b"hprofix5";
 /// The number of these bytes that are the same in all versions.
 pub(crate) const ANY: usize = 7;
 /// The numbers of a head: those of the file and the dump, those of the options, the length of the index, and the checksum.
@@ -31,10 +33,10 @@ pub(crate) const START: usize = (NUMBERS + SEEN) * 8;
 /// The number of samples of a file that are hashed to recognize it, and the bytes of each.
 const SAMPLES: u64 = 64;
 const SAMPLE: usize = 16 << 10;
-/// The bytes that are added to a checksum at once.
+/// The bytes that are added to a checksum at once: the hash of each block is, so that threads can hash them.
 pub(crate) const BLOCK: usize = 1 << 20;
-/// The bytes after which the memory of read pages is given back, a multiple of [`BLOCK`].
-const PART: usize = 16 * BLOCK;
+/// The blocks after which the memory of read pages is given back.
+const PART: usize = 16;
 
 /// An index whose checksum is right.
 pub(crate) struct SoundIndex {
@@ -48,7 +50,7 @@ pub(crate) struct SoundIndex {
 
 impl SoundIndex {
     /// Opens an index of this user; `None` if there is none, or it is damaged.
-    pub(crate) fn open(index: &Path) -> Option<SoundIndex> {
+    pub(crate) fn open(index: &Path, threads: usize) -> Option<SoundIndex> {
         let file = open_file(index).ok()?;
         let found = file.metadata().ok()?;
         // Another user who can write to it could change it while it is read.
@@ -58,7 +60,7 @@ impl SoundIndex {
             return None;
         }
         let sound = SoundIndex::of(Arc::new(Mapped::of(&file).ok()?))?;
-        (sound_sum(&sound) == sound.sum).then_some(sound)
+        (sound_sum(&sound, threads) == sound.sum).then_some(sound)
     }
 
     /// Reads the head of an index whose checksum has been compared before.
@@ -80,7 +82,7 @@ impl SoundIndex {
 
     /// Returns `true` if it is that of a file. If the whole file had to be read to know, that is noted in the index at this
     /// path.
-    pub(crate) fn is_of(&self, file: &Mapped, index: &Path) -> bool {
+    pub(crate) fn is_of(&self, file: &Mapped, index: &Path, threads: usize) -> bool {
         let [.., whole] = self.of_file;
         if self.of_file != of_file(file, whole) {
             return false;
@@ -90,7 +92,7 @@ impl SoundIndex {
             return true;
         }
         // The file was copied, moved or touched, or it is another one that looks the same.
-        let is_same = sum_of_mapped(file, 0) == whole && file.is_untouched();
+        let is_same = sum_of(file, threads) == whole && file.is_untouched();
         if is_same && let Ok(index) = File::options().write(true).open(index) {
             // If it cannot be noted, the next question finds it out again.
             let _ = index.write_all_at(&bytes(&seen), NUMBERS as u64 * 8);
@@ -99,14 +101,13 @@ impl SoundIndex {
     }
 }
 
-/// Returns the head of an index, given the sum of its sections.
+/// Returns the head of an index, given the sum of the dump's file and that of the sections.
 pub(crate) fn head(
-    file: &Mapped,
-    of_dump: [u64; OF_DUMP],
+    (file, whole, of_dump): (&Mapped, u64, [u64; OF_DUMP]),
     options: [u64; OF_OPTIONS],
     (length, sum): (u64, u64),
 ) -> Vec<u8> {
-    let mut head = of_file(file, sum_of_mapped(file, 0)).to_vec();
+    let mut head = of_file(file, whole).to_vec();
     head.extend(of_dump);
     head.extend(options);
     head.push(length);
@@ -160,7 +161,8 @@ pub fn seal_index(index: &mut [u8]) {
     if let Some((head, rest)) = index.split_at_mut_checked(START) {
         let (head, _) = head.split_at_mut(NUMBERS * 8);
         let (known, sum) = head.split_at_mut(NUMBERS * 8 - 8);
-        sum.copy_from_slice(&checksum(&numbers(known), sum_of(rest)).to_ne_bytes());
+        let rest = rest.chunks(BLOCK).fold(0, add_block);
+        sum.copy_from_slice(&checksum(&numbers(known), rest).to_ne_bytes());
     }
 }
 
@@ -174,9 +176,9 @@ fn bytes(numbers: &[u64]) -> Vec<u8> {
     bytes.flatten().collect()
 }
 
-fn sound_sum(index: &SoundIndex) -> u64 {
+fn sound_sum(index: &SoundIndex, threads: usize) -> u64 {
     let head = index.file.get(..NUMBERS * 8 - 8).unwrap_or_default();
-    checksum(&numbers(head), sum_of_mapped(&index.file, START))
+    checksum(&numbers(head), sum_of_mapped((&index.file, START), threads))
 }
 
 /// Returns the checksum of an index, given its head and the sum of the rest.
@@ -184,23 +186,44 @@ fn checksum(head: &[u64], rest: u64) -> u64 {
     hasher().hash_one((head, rest))
 }
 
-fn sum_of(bytes: &[u8]) -> u64 {
-    bytes.chunks(BLOCK).fold(0, add_block)
+/// Returns the sum of a mapped file.
+pub(crate) fn sum_of(file: &Mapped, threads: usize) -> u64 {
+    sum_of_mapped((file, 0), threads)
 }
 
 /// Returns the sum of a mapped file from a place on. A question needs a part of it, so that no page stays in memory for
 /// the sum.
-fn sum_of_mapped(file: &Mapped, start: usize) -> u64 {
-    let parts = file[start..].chunks(PART);
-    parts.fold(0, |sum, part| {
-        let sum = part.chunks(BLOCK).fold(sum, add_block);
-        file.release();
-        sum
-    })
+fn sum_of_mapped((file, start): (&Mapped, usize), threads: usize) -> u64 {
+    let content = &file[start..];
+    let mut sum = 0;
+    let hash = |block: usize, hash: &mut u64| {
+        let start = block * BLOCK;
+        *hash = hash_of(&content[start..content.len().min(start + BLOCK)]);
+        if (block + 1).is_multiple_of(PART) {
+            file.release();
+        }
+        Ok(())
+    };
+    let add = |hash: &mut u64| {
+        sum = add_hash(sum, *hash);
+        Ok(())
+    };
+    let blocks = content.len().div_ceil(BLOCK);
+    let Ok::<(), Infallible>(()) = in_turn((threads, blocks), hash, add, |_| {});
+    file.release();
+    sum
 }
 
 pub(crate) fn add_block(sum: u64, block: &[u8]) -> u64 {
-    hasher().hash_one((sum, block))
+    add_hash(sum, hash_of(block))
+}
+
+fn hash_of(block: &[u8]) -> u64 {
+    hasher().hash_one(block)
+}
+
+fn add_hash(sum: u64, hash: u64) -> u64 {
+    hasher().hash_one((sum, hash))
 }
 
 fn hasher() -> FixedState {

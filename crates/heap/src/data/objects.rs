@@ -110,14 +110,13 @@ impl Objects {
         0..self.count()
     }
 
-    /// Sets the facts about an object; returns `true` if they were not known before.
-    #[inline]
-    pub(crate) fn set(&mut self, number: u32, site: SiteIndex, size: u64) -> io::Result<bool> {
-        if self.site(number) != 0 {
-            return Ok(false);
-        }
-        self.facts.set(number, site, size)?;
-        Ok(true)
+    /// Returns the ids, and what is still to be found out about the objects.
+    pub(crate) fn parts(&mut self) -> (&Ids, NewObjects<'_>) {
+        let new = NewObjects {
+            sites: &mut self.sites,
+            facts: &mut self.facts,
+        };
+        (&self.ids, new)
     }
 
     /// Frees what is not needed when the facts about all objects are set.
@@ -154,5 +153,23 @@ impl Objects {
 
     pub(crate) fn trace(&self, number: u32) -> u32 {
         self.sites.get(self.site(number)).trace
+    }
+}
+
+/// The objects of a dump while the facts about them are found.
+pub(crate) struct NewObjects<'a> {
+    pub(crate) sites: &'a mut Sites,
+    facts: &'a mut Facts,
+}
+
+impl NewObjects<'_> {
+    /// Sets the facts about an object; returns `true` if they were not known before.
+    #[inline]
+    pub(crate) fn set(&mut self, number: u32, site: SiteIndex, size: u64) -> io::Result<bool> {
+        if self.facts.site(number) != 0 {
+            return Ok(false);
+        }
+        self.facts.set(number, site, size)?;
+        Ok(true)
     }
 }

@@ -1,63 +1,29 @@
 //! The second pass over a dump: references, classes, stacks and sizes.
 
-use std::io;
-
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 use hprof_format::Root;
-use hprof_format::bytes::read_id_be;
 
-use crate::data::classes::Classes;
-use crate::data::contents::{Content, Contents, Object};
+use crate::data::classes::{ClassIndex, ClassOf, Classes};
+use crate::data::contents::Contents;
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::graph::{Graph, NONE, Roots};
 use crate::data::layout::Layout;
-use crate::data::memory::{Growing, Memory, Numbers};
-use crate::data::objects::{Objects, Site, SiteIndex};
-use crate::data::progress::{Progress, STEP, Stage};
-use crate::data::rows::{Appended, Lengths, NewRow, Rows};
+use crate::data::memory::Memory;
+use crate::data::objects::{NewObjects, Objects, Site, SiteIndex};
+use crate::data::omitted::{NewOmitted, Omitted};
+use crate::data::parts::Pieces;
+use crate::data::pieces::{Edge, Piece, PieceReader, References};
+use crate::data::progress::{Progress, Stage};
+use crate::data::record_offsets::RecordOffsets;
+use crate::data::rows::{Appended, Lengths, Rows};
 use crate::data::sections::SectionReader;
 use crate::data::tallies::Tallies;
+use crate::data::turns::in_turn;
 
-/// The number of omitted references up to which they are always kept.
-const MOST_OMITTED: usize = 1 << 20;
-
-/// A reference to an object.
-enum Edge {
-    /// One that keeps its target alive, to an object that is not a root.
-    Counting(u32),
-    /// One that is omitted.
-    Omitted(u32),
-}
-
-/// The omitted references while they are collected. They are few, except in unusual dumps.
-struct Omitted {
-    all: Growing<[u32; 2]>,
-    most: usize,
-}
-
-impl Omitted {
-    fn new(objects: u32, memory: &Memory) -> Omitted {
-        Omitted {
-            all: memory.growing(),
-            most: MOST_OMITTED.max(objects as usize / 4),
-        }
-    }
-
-    fn add(&mut self, from: u32, to: u32) {
-        if self.all.len() <= self.most {
-            self.all.extend(&[[from, to]]);
-        }
-    }
-
-    fn finish(self) -> io::Result<Option<Numbers<[u32; 2]>>> {
-        let are_few = self.all.len() <= self.most;
-        are_few.then(|| self.all.finish()).transpose()
-    }
-}
-
-/// The second pass over a dump.
+/// The second pass over a dump. Threads read its pieces, and put what they have read in its place in the order of the
+/// file.
 pub(crate) struct ReferencePass<'a> {
     contents: Contents<'a>,
     objects: Objects,
@@ -72,6 +38,71 @@ pub(crate) struct SecondPass {
     pub(crate) objects: Objects,
     pub(crate) classes: Classes,
     pub(crate) tallies: Tallies,
+}
+
+/// The classes that the dump lacks, in the order in which objects of them occur.
+struct OtherClasses {
+    /// The index of the first one.
+    first: usize,
+    all: Vec<ClassOf>,
+    indexes: HashMap<ClassOf, ClassIndex>,
+}
+
+impl OtherClasses {
+    fn index_of(&mut self, class: ClassOf) -> ClassIndex {
+        if let ClassOf::Known(index) = class {
+            return index;
+        }
+        let next = (self.first + self.all.len()) as ClassIndex;
+        let index = *self.indexes.entry(class).or_insert(next);
+        if index == next {
+            self.all.push(class);
+        }
+        index
+    }
+}
+
+/// What becomes of the objects of all pieces.
+struct Collected<'p> {
+    objects: NewObjects<'p>,
+    others: OtherClasses,
+    more: &'p mut HashMap<u32, Vec<u32>>,
+    tallies: &'p mut Tallies,
+    omitted: NewOmitted,
+    /// The sites of the piece.
+    sites: Vec<SiteIndex>,
+}
+
+impl Collected<'_> {
+    /// Adds the objects of the next piece. Calls `visit` with the row of every object at its first occurrence, except
+    /// classes, whose references are kept apart.
+    fn add(&mut self, piece: &Piece, mut visit: impl FnMut(u32, &[u8])) -> Result<(), Error> {
+        self.sites.clear();
+        for found in piece.sites() {
+            let class = self.others.index_of(found.class);
+            let trace = found.trace;
+            let site = self.objects.sites.intern(Site { class, trace });
+            self.tallies.add(site, found);
+            self.sites.push(site);
+        }
+        for object in piece.objects() {
+            let (number, site) = (object.number, self.sites[object.site]);
+            if !self.objects.set(number, site, object.size)? {
+                continue;
+            }
+            for &(_, to) in object.omitted {
+                self.omitted.add([number, to]);
+            }
+            match object.content {
+                References::Row(row) => visit(number, row),
+                References::OfClass([]) => {}
+                References::OfClass(references) => {
+                    self.more.insert(number, references.to_vec());
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<'a> ReferencePass<'a> {
@@ -95,37 +126,39 @@ impl<'a> ReferencePass<'a> {
         }
     }
 
-    /// Makes the pass. `ascending` is true if objects come in the order of their numbers.
+    /// Makes the pass.
     pub(crate) fn read(
         mut self,
-        ascending: bool,
+        record_offsets: &RecordOffsets,
         memory: &Memory,
         progress: &dyn Progress,
     ) -> Result<SecondPass, Error> {
-        let mut omitted = Omitted::new(self.objects.count(), memory);
-        let rows = if ascending {
-            self.append(memory, &mut omitted, progress)?
+        let samples = record_offsets.samples.iter();
+        let pieces = self
+            .contents
+            .dump
+            .pieces(samples.map(|&(_, offset)| offset));
+        let (rows, omitted) = if record_offsets.ascending {
+            self.append(&pieces, memory, progress)?
         } else {
-            self.count_and_fill(memory, &mut omitted, progress)?
+            self.count_and_fill(&pieces, memory, progress)?
         };
-        Ok(self.finish(rows, omitted.finish()?))
+        Ok(self.finish(rows, omitted))
     }
 
     /// Reads the references from an index instead; `None` if it is damaged.
     pub(crate) fn load(mut self, index: &mut SectionReader) -> Option<SecondPass> {
         let rows = Rows::load(index, self.objects.count())?;
-        let are_known = index.one::<u64>()? != 0;
-        let omitted = Some(index.table()?).filter(|_| are_known);
+        let omitted = Omitted::load(index)?;
         self.add_classes().ok()?;
         Some(self.finish(rows, omitted))
     }
 
-    fn finish(mut self, rows: Rows, omitted: Option<Numbers<[u32; 2]>>) -> SecondPass {
+    fn finish(mut self, rows: Rows, omitted: Omitted) -> SecondPass {
         self.add_locals();
         self.objects.finish();
         let class_of_kind = self.class_objects();
-        let objects = self.objects.count();
-        let graph = Graph::new(rows, self.more, class_of_kind, omitted, self.roots, objects);
+        let graph = Graph::new(rows, self.more, class_of_kind, omitted, self.roots);
         SecondPass {
             graph,
             objects: self.objects,
@@ -137,70 +170,85 @@ impl<'a> ReferencePass<'a> {
     /// Collects the references of the classes, without a pass over the dump.
     fn add_classes(&mut self) -> Result<(), Error> {
         let dump = self.contents.dump;
-        let classes = self.contents.classes.dumped();
-        let offsets: Vec<u64> = classes.map(|class| class.offset).collect();
-        // Those that are omitted have been saved.
-        let mut omitted = Omitted {
-            all: Memory::unlimited().growing(),
-            most: 0,
-        };
-        for offset in offsets {
-            let Some(found) = dump.records_from(offset).next() else {
+        let reader = self.reader();
+        let mut more = HashMap::default();
+        for class in self.contents.classes.dumped() {
+            let Some(found) = dump.records_from(class.offset).next() else {
                 continue;
             };
             let Some(object) = self.contents.object(&found?)? else {
                 continue;
             };
             // Another record of the same id may come first, which then counts.
-            if let Some(number) = self.objects.ids.find(object.id)
-                && self.objects.class(number) == object.class
-            {
-                self.add_class(number, &object, &mut omitted);
+            let number = self.objects.ids.find(object.id);
+            let is_first =
+                |&number: &u32| ClassOf::Known(self.objects.class(number)) == object.class;
+            let Some(number) = number.filter(is_first) else {
+                continue;
+            };
+            let mut references = Vec::new();
+            reader.each_target(&object, |to| match to {
+                Edge::Counting(to) => references.push(to),
+                // It has been saved.
+                Edge::Omitted(_) => {}
+            });
+            if !references.is_empty() {
+                more.insert(number, references);
             }
         }
+        self.more = more;
         Ok(())
     }
 
     /// Builds the rows in one pass: objects come in the order of their numbers.
     fn append(
         &mut self,
+        pieces: &Pieces,
         memory: &Memory,
-        omitted: &mut Omitted,
         progress: &dyn Progress,
-    ) -> Result<Rows, Error> {
+    ) -> Result<(Rows, Omitted), Error> {
         let objects = self.objects.count();
         let mut rows = Appended::new(objects, self.most_references(), memory)?;
-        self.each_row(omitted, progress, |number, row| rows.add(number, row))?;
-        Ok(rows.finish(objects)?)
+        let omitted = self.collect(pieces, memory, progress, |number, row| {
+            rows.add(number, row);
+        })?;
+        Ok((rows.finish(objects)?, omitted))
     }
 
     /// Builds the rows in two passes: first their lengths, then their contents.
     fn count_and_fill(
         &mut self,
+        pieces: &Pieces,
         memory: &Memory,
-        omitted: &mut Omitted,
         progress: &dyn Progress,
-    ) -> Result<Rows, Error> {
+    ) -> Result<(Rows, Omitted), Error> {
         let objects = self.objects.count();
         let mut rows = Lengths::new(objects, self.most_references(), memory)?;
-        self.each_row(omitted, progress, |number, row| rows.set(number, row))?;
+        let omitted = self.collect(pieces, memory, progress, |number, row| {
+            rows.set(number, row);
+        })?;
         let mut rows = rows.fill(memory)?;
-        let mut row = NewRow::default();
         let mut filled = FixedBitSet::with_capacity(objects as usize);
-        self.each_record(progress, |pass, number, object| {
-            // If there are several records of one object, the first one counts, as above.
-            if filled.put(number as usize) || matches!(object.content, Content::Class(_)) {
-                return Ok(());
-            }
-            pass.each_target(object, |to| {
-                if let Edge::Counting(to) = to {
-                    row.push(number, to);
+        each_piece(self.reader(), pieces, progress, |piece| {
+            for object in piece.objects() {
+                // If there are several records of one object, the first one counts, as above.
+                if !filled.put(object.number as usize)
+                    && let References::Row(row) = object.content
+                {
+                    rows.set(object.number, row);
                 }
-            });
-            rows.set(number, &mut row);
+            }
             Ok(())
         })?;
-        Ok(rows.finish(memory)?)
+        Ok((rows.finish(memory)?, omitted))
+    }
+
+    fn reader(&self) -> PieceReader<'_, 'a> {
+        PieceReader {
+            contents: &self.contents,
+            ids: &self.objects.ids,
+            is_root: &self.roots.is_root,
+        }
     }
 
     /// Returns an upper bound for the references in the dump.
@@ -209,118 +257,44 @@ impl<'a> ReferencePass<'a> {
         dump.length() / dump.id_size().bytes()
     }
 
-    /// Calls `visit` with the row of every object at its first occurrence, except classes, whose references are kept
-    /// apart. The row is empty afterwards.
-    fn each_row(
+    /// Finds the facts about all objects, and calls `visit` as [`Collected::add`] does. Returns the references that are
+    /// omitted.
+    fn collect(
         &mut self,
-        omitted: &mut Omitted,
+        pieces: &Pieces,
+        memory: &Memory,
         progress: &dyn Progress,
-        mut visit: impl FnMut(u32, &mut NewRow),
-    ) -> Result<(), Error> {
-        let mut row = NewRow::default();
-        self.each_object(progress, |pass, number, object| {
-            if matches!(object.content, Content::Class(_)) {
-                pass.add_class(number, object, omitted);
-                return;
-            }
-            pass.each_target(object, |to| match to {
-                Edge::Counting(to) => row.push(number, to),
-                Edge::Omitted(to) => omitted.add(number, to),
-            });
-            visit(number, &mut row);
-        })
-    }
-
-    /// Calls `visit` with every object at its first occurrence.
-    fn each_object(
-        &mut self,
-        progress: &dyn Progress,
-        mut visit: impl FnMut(&mut Self, u32, &Object<'a>),
-    ) -> Result<(), Error> {
-        self.each_record(progress, |pass, number, object| {
-            let site = Site {
-                class: object.class,
-                trace: object.trace,
-            };
-            let site = pass.objects.sites.intern(site);
-            pass.tallies.add(site, object);
-            if pass.objects.set(number, site, object.size)? {
-                visit(pass, number, object);
-            }
-            Ok(())
-        })
-    }
-
-    fn each_record(
-        &mut self,
-        progress: &dyn Progress,
-        mut visit: impl FnMut(&mut Self, u32, &Object<'a>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let dump = self.contents.dump;
-        let mut bytes = 0;
-        for (count, found) in (0_u64..).zip(dump.records()) {
-            let found = found?;
-            bytes += found.record.bytes().len() as u64;
-            if count % STEP == 0 {
-                progress.at(Stage::References, bytes, dump.length());
-            }
-            let Some(object) = self.contents.object(&found)? else {
-                continue;
-            };
-            // The first pass has seen it.
-            if let Some(number) = self.objects.ids.find(object.id) {
-                visit(self, number, &object)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Calls `visit` with the references of an object, except that to its class.
-    #[inline]
-    fn each_target(&mut self, object: &Object<'_>, mut visit: impl FnMut(Edge)) {
-        let id_size = self.contents.dump.id_size();
-        let (ids, is_root) = (&self.objects.ids, &self.roots.is_root);
-        let find = |id: u64| ids.find(id).filter(|_| id != 0);
-        let mut to = |id: u64| {
-            if let Some(number) = find(id) {
-                visit(match is_root.contains(number as usize) {
-                    true => Edge::Omitted(number),
-                    false => Edge::Counting(number),
-                });
-            }
+        mut visit: impl FnMut(u32, &[u8]) + Send,
+    ) -> Result<Omitted, Error> {
+        let count = self.objects.count();
+        let (ids, objects) = self.objects.parts();
+        let reader = PieceReader {
+            contents: &self.contents,
+            ids,
+            is_root: &self.roots.is_root,
         };
-        match object.content {
-            Content::Fields(fields) => {
-                let offsets = self.contents.classes.references(object.class);
-                for &offset in &offsets.counting {
-                    to(read_id_be(fields, offset as usize, id_size));
-                }
-                for &offset in &offsets.omitted {
-                    if let Some(number) = find(read_id_be(fields, offset as usize, id_size)) {
-                        visit(Edge::Omitted(number));
-                    }
-                }
-            }
-            Content::Elements(elements) => {
-                let size = id_size.bytes() as usize;
-                for element in elements.chunks_exact(size) {
-                    to(read_id_be(element, 0, id_size));
-                }
-            }
-            Content::Class(ref references) => references.iter().for_each(|&id| to(id)),
-            Content::Primitives(_) => {}
+        let mut collected = Collected {
+            objects,
+            others: OtherClasses {
+                first: self.contents.classes.len(),
+                all: Vec::new(),
+                indexes: HashMap::default(),
+            },
+            more: &mut self.more,
+            tallies: &mut self.tallies,
+            omitted: NewOmitted::new(count, memory),
+            sites: Vec::new(),
+        };
+        each_piece(reader, pieces, progress, |piece| {
+            collected.add(piece, &mut visit)
+        })?;
+        let Collected {
+            others, omitted, ..
+        } = collected;
+        for class in others.all {
+            self.contents.classes.index_of(class, self.contents.dump);
         }
-    }
-
-    fn add_class(&mut self, number: u32, object: &Object<'_>, omitted: &mut Omitted) {
-        let mut references = Vec::new();
-        self.each_target(object, |to| match to {
-            Edge::Counting(to) => references.push(to),
-            Edge::Omitted(to) => omitted.add(number, to),
-        });
-        if !references.is_empty() {
-            self.more.insert(number, references);
-        }
+        Ok(omitted.finish()?)
     }
 
     fn add_locals(&mut self) {
@@ -351,4 +325,20 @@ impl<'a> ReferencePass<'a> {
             .map(|site| class_object(site).unwrap_or(NONE))
             .collect()
     }
+}
+
+/// Reads the pieces on several threads, and calls `visit` with each, in the order of the file.
+fn each_piece(
+    reader: PieceReader<'_, '_>,
+    pieces: &Pieces,
+    progress: &dyn Progress,
+    mut visit: impl FnMut(&Piece) -> Result<(), Error> + Send,
+) -> Result<(), Error> {
+    let all = pieces.len();
+    in_turn(
+        (reader.contents.dump.threads(), all),
+        |number, piece| reader.read(pieces.get(number), piece),
+        |piece| visit(piece),
+        |number| progress.at(Stage::References, number as u64, all as u64),
+    )
 }

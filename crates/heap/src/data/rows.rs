@@ -134,16 +134,33 @@ impl Rows {
         })
     }
 
-    /// Iterates over the rows of all objects.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Row<'_>)> {
+    /// Returns the bytes of the rows of objects that are whole blocks, or the last ones.
+    pub(crate) fn bytes_in(&self, objects: Range<u32>) -> u64 {
+        let start = |object: u32| self.starts.get((object as usize).div_ceil(BLOCK));
+        start(objects.end).saturating_sub(start(objects.start))
+    }
+
+    /// Iterates over the rows of objects, of which the first is the first of a block.
+    pub(crate) fn iter_in(&self, objects: Range<u32>) -> impl Iterator<Item = (u32, Row<'_>)> {
         let bytes = &self.bytes[..];
-        let mut block = Block::at(bytes, 0);
-        (0..self.objects).map(move |own| {
-            if own > 0 && (own as usize).is_multiple_of(BLOCK) {
+        let first = self.starts.get(objects.start as usize / BLOCK) as usize;
+        let mut block = Block::at(bytes, first);
+        objects.clone().map(move |own| {
+            if own > objects.start && (own as usize).is_multiple_of(BLOCK) {
                 block = Block::at(bytes, block.at);
             }
             (own, self.row_at(own, block.next()))
         })
+    }
+
+    /// Iterates over the rows of all objects.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Row<'_>)> {
+        self.iter_in(0..self.objects)
+    }
+
+    /// Returns how many rows there are.
+    pub(crate) fn objects(&self) -> u32 {
+        self.objects
     }
 
     /// Returns an upper bound for the numbers in all rows.
@@ -196,14 +213,15 @@ fn blocks(objects: u32) -> usize {
     (objects as usize).div_ceil(BLOCK) + 1
 }
 
-/// A row while it is collected.
+/// Rows while they are collected, one after the other.
 #[derive(Default)]
-pub(crate) struct NewRow {
+pub(crate) struct NewRows {
     bytes: Vec<u8>,
+    /// The last number of the row that is being collected.
     last: Option<u32>,
 }
 
-impl NewRow {
+impl NewRows {
     /// Adds a number to the row of an object.
     #[inline]
     pub(crate) fn push(&mut self, own: u32, number: u32) {
@@ -212,9 +230,21 @@ impl NewRow {
         varint::write(varint::fold(difference), &mut self.bytes);
     }
 
-    /// Makes it empty.
+    /// Ends a row; returns where it ends, and the next one begins.
     #[inline]
-    fn clear(&mut self) {
+    pub(crate) fn end(&mut self) -> usize {
+        self.last = None;
+        self.bytes.len()
+    }
+
+    /// Returns the row between two ends.
+    #[inline]
+    pub(crate) fn row(&self, range: Range<usize>) -> &[u8] {
+        &self.bytes[range]
+    }
+
+    /// Removes all rows.
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.last = None;
     }
@@ -242,14 +272,13 @@ impl Appended {
         })
     }
 
-    /// Adds the row of an object, and makes `row` empty. Objects that were left out have empty rows.
+    /// Adds the row of an object. Objects that were left out have empty rows.
     #[inline]
-    pub(crate) fn add(&mut self, own: u32, row: &mut NewRow) {
+    pub(crate) fn add(&mut self, own: u32, row: &[u8]) {
         while self.rows < own as usize {
             self.append(&[]);
         }
-        self.append(&row.bytes);
-        row.clear();
+        self.append(row);
     }
 
     #[inline]
@@ -314,9 +343,9 @@ impl Lengths {
         Ok(Lengths { bytes, objects })
     }
 
-    /// Sets the length of the row of an object, and makes `row` empty.
-    pub(crate) fn set(&mut self, own: u32, row: &mut NewRow) {
-        let content = row.bytes.len();
+    /// Sets the length of the row of an object.
+    pub(crate) fn set(&mut self, own: u32, row: &[u8]) {
+        let content = row.len();
         let length = if content < LONG {
             0
         } else {
@@ -324,7 +353,6 @@ impl Lengths {
         };
         let bytes = before(own as usize) as u64 + length + content as u64;
         self.bytes.set(own as usize, bytes);
-        row.clear();
     }
 
     /// Goes on to the contents.
@@ -346,32 +374,26 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// Writes the row of an object, and makes `row` empty.
-    pub(crate) fn set(&mut self, own: u32, row: &mut NewRow) {
+    /// Writes the row of an object.
+    pub(crate) fn set(&mut self, own: u32, row: &[u8]) {
         let own = own as usize;
         let range = self.start(own) + before(own)..self.ends.get(own) as usize;
         let room = range.len() as u64;
         // In a file that is being changed a row may have another length now; whatever is written then, the rows after
         // it must stay where they are.
         let mut length = Vec::new();
-        let content = if room < LONG as u64 {
-            room
-        } else {
+        if room >= LONG as u64 {
             let fitting = (1..=room).map(|width| (width, room - width));
             let fitting = fitting.filter(|&(width, content)| varint::width(content) == width);
             // The first pass has left room for its own length.
-            let content = fitting
-                .map(|(_, content)| content)
-                .next()
-                .unwrap_or_default();
-            varint::write(content, &mut length);
-            content
-        };
-        row.bytes.resize(content as usize, 0);
-        let place = &mut self.bytes[range];
-        place[..length.len()].copy_from_slice(&length);
-        place[length.len()..].copy_from_slice(&row.bytes);
-        row.clear();
+            let content = fitting.map(|(_, content)| content).next();
+            varint::write(content.unwrap_or_default(), &mut length);
+        }
+        let (head, content) = self.bytes[range].split_at_mut(length.len());
+        head.copy_from_slice(&length);
+        let (content, rest) = content.split_at_mut(row.len().min(content.len()));
+        content.copy_from_slice(&row[..content.len()]);
+        rest.fill(0);
         let lengths = self.start(own / BLOCK * BLOCK);
         let half = room.min(LONG as u64) as u8;
         self.bytes[lengths + own % BLOCK / 2] |= half << (4 * (own % 2));
@@ -423,8 +445,11 @@ mod tests {
         assert!(rows.most() >= expected.iter().map(|(_, row)| row.len() as u64).sum());
     }
 
-    fn collected(own: u32, numbers: &[u32], row: &mut NewRow) {
-        numbers.iter().for_each(|&number| row.push(own, number));
+    fn collected(own: u32, numbers: &[u32]) -> Vec<u8> {
+        let mut rows = NewRows::default();
+        numbers.iter().for_each(|&number| rows.push(own, number));
+        let end = rows.end();
+        rows.row(0..end).to_vec()
     }
 
     proptest! {
@@ -441,23 +466,19 @@ mod tests {
             let expected: Vec<Vec<u32>> = expected.into_iter().map(below).collect();
             let memory = Memory::unlimited();
             let most = expected.iter().map(Vec::len).sum::<usize>() as u64;
-            let mut row = NewRow::default();
             let mut appended = Appended::new(objects, most, &memory).expect("there is memory");
             for (own, numbers) in (0..).zip(&expected).filter(|(_, numbers)| !numbers.is_empty()) {
-                collected(own, numbers, &mut row);
-                appended.add(own, &mut row);
+                appended.add(own, &collected(own, numbers));
             }
             assert_rows(&appended.finish(objects).expect("there is memory"), &expected);
 
             let mut lengths = Lengths::new(objects, most, &memory).expect("there is memory");
             for (own, numbers) in (0..objects).zip(&expected).rev() {
-                collected(own, numbers, &mut row);
-                lengths.set(own, &mut row);
+                lengths.set(own, &collected(own, numbers));
             }
             let mut filled = lengths.fill(&memory).expect("there is memory");
             for (own, numbers) in (0..objects).zip(&expected).rev() {
-                collected(own, numbers, &mut row);
-                filled.set(own, &mut row);
+                filled.set(own, &collected(own, numbers));
             }
             assert_rows(&filled.finish(&memory).expect("there is memory"), &expected);
         }
@@ -466,20 +487,15 @@ mod tests {
     #[test]
     fn a_row_that_has_become_longer_or_shorter_leaves_the_others_in_place() {
         let memory = Memory::unlimited();
-        let mut row = NewRow::default();
         let mut lengths = Lengths::new(3, 1000, &memory).expect("there is memory");
-        collected(1, &[2; 200], &mut row);
-        lengths.set(1, &mut row);
-        collected(2, &[1], &mut row);
-        lengths.set(2, &mut row);
+        lengths.set(1, &collected(1, &[2; 200]));
+        lengths.set(2, &collected(2, &[1]));
         let mut filled = lengths.fill(&memory).expect("there is memory");
         for numbers in [1, 500] {
-            collected(1, &vec![2; numbers], &mut row);
-            filled.set(1, &mut row);
+            filled.set(1, &collected(1, &vec![2; numbers]));
         }
         assert_eq!(filled.bytes[..LENGTHS], [0xf0, 0, 0, 0, 0, 0, 0, 0]);
-        collected(2, &[1], &mut row);
-        filled.set(2, &mut row);
+        filled.set(2, &collected(2, &[1]));
         let rows = filled.finish(&memory).expect("there is memory");
         let last = rows.row(2);
         let mut at = last.start();

@@ -25,7 +25,7 @@ use crate::data::error::Error;
 use crate::data::findings::{JointSizes, WasteFound};
 use crate::data::heap::{Heap, Options};
 use crate::data::index_file::{NewFile, check_kind};
-use crate::data::index_head::{BLOCK, OF_OPTIONS, START, SoundIndex, add_block, head};
+use crate::data::index_head::{BLOCK, OF_OPTIONS, START, SoundIndex, add_block, head, sum_of};
 use crate::data::layout::Layout;
 use crate::data::mapping::Mapped;
 use crate::data::memory::Memory;
@@ -35,6 +35,7 @@ use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::shortest_paths::ShortestPaths;
+use crate::data::turns::at_once;
 use crate::data::usual::{Bounds, Usual};
 
 /// The most bytes that an object takes, besides its references.
@@ -57,7 +58,11 @@ impl<'a> Saved<'a> {
             .and_then(|compressed| compressed.index_at(index));
         let sound = match known {
             Some(file) => SoundIndex::of(Arc::clone(file))?,
-            None => SoundIndex::open(index).filter(|sound| sound.is_of(dump.file(), index))?,
+            None => {
+                let threads = dump.threads();
+                let sound = SoundIndex::open(index, threads);
+                sound.filter(|sound| sound.is_of(dump.file(), index, threads))?
+            }
         };
         if sound.of_dump != place_of(dump) {
             return None;
@@ -129,7 +134,7 @@ impl Dump {
         index: &Path,
     ) -> Option<Dump> {
         let file = Mapped::of(file).ok()?;
-        let sound = SoundIndex::open(index).filter(|sound| sound.is_of(&file, index))?;
+        let sound = SoundIndex::open(index, 1).filter(|sound| sound.is_of(&file, index, 1))?;
         let memory = Memory::unlimited();
         let mut sections = SectionReader::new(Arc::clone(&sound.file), START, &memory);
         let sections = CompressedSections::load(&mut sections)??;
@@ -139,15 +144,14 @@ impl Dump {
     }
 }
 
+/// What takes passes over the dump or the graph of it, and an index has.
+type Answers<'a> = (&'a Counts, &'a ShortestPaths, &'a WasteFound, &'a Usual);
+
 /// Writes an index. It is published whole, for its owner alone, and replaces the one before. Returns its length.
 ///
 /// # Errors
 /// If the file cannot be written; then there is none, or the one before. A file that is not an index is left alone.
-pub(crate) fn write(
-    heap: &Heap<'_>,
-    (counts, shortest_paths, waste, usual): (&Counts, &ShortestPaths, &WasteFound, &Usual),
-    index: &Path,
-) -> Result<u64, Error> {
+pub(crate) fn write(heap: &Heap<'_>, answers: Answers<'_>, index: &Path) -> Result<u64, Error> {
     match check_kind(index) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
@@ -156,24 +160,19 @@ pub(crate) fn write(
     let file = new.file();
     check_room(file, heap)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
-    let mut out = SectionWriter::new(SummedWriter::behind_head(file)?);
-    compressed_sections::save(heap, &mut out)?;
-    counts.save(&mut out)?;
-    write_heap(heap, &mut out)?;
-    shortest_paths.save(&mut out)?;
-    waste.save(&mut out)?;
-    heap.joint_sizes.save(&mut out)?;
-    usual.save(&mut out)?;
-    let (length, sum) = out.finish().finish()?;
+    let sections = || write_sections(heap, answers, file);
+    // The sum takes a pass over the dump's file.
+    let (whole, written) = at_once(
+        heap.dump.threads(),
+        || sum_of(heap.dump.file(), 1),
+        sections,
+    );
+    let (length, sum) = written?;
     let layout = heap.layout.numbers();
     let mut options = [excluded(heap.excluded); OF_OPTIONS];
     options[..layout.len()].copy_from_slice(&layout);
-    let head = head(
-        heap.dump.file(),
-        place_of(heap.dump),
-        options,
-        (length, sum),
-    );
+    let dump = (heap.dump.file(), whole, place_of(heap.dump));
+    let head = head(dump, options, (length, sum));
     file.write_all_at(&head, 0)?;
     // The sum of the file would be that of another one.
     if !heap.dump.file().is_untouched() {
@@ -198,6 +197,23 @@ fn check_room(file: &File, heap: &Heap<'_>) -> io::Result<()> {
             format!("needs about {about} bytes, at most half of the {free} that are free"),
         )),
     }
+}
+
+/// Writes the sections behind the head; returns the length of the file and the sum.
+fn write_sections(
+    heap: &Heap<'_>,
+    (counts, shortest_paths, waste, usual): Answers<'_>,
+    file: &File,
+) -> Result<(u64, u64), Error> {
+    let mut out = SectionWriter::new(SummedWriter::behind_head(file)?);
+    compressed_sections::save(heap, &mut out)?;
+    counts.save(&mut out)?;
+    write_heap(heap, &mut out)?;
+    shortest_paths.save(&mut out)?;
+    waste.save(&mut out)?;
+    heap.joint_sizes.save(&mut out)?;
+    usual.save(&mut out)?;
+    Ok(out.finish().finish()?)
 }
 
 fn write_heap(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
@@ -346,7 +362,7 @@ impl SummedWriter<'_> {
         Ok(())
     }
 
-    /// Returns the length of the file and the sum, as [`sum_of`] does.
+    /// Returns the length of the file and the sum of what was written.
     fn finish(mut self) -> io::Result<(u64, u64)> {
         if !self.block.is_empty() {
             self.write_block()?;

@@ -3,12 +3,12 @@
 use hprof_format::{BasicType, HeapRecord};
 
 use crate::data::classes::{Classes, primitive};
-use crate::data::contents::{Content, Object};
 use crate::data::counts::{CountSum, Counts, Made};
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::layout::Layout;
 use crate::data::objects::{SiteIndex, Sites};
+use crate::data::pieces::PieceSite;
 use crate::data::records;
 
 /// The numbers of records by site, those of classes apart.
@@ -19,19 +19,15 @@ pub(crate) struct Tallies {
 }
 
 impl Tallies {
-    /// Counts the record of an object.
-    #[inline]
-    pub(crate) fn add(&mut self, site: SiteIndex, object: &Object<'_>) {
-        if matches!(object.content, Content::Class(_)) {
-            self.classes += 1;
-            return;
-        }
+    /// Adds what has been counted of a site.
+    pub(crate) fn add(&mut self, site: SiteIndex, found: &PieceSite) {
+        self.classes += found.classes;
         let site = site as usize;
         if self.sums.len() <= site {
             self.sums.resize(site + 1, CountSum::default());
         }
-        self.sums[site].objects += 1;
-        self.sums[site].bytes += object.size;
+        self.sums[site].objects += found.sum.objects;
+        self.sums[site].bytes += found.sum.bytes;
     }
 
     /// Returns the counts; `None` for a dump that lacks classes of its objects or has one several times, which must be

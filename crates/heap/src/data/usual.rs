@@ -15,6 +15,20 @@ pub(crate) const GROUPINGS: usize = 4;
 /// The paths to objects of each class that are kept; the default of `hprof heap paths` shows as many.
 pub(crate) const USUAL_PATHS: usize = 10;
 
+/// The most objects of each class that are kept, those that retain most: `hprof browse` shows as many on a page.
+const CLASS_OBJECTS: usize = 100;
+/// As many nodes as this take so little that it does not matter how few objects there are.
+const FEW_NODES: usize = 1 << 16;
+/// At most one in so many nodes is kept, beyond these. A dump that has a class for every few objects has few objects, which
+/// soon are looked through.
+const SHARE: usize = 32;
+
+/// Returns how many objects of each class are kept.
+pub(crate) fn objects_of_each_class(classes: usize, nodes: usize) -> usize {
+    let most = FEW_NODES.max(nodes / SHARE);
+    CLASS_OBJECTS.min(most / classes.max(1))
+}
+
 /// The answers to the usual questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usual {
@@ -26,6 +40,8 @@ pub(crate) struct Usual {
     pub(crate) largest: Vec<Node>,
     /// The nodes of threads, those that retain most first.
     pub(crate) threads: Vec<Node>,
+    /// The nodes of each class that retain most, in the order of the classes.
+    pub(crate) of_classes: Vec<ClassNodes>,
     pub(crate) suspects: Vec<UsualSuspect>,
     /// The areas of the whole tree.
     pub(crate) areas: Vec<UsualArea>,
@@ -74,6 +90,13 @@ pub(crate) struct UsualArea {
 pub(crate) enum AreaOf {
     Node(Node),
     Class(ClassIndex),
+}
+
+/// The nodes of a class that retain most, those first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClassNodes {
+    pub(crate) class: ClassIndex,
+    pub(crate) nodes: Vec<Node>,
 }
 
 /// The first of the objects of a class to which paths over the same classes lead, and the number of the others; those
@@ -132,6 +155,10 @@ impl Usual {
         for nodes in [&self.largest, &self.threads] {
             bytes.list(nodes, |bytes, &node| bytes.put([node.into()]));
         }
+        bytes.list(&self.of_classes, |bytes, class| {
+            bytes.put([class.class.into()]);
+            bytes.list(&class.nodes, |bytes, &node| bytes.put([node.into()]));
+        });
         bytes.list(&self.suspects, |bytes, suspect| {
             let UsualSuspect { node, objects, .. } = *suspect;
             bytes.put([node.into(), objects, suspect.is_site.into()]);
@@ -178,6 +205,12 @@ impl Usual {
             bytes: bytes.sum()?,
             largest: bytes.list(node)?,
             threads: bytes.list(node)?,
+            of_classes: bytes.list(|bytes| {
+                Some(ClassNodes {
+                    class: class(bytes)?,
+                    nodes: bytes.list(node)?,
+                })
+            })?,
             suspects: bytes.list(|bytes| bytes.suspect(bounds))?,
             areas: {
                 let mut known = 0;

@@ -17,7 +17,7 @@ use crate::data::error::Error;
 use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::names::{self, Stack};
-use crate::data::objects::Site;
+use crate::data::objects::{Site, SiteIndex};
 use crate::data::usual::{GROUPINGS, GroupSum};
 
 /// The most passes over the graph at the same time, each of which needs 4 bytes per object.
@@ -142,11 +142,10 @@ impl Heap<'_> {
         Ok(named.collect())
     }
 
-    /// Computes the exact figures, each by a pass over the graph; as many passes run at once as there are cores, up to
-    /// [`MOST_PASSES`].
+    /// Computes the exact figures, each by a pass over the graph; as many passes run at once as there may be
+    /// threads, up to [`MOST_PASSES`].
     fn make_exact(&self, grouping: &Grouping, tallies: &mut [Tally]) -> Result<(), Error> {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let passes = cores.clamp(1, MOST_PASSES);
+        let passes = self.dump.threads().min(MOST_PASSES);
         let part = tallies.len().div_ceil(passes).max(1);
         let run = |tallies: &Mutex<&mut [Tally]>| {
             let mut tallies = tallies.lock().unwrap_or_else(PoisonError::into_inner);
@@ -276,16 +275,17 @@ impl Heap<'_> {
 
     /// Returns the figures of each group from the dominator tree; only of its objects for which `is_wanted` is true.
     fn tally(&self, grouping: &Grouping, is_wanted: impl Fn(u32) -> bool) -> Vec<Tally> {
-        let [tallies] = self.tallies([grouping], is_wanted, |_, _| {});
+        let [tallies] = self.tallies([grouping], is_wanted, |_, _, _| {});
         tallies
     }
 
-    /// Returns the figures of the groups of several groupings. Calls `visit` with each node and its retained size.
+    /// Returns the figures of the groups of several groupings. Calls `visit` with each node, its
+    /// site and its retained size.
     pub(crate) fn tallies<const N: usize>(
         &self,
         groupings: [&Grouping; N],
         is_wanted: impl Fn(u32) -> bool,
-        mut visit: impl FnMut(Node, u64),
+        mut visit: impl FnMut(Node, SiteIndex, u64),
     ) -> [Vec<Tally>; N] {
         let mut all = groupings.map(|grouping| {
             let tallies = (0..grouping.count).map(Tally::of);
@@ -305,7 +305,7 @@ impl Heap<'_> {
                 }
                 let (site, size) = (self.objects.site(object), self.objects.size(object));
                 let retained = if is_leaf { size } else { self.retained(node) };
-                visit(node, retained);
+                visit(node, site, retained);
                 for (tallies, grouping) in all.iter_mut().zip(groupings) {
                     tallies[grouping.of(site)].enter(size, retained, is_leaf);
                 }

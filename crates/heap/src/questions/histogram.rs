@@ -105,7 +105,7 @@ impl Histogram {
         };
         for (id, trace, age) in counts.objects {
             let class = classes.find(id);
-            let size = class.map_or(0, |class| classes.class_object_size(class, &layout));
+            let size = class.map_or(0, |_| classes.class_object_size(class, &layout));
             groups.add(&classes, class_class, (trace, age), 1, size);
         }
         for (made, sum) in counts.all {

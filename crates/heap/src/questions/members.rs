@@ -1,6 +1,7 @@
 //! The objects of a class, counted once, for pages that show some of them.
 
 use std::cmp::Reverse;
+use std::sync::OnceLock;
 
 use fixedbitset::FixedBitSet;
 
@@ -18,8 +19,8 @@ const MOST: usize = 12_000_000;
 #[derive(Debug)]
 pub struct Members {
     class: String,
-    /// In the order of what they retain; `None` if there are too many.
-    nodes: Option<Vec<Node>>,
+    /// In the order of what they retain; found when a page needs those that no index has.
+    nodes: OnceLock<Vec<Node>>,
     /// The sites that allocated them, those that retain most first.
     pub sites: Vec<Group>,
     /// Their number.
@@ -30,7 +31,7 @@ impl Members {
     /// Returns the number of objects whose order is kept.
     #[must_use]
     pub fn kept(&self) -> usize {
-        self.nodes.as_ref().map_or(0, Vec::len)
+        self.nodes.get().map_or(0, Vec::len)
     }
 }
 
@@ -42,14 +43,9 @@ impl Heap<'_> {
     pub fn members(&self, class: &str) -> Result<Members, Error> {
         let sites = self.who(class, 0)?;
         let count: u64 = sites.iter().map(|site| site.objects).sum();
-        let classes = self.classes_named(class)?;
-        let mut nodes = None;
-        if count <= MOST as u64 {
-            nodes = Some(self.by_retained(&classes));
-        }
         Ok(Members {
             class: class.to_owned(),
-            nodes,
+            nodes: OnceLock::new(),
             sites,
             count,
         })
@@ -86,12 +82,20 @@ impl Heap<'_> {
         first: usize,
         most: usize,
     ) -> Result<Vec<ObjectRow>, Error> {
-        let Some(nodes) = &members.nodes else {
-            let mut rows = self.largest(Some(&members.class), first.saturating_add(most))?;
-            return Ok(rows.split_off(first.min(rows.len())));
+        let end = first.saturating_add(most);
+        let classes = self.classes_named(&members.class)?;
+        let rows = |nodes: &[Node]| {
+            let rows = nodes.iter().skip(first).take(most);
+            let rows = || rows.map(|&node| self.object_row(node)).collect();
+            self.dump().unless_changed(rows)
         };
-        let rows = nodes.iter().skip(first).take(most);
-        self.dump()
-            .unless_changed(|| rows.map(|&node| self.object_row(node)).collect())
+        if let Some(known) = self.known_largest(&classes, end) {
+            return rows(&known);
+        }
+        if members.count > MOST as u64 {
+            let mut rows = self.largest(Some(&members.class), end)?;
+            return Ok(rows.split_off(first.min(rows.len())));
+        }
+        rows(members.nodes.get_or_init(|| self.by_retained(&classes)))
     }
 }

@@ -158,12 +158,12 @@ impl Heap<'_> {
 
     fn find_largest(&self, class: Option<&str>, most: usize) -> Result<Vec<ObjectRow>, Error> {
         let classes = class.map(|name| self.classes_named(name)).transpose()?;
-        let known = self.usual.get().filter(|_| classes.is_none());
-        let known = known.filter(|usual| {
-            usual.largest.len() >= most || usual.largest.len() == self.dominators.nodes().len()
-        });
+        let known = match &classes {
+            Some(classes) => self.known_largest(classes, most),
+            None => self.known_largest_of_all(most),
+        };
         let nodes = match known {
-            Some(usual) => usual.largest.iter().copied().take(most).collect(),
+            Some(nodes) => nodes,
             None => {
                 let mut largest = Largest::new(most);
                 let class = |object| self.objects.class(object) as usize;
@@ -178,6 +178,12 @@ impl Heap<'_> {
         };
         let nodes = nodes.into_iter();
         nodes.map(|node| self.object_row(node)).collect()
+    }
+
+    fn known_largest_of_all(&self, most: usize) -> Option<Vec<Node>> {
+        let largest = &self.usual.get()?.largest;
+        let is_known = largest.len() >= most || largest.len() == self.dominators.nodes().len();
+        is_known.then(|| largest.iter().copied().take(most).collect())
     }
 
     pub(crate) fn object_row(&self, node: u32) -> Result<ObjectRow, Error> {

@@ -1,12 +1,17 @@
 //! The answers to the usual questions, for an index: later questions take no pass over all objects.
 
+use std::cmp::Reverse;
+
+use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 
 use crate::data::classes::ClassIndex;
-use crate::data::dominators::TOP;
+use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::usual::{ClassPaths, USUAL_PATHS, Usual, UsualPath};
+use crate::data::usual::{
+    ClassNodes, ClassPaths, USUAL_PATHS, Usual, UsualPath, objects_of_each_class,
+};
 use crate::questions::areas::Area;
 use crate::questions::groups::By;
 use crate::questions::summary::Largest;
@@ -22,21 +27,64 @@ impl Heap<'_> {
         }
         let groupings = By::ALL.map(|by| self.grouping(by));
         let mut largest = Largest::new(LARGEST);
+        let mut of_classes = self.largest_of_classes();
         let groups = self.tallies(
             groupings.each_ref(),
             |_| true,
-            |node, retained| largest.add(node, retained),
+            |node, site, retained| {
+                largest.add(node, retained);
+                let class = self.objects.sites.get(site).class;
+                if let Some(largest) = of_classes.get_mut(class as usize) {
+                    largest.add(node, retained);
+                }
+            },
         );
+        let of_classes = (0..).zip(of_classes).map(|(class, largest)| ClassNodes {
+            class,
+            nodes: largest.finish(),
+        });
         let usual = Usual {
             groups: groups.map(|tallies| tallies.iter().map(|tally| tally.sum()).collect()),
             bytes: self.all_bytes(),
             largest: largest.finish(),
             threads: self.thread_nodes(),
+            of_classes: of_classes.filter(|class| !class.nodes.is_empty()).collect(),
             suspects: self.usual_suspects()?,
             areas: self.areas_below(TOP, Area::USUAL),
             paths: self.usual_paths()?,
         };
         Ok(self.usual.get_or_init(|| usual))
+    }
+
+    /// Returns a place for the nodes of each class that retain most; none, if there are too many classes.
+    fn largest_of_classes(&self) -> Vec<Largest> {
+        let classes = self.classes.len();
+        match self.objects_of_each_class() {
+            0 => Vec::new(),
+            most => (0..classes).map(|_| Largest::new(most)).collect(),
+        }
+    }
+
+    fn objects_of_each_class(&self) -> usize {
+        objects_of_each_class(self.classes.len(), self.dominators.len() as usize)
+    }
+
+    /// Returns the nodes of the objects of classes that retain most, at most `most`, those first, if that takes no look at
+    /// all objects.
+    pub(crate) fn known_largest(&self, classes: &FixedBitSet, most: usize) -> Option<Vec<Node>> {
+        let each = self.objects_of_each_class();
+        let usual = self.usual.get().filter(|_| each > 0)?;
+        let known = usual.of_classes.iter();
+        let known = known.filter(|known| classes.contains(known.class as usize));
+        let (mut nodes, mut are_all) = (Vec::new(), true);
+        for ClassNodes { nodes: some, .. } in known {
+            nodes.extend(some);
+            are_all &= some.len() < each;
+        }
+        nodes.sort_by_cached_key(|&node| (Reverse(self.retained(node)), node));
+        nodes.truncate(most);
+        // The first ones of all classes are among the first ones of each.
+        (are_all || most <= each).then_some(nodes)
     }
 
     fn usual_paths(&self) -> Result<Vec<ClassPaths>, Error> {

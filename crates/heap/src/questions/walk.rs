@@ -237,8 +237,10 @@ impl<'a> Walk<'a> {
             }
             return Ok(());
         };
+        let dump = self.contents.dump;
+        let object_class = self.contents.classes.index_of(object.class, dump);
         self.tell_classes(visitor);
-        let id_size = self.contents.dump.id_size();
+        let id_size = dump.id_size();
         let width = id_size.bytes() as usize;
         let length = match object.content {
             Content::Elements(elements) => Some((elements.len() / width) as u64),
@@ -247,14 +249,14 @@ impl<'a> Walk<'a> {
         };
         visitor.object(&ObjectRecord {
             id: object.id,
-            class: object.class,
+            class: object_class,
             trace: object.trace,
             shallow: object.size,
             length,
         })?;
         match object.content {
             Content::Fields(fields) => {
-                for &Holder { offset, field } in self.references(object.class) {
+                for &Holder { offset, field } in self.references(object_class) {
                     let to = read_id_be(fields, offset, id_size);
                     if to != 0 {
                         visitor.reference(object.id, to, Position::Field(field))?;

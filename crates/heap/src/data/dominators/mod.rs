@@ -47,11 +47,12 @@ impl Dominators {
     pub(crate) fn of(
         graph: &Graph,
         objects: &Objects,
-        memory: &Memory,
+        (memory, threads): (&Memory, usize),
         progress: &dyn Progress,
     ) -> io::Result<Dominators> {
         let steps = Steps {
             progress,
+            threads,
             all: u64::from(objects.count()),
         };
         let search = Search::of(graph, objects, memory, &steps)?;
@@ -241,6 +242,8 @@ impl Dominators {
 /// Reports how far the dominators are: the search is the first half, Semi-NCA the second.
 struct Steps<'a> {
     progress: &'a dyn Progress,
+    /// The most threads that look at references at the same time.
+    threads: usize,
     all: u64,
 }
 

@@ -13,7 +13,81 @@ use crate::data::objects::Objects;
 use crate::data::offsets::Offsets;
 use crate::data::packed::Sequence;
 use crate::data::ranks::Ranks;
+use crate::data::turns::in_turn;
 use crate::data::varint;
+
+/// The bytes of a part's rows up to which all of their references are kept at once, in 16 bytes each.
+const MOST_BYTES: u64 = 256 << 10;
+
+/// What the search has found out about the objects.
+struct Found<'a> {
+    node: &'a [Node],
+    joined: &'a Ranks,
+    graph: &'a Graph,
+    objects: &'a Objects,
+}
+
+/// A reference to another node that several references lead to.
+#[derive(Clone, Copy)]
+struct Joined {
+    /// The rank of the target among such nodes.
+    rank: u32,
+    from: Node,
+    target: Node,
+    /// `true` if it is that of an object to its class.
+    is_class: bool,
+}
+
+/// The references of a part of the objects.
+#[derive(Default)]
+struct JoinedPart {
+    part: usize,
+    /// `None` if there may be too many to keep.
+    found: Option<Vec<Joined>>,
+}
+
+impl Found<'_> {
+    /// Calls `visit` with all references from live objects to other nodes that several references lead to, in the order of
+    /// the objects. Threads look up the nodes.
+    fn each(&self, threads: usize, mut visit: impl FnMut(Joined) + Send) -> io::Result<()> {
+        let read = |part: usize, read: &mut JoinedPart| {
+            let mut found = read.found.take().unwrap_or_default();
+            found.clear();
+            read.part = part;
+            if self.graph.bytes_of_part(part) <= MOST_BYTES {
+                self.each_in_part(part, |joined| found.push(joined));
+                read.found = Some(found);
+            }
+            Ok(())
+        };
+        let visit_all = |read: &mut JoinedPart| {
+            match &read.found {
+                Some(found) => found.iter().for_each(|&joined| visit(joined)),
+                None => self.each_in_part(read.part, &mut visit),
+            }
+            Ok(())
+        };
+        in_turn((threads, self.graph.parts()), read, visit_all, |_| {})
+    }
+
+    fn each_in_part(&self, part: usize, mut visit: impl FnMut(Joined)) {
+        self.graph.each_in_part(part, self.objects, |from, to| {
+            let from = self.node[from as usize];
+            let target = self.node[to.number() as usize];
+            if let Some(rank) = self.joined.find(target)
+                && from != TOP
+                && from != target
+            {
+                visit(Joined {
+                    rank,
+                    from,
+                    target,
+                    is_class: matches!(to, To::Class(_)),
+                });
+            }
+        });
+    }
+}
 
 /// References to a smaller node that several references lead to, by their target: the distances between the two, in the
 /// form of [`varint`]. All is by the rank of the target among such nodes.
@@ -28,51 +102,41 @@ impl Backward {
     /// Collects the references. Those to a greater node go into `least`, the least node that refers to each one: its
     /// path is never compressed, so only the source counts.
     fn of(
-        (node, joined): (&[Node], &Ranks),
+        found: &Found<'_>,
         least: &mut [Node],
-        graph: &Graph,
-        objects: &Objects,
         memory: &Memory,
+        threads: usize,
     ) -> io::Result<Backward> {
-        let most = graph.most_edges() * varint::width(node.len() as u64);
+        let most = found.graph.most_edges() * varint::width(found.node.len() as u64);
         let mut rows = Offsets::new(least.len(), most, memory)?;
         let mut instances = Instances::new(least.len(), memory)?;
-        graph.each_of_all(objects, |from, to| {
-            let (from, target) = (node[from as usize], node[to.number() as usize]);
-            let Some(rank) = joined.find(target).filter(|_| from != TOP) else {
-                return;
-            };
-            if target > from {
-                let least = &mut least[rank as usize];
-                *least = from.min(*least);
-            } else if target < from {
-                match to {
-                    To::Class(_) => instances.count(rank, from),
-                    To::Other(_) => {
-                        let width = varint::width((from - target).into());
-                        rows.set(rank as usize, rows.get(rank as usize) + width);
-                    }
-                }
+        found.each(threads, |to: Joined| {
+            if to.target > to.from {
+                let least = &mut least[to.rank as usize];
+                *least = to.from.min(*least);
+            } else if to.is_class {
+                instances.count(to.rank, to.from);
+            } else {
+                let width = varint::width((to.from - to.target).into());
+                rows.set(to.rank as usize, rows.get(to.rank as usize) + width);
             }
-        });
+        })?;
         let mut bytes: Numbers<u8> = memory.table(rows.add_up() as usize)?;
         let all = &mut bytes[..];
         instances.lay_out(memory)?;
-        graph.each_of_all(objects, |from, to| {
-            let (from, target) = (node[from as usize], node[to.number() as usize]);
-            let Some(rank) = joined.find(target).filter(|_| target < from) else {
+        found.each(threads, |to: Joined| {
+            if to.target > to.from {
                 return;
-            };
-            match to {
-                To::Class(_) => instances.add(rank, from),
-                To::Other(_) => {
-                    let distance = u64::from(from - target);
-                    let start = rows.get(rank as usize) - varint::width(distance);
-                    rows.set(rank as usize, start);
-                    varint::put(distance, all, &mut (start as usize));
-                }
             }
-        });
+            if to.is_class {
+                instances.add(to.rank, to.from);
+                return;
+            }
+            let distance = u64::from(to.from - to.target);
+            let start = rows.get(to.rank as usize) - varint::width(distance);
+            rows.set(to.rank as usize, start);
+            varint::put(distance, all, &mut (start as usize));
+        })?;
         Ok(Backward {
             rows,
             bytes,
@@ -201,7 +265,13 @@ pub(super) fn semi_nca(
     let length = order.len();
     let mut label: Numbers<Node> = memory.table(joined.count() as usize)?;
     label.fill(Node::MAX);
-    let backward = Backward::of((&node, &joined), &mut label, graph, objects, memory)?;
+    let found = Found {
+        node: &node,
+        joined: &joined,
+        graph,
+        objects,
+    };
+    let backward = Backward::of(&found, &mut label, memory, steps.threads)?;
     drop(node);
     let mut up: Numbers<Node> = memory.table(length)?;
     parents.each(|node, parent| up[node as usize] = parent);

@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher;
 use std::io;
+use std::ops::Range;
 
 use bytemuck::Pod;
 use fixedbitset::FixedBitSet;
@@ -15,6 +16,7 @@ use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::memory::{Memory, Numbers};
 use crate::data::records;
+use crate::data::turns::in_turn;
 
 const STRING: &str = "java.lang.String";
 
@@ -68,18 +70,25 @@ pub(super) struct Gathered {
 impl Gathered {
     pub(super) fn of(heap: &Heap<'_>) -> Result<Gathered, Error> {
         let live = heap.live();
-        let roles = roles(heap, &live);
-        let mut pass = Pass::new(heap, &roles, &live)?;
-        for found in heap.dump.records() {
-            let found = found?;
-            if matches!(
-                found.record.kind(),
-                HeapKind::Instance | HeapKind::ObjectArray | HeapKind::PrimitiveArray
-            ) {
-                pass.add(&records::decode(&found)?);
-            }
-        }
-        Ok(pass.finish())
+        let reader = Reader {
+            heap,
+            roles: &roles(heap, &live),
+            live: &live,
+            hasher: RandomState::default(),
+        };
+        let mut tables = Tables::new(&reader)?;
+        let samples = heap.record_offsets.samples.iter();
+        let pieces = heap.dump.pieces(samples.map(|&(_, offset)| offset));
+        in_turn(
+            (heap.dump.threads(), pieces.len()),
+            |number, piece| reader.read(pieces.get(number), piece),
+            |piece| {
+                tables.add(piece);
+                Ok::<(), Error>(())
+            },
+            |_| {},
+        )?;
+        Ok(tables.finish())
     }
 }
 
@@ -138,13 +147,12 @@ impl<T: Pod> Filling<T> {
         Ok(Filling { table, used: 0 })
     }
 
-    /// Adds an entry. A damaged dump may have two records of one object, and so too many.
-    #[inline]
-    fn push(&mut self, entry: T) {
-        if let Some(offset) = self.table.get_mut(self.used) {
-            *offset = entry;
-            self.used += 1;
-        }
+    /// Adds entries. A damaged dump may have two records of one object, and so too many.
+    fn extend(&mut self, entries: &[T]) {
+        let room = self.table.get_mut(self.used..).unwrap_or_default();
+        let fitting = entries.len().min(room.len());
+        room[..fitting].copy_from_slice(&entries[..fitting]);
+        self.used += fitting;
     }
 
     fn finish(mut self) -> Numbers<T> {
@@ -153,13 +161,151 @@ impl<T: Pod> Filling<T> {
     }
 }
 
-struct Pass<'a> {
+/// What is needed to read the records of a piece of the dump.
+struct Reader<'a> {
     heap: &'a Heap<'a>,
     roles: &'a [Role],
     live: &'a FixedBitSet,
     hasher: RandomState,
-    /// The last class and the role of its objects.
-    last: (u64, Role),
+}
+
+/// What a piece of the dump has, in the order of its records.
+#[derive(Default)]
+struct Piece {
+    hashes: Vec<u64>,
+    arrays: Vec<u32>,
+    strings: Vec<u64>,
+    /// Whether each of the strings is not Latin-1.
+    wide: Vec<bool>,
+    elements: Vec<[u32; 3]>,
+    collections: Vec<u64>,
+}
+
+impl Reader<'_> {
+    /// Reads the records in ranges of the dump, instead of what the piece had before.
+    fn read(&self, ranges: &[Range<usize>], piece: &mut Piece) -> Result<(), Error> {
+        piece.clear();
+        // The next object often has the same class.
+        let mut last = (0, Role::Other);
+        let mut role = |class: u64| {
+            if last.0 != class {
+                let index = self.heap.classes.find(class);
+                let role = index.map_or(Role::Other, |index| self.roles[index as usize]);
+                last = (class, role);
+            }
+            last.1
+        };
+        for found in self.heap.dump.records_of(ranges) {
+            let found = found?;
+            if matches!(
+                found.record.kind(),
+                HeapKind::Instance | HeapKind::ObjectArray | HeapKind::PrimitiveArray
+            ) {
+                self.add(&records::decode(&found)?, &mut role, piece);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a record has. `role` returns that of a class's objects.
+    #[inline]
+    fn add(&self, record: &HeapRecord<'_>, mut role: impl FnMut(u64) -> Role, piece: &mut Piece) {
+        match *record {
+            HeapRecord::Instance {
+                object,
+                class,
+                fields,
+                ..
+            } => match role(class.0) {
+                Role::String { value, coder } => {
+                    if let Some(number) = self.find(object.0) {
+                        self.add_string(number, fields, (value, coder), piece);
+                    }
+                }
+                Role::Collection { elements } => {
+                    if let Some(number) = self.find(object.0) {
+                        let array = self.reference(fields, elements);
+                        let array = array.unwrap_or(NO_ARRAY);
+                        piece.collections.push(pair(array, number));
+                    }
+                }
+                _ => {}
+            },
+            HeapRecord::ObjectArray {
+                object,
+                class,
+                elements,
+                ..
+            } => {
+                if let Role::Elements = role(class.0)
+                    && let Some(number) = self.find(object.0)
+                {
+                    let size = self.heap.dump.id_size().bytes() as usize;
+                    let all = elements.chunks_exact(size);
+                    let length = all.len() as u32;
+                    let used = all.filter(|id| id.iter().any(|&byte| byte != 0)).count();
+                    piece.elements.push([number, length, used as u32]);
+                }
+            }
+            HeapRecord::PrimitiveArray {
+                object,
+                element,
+                elements,
+                ..
+            } => {
+                if let Some(number) = self.find(object.0) {
+                    let hash = self.hasher.hash_one((element as u8, elements));
+                    piece.hashes.push(hash);
+                    piece.arrays.push(number);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the number of a live object.
+    #[inline]
+    fn find(&self, id: u64) -> Option<u32> {
+        let number = self.heap.objects.ids.find(id)?;
+        self.live.contains(number as usize).then_some(number)
+    }
+
+    fn add_string(
+        &self,
+        number: u32,
+        fields: &[u8],
+        (value, coder): (usize, Option<usize>),
+        piece: &mut Piece,
+    ) {
+        if let Some(array) = self.reference(fields, value) {
+            piece.strings.push(pair(array, number));
+            let coder = coder.and_then(|offset| fields.get(offset));
+            piece.wide.push(coder.is_some_and(|&coder| coder != 0));
+        }
+    }
+
+    /// Returns the object at an offset of an instance; `None` for null and for objects that the dump lacks.
+    fn reference(&self, fields: &[u8], offset: usize) -> Option<u32> {
+        let id_size = self.heap.dump.id_size();
+        fields.get(offset..offset + id_size.bytes() as usize)?;
+        let id = read_id_be(fields, offset, id_size);
+        self.heap.objects.ids.find(id).filter(|_| id != 0)
+    }
+}
+
+impl Piece {
+    fn clear(&mut self) {
+        self.hashes.clear();
+        self.arrays.clear();
+        self.strings.clear();
+        self.wide.clear();
+        self.elements.clear();
+        self.collections.clear();
+    }
+}
+
+/// What all pieces have.
+struct Tables {
     hashes: Filling<u64>,
     arrays: Filling<u32>,
     strings: Filling<u64>,
@@ -168,8 +314,11 @@ struct Pass<'a> {
     collections: Filling<u64>,
 }
 
-impl<'a> Pass<'a> {
-    fn new(heap: &'a Heap<'a>, roles: &'a [Role], live: &'a FixedBitSet) -> io::Result<Pass<'a>> {
+impl Tables {
+    fn new(reader: &Reader<'_>) -> io::Result<Tables> {
+        let Reader {
+            heap, roles, live, ..
+        } = *reader;
         let (mut strings, mut collections, mut elements, mut arrays) = (0, 0, 0, 0);
         for number in live.ones() {
             match roles[heap.objects.class(number as u32) as usize] {
@@ -181,12 +330,7 @@ impl<'a> Pass<'a> {
             }
         }
         let memory = &heap.memory;
-        Ok(Pass {
-            heap,
-            roles,
-            live,
-            hasher: RandomState::default(),
-            last: (0, Role::Other),
+        Ok(Tables {
             hashes: Filling::new(arrays, memory)?,
             arrays: Filling::new(arrays, memory)?,
             strings: Filling::new(strings, memory)?,
@@ -196,94 +340,15 @@ impl<'a> Pass<'a> {
         })
     }
 
-    #[inline]
-    fn add(&mut self, record: &HeapRecord<'_>) {
-        match *record {
-            HeapRecord::Instance {
-                object,
-                class,
-                fields,
-                ..
-            } => match self.role(class.0) {
-                Role::String { value, coder } => {
-                    if let Some(number) = self.find(object.0) {
-                        self.add_string(number, fields, value, coder);
-                    }
-                }
-                Role::Collection { elements } => {
-                    if let Some(number) = self.find(object.0) {
-                        let array = self.reference(fields, elements);
-                        let array = array.unwrap_or(NO_ARRAY);
-                        self.collections.push(pair(array, number));
-                    }
-                }
-                _ => {}
-            },
-            HeapRecord::ObjectArray {
-                object,
-                class,
-                elements,
-                ..
-            } => {
-                if let Role::Elements = self.role(class.0)
-                    && let Some(number) = self.find(object.0)
-                {
-                    let size = self.heap.dump.id_size().bytes() as usize;
-                    let all = elements.chunks_exact(size);
-                    let length = all.len() as u32;
-                    let used = all.filter(|id| id.iter().any(|&byte| byte != 0)).count();
-                    self.elements.push([number, length, used as u32]);
-                }
-            }
-            HeapRecord::PrimitiveArray {
-                object,
-                element,
-                elements,
-                ..
-            } => {
-                if let Some(number) = self.find(object.0) {
-                    let hash = self.hasher.hash_one((element as u8, elements));
-                    self.hashes.push(hash);
-                    self.arrays.push(number);
-                }
-            }
-            _ => {}
+    fn add(&mut self, piece: &Piece) {
+        self.hashes.extend(&piece.hashes);
+        self.arrays.extend(&piece.arrays);
+        self.strings.extend(&piece.strings);
+        for (&string, &is_wide) in piece.strings.iter().zip(&piece.wide) {
+            self.wide.set(second(string) as usize, is_wide);
         }
-    }
-
-    /// Returns the role of a class's objects; the next object often has the same class.
-    #[inline]
-    fn role(&mut self, class: u64) -> Role {
-        if self.last.0 != class {
-            let index = self.heap.classes.find(class);
-            let role = index.map_or(Role::Other, |index| self.roles[index as usize]);
-            self.last = (class, role);
-        }
-        self.last.1
-    }
-
-    /// Returns the number of a live object.
-    #[inline]
-    fn find(&self, id: u64) -> Option<u32> {
-        let number = self.heap.objects.ids.find(id)?;
-        self.live.contains(number as usize).then_some(number)
-    }
-
-    fn add_string(&mut self, number: u32, fields: &[u8], value: usize, coder: Option<usize>) {
-        if let Some(array) = self.reference(fields, value) {
-            self.strings.push(pair(array, number));
-            let coder = coder.and_then(|offset| fields.get(offset));
-            self.wide
-                .set(number as usize, coder.is_some_and(|&coder| coder != 0));
-        }
-    }
-
-    /// Returns the object at an offset of an instance; `None` for null and for objects that the dump lacks.
-    fn reference(&self, fields: &[u8], offset: usize) -> Option<u32> {
-        let id_size = self.heap.dump.id_size();
-        fields.get(offset..offset + id_size.bytes() as usize)?;
-        let id = read_id_be(fields, offset, id_size);
-        self.heap.objects.ids.find(id).filter(|_| id != 0)
+        self.elements.extend(&piece.elements);
+        self.collections.extend(&piece.collections);
     }
 
     fn finish(self) -> Gathered {
