@@ -152,7 +152,7 @@ on_every_jvm!(an_attached_agent_sees_threads_that_wait_already);
 /// `cpu=times` redefines the classes while the threads wait in methods of before.
 fn methods_that_are_redefined_while_they_run_are_named(jvm: &Jvm) {
     let program = Program::bare_java(jvm, &[]).program("wall", "Waits");
-    let run = program.arg("5000").start();
+    let run = program.arg("8000").start();
     run.wait_for_output("ready");
     let options = OPTIONS.replace("cpu=samples", "cpu=times");
     run.hprof_well("attach", &[&options]);
