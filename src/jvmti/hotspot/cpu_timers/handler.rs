@@ -143,7 +143,7 @@ pub(super) unsafe extern "C" fn on_cpu_timer(
             STATE.inside.fetch_add(1, Ordering::SeqCst);
             let overrun = (*timer_signal).overrun;
             let number = value as u32 as usize;
-            take_sample(number, overrun, context);
+            take_sample(number, overrun, (info.addr(), context));
             STATE.inside.fetch_sub(1, Ordering::SeqCst);
         } else {
             call_handler_before(signal, info, context);
@@ -182,7 +182,7 @@ unsafe fn call_handler_before(
 /// # Safety
 /// As for the handler. `STATE.inside` counts the caller.
 #[inline(always)]
-unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
+unsafe fn take_sample(number: usize, overrun: i32, (info, context): (usize, *mut c_void)) {
     // SAFETY: any thread that sets `ring` to null waits for `inside` before it frees the ring; the records are never
     // freed.
     let (ring, records) = unsafe {
@@ -245,11 +245,12 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
         head.frames = unsafe {
             match walker {
                 Some(walker) if is_vm_thread => {
-                    let interrupted = Registers::from_context(context).interrupted();
+                    let stack = stack_of(java_thread);
+                    let registers = Registers::from_context(context).below_handlers(info, stack);
                     match native {
                         Some(native) => walker.walk_native(
-                            stack_of(java_thread),
-                            interrupted,
+                            stack,
+                            registers.interrupted(),
                             (frames, depth),
                             native,
                         ),
@@ -261,7 +262,8 @@ unsafe fn take_sample(number: usize, overrun: i32, context: *mut c_void) {
                         record.stack_begin.load(Ordering::Relaxed),
                         record.stack_end.load(Ordering::Relaxed),
                     );
-                    let interrupted = Registers::from_context(context).interrupted();
+                    let registers = Registers::from_context(context).below_handlers(info, stack);
+                    let interrupted = registers.interrupted();
                     // The agent's own time is one frame.
                     let native = if head.in_agent { None } else { native };
                     walker.walk(java_thread, stack, interrupted, (frames, depth), native)

@@ -2,8 +2,20 @@
 //! anything.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use super::super::stack_walk::Interrupted;
+
+/// Where the context is in the frame that the kernel makes for a handler: behind the return address.
+#[cfg(target_arch = "x86_64")]
+const CONTEXT_IN_FRAME: usize = size_of::<usize>();
+/// Where the context is in the frame that the kernel makes for a handler: behind the `siginfo_t`.
+#[cfg(target_arch = "aarch64")]
+const CONTEXT_IN_FRAME: usize = size_of::<libc::siginfo_t>();
+/// The highest number of a signal.
+const HIGHEST_SIGNAL: usize = 64;
+/// The most signals that are delivered at once.
+const MOST_HANDLERS: usize = 8;
 
 /// The starting point of a stack walk.
 #[derive(Clone, Copy)]
@@ -27,13 +39,81 @@ impl Registers {
     pub(super) unsafe fn from_context(context: *mut c_void) -> Self {
         Self(context.cast())
     }
+
+    /// Returns the registers of the code that was interrupted, not those of the handlers of other signals. The kernel delivers
+    /// several signals at once by putting the frame of one handler onto that of the next, so the thread seems to have been
+    /// interrupted at the first instruction of a handler, as of Flight Recorder's, which stops threads by signals. `info` is
+    /// the address of this handler's `siginfo_t`.
+    ///
+    /// # Safety
+    /// As for `from_context`; `stack` are the bounds of the current thread's stack.
+    #[inline(always)]
+    pub(super) unsafe fn below_handlers(self, info: usize, (begin, end): (usize, usize)) -> Self {
+        let mut registers = self;
+        for _ in 0..MOST_HANDLERS {
+            let (sp, Some(context)) = (registers.place().sp, registers.context_at_entry()) else {
+                break;
+            };
+            let behind = context.wrapping_add(size_of::<libc::ucontext_t>());
+            if sp < begin || context < sp || behind < context || behind > end {
+                break;
+            }
+            // SAFETY: the words at and behind the stack pointer of interrupted code are there, up to the stack's end.
+            if !unsafe { registers.is_at_entry(self, info) } {
+                break;
+            }
+            registers = Self(ptr::with_exposed_provenance_mut(context));
+        }
+        registers
+    }
+
+    /// Returns the address of the context that a handler gets, if the registers may be those of its first instruction: its
+    /// arguments are the number of the signal, and two places in the frame that the kernel has put onto the stack.
+    #[inline(always)]
+    fn context_at_entry(self) -> Option<usize> {
+        let (signal, _, context) = self.arguments();
+        let is_entry = signal >= 1
+            && signal <= HIGHEST_SIGNAL
+            && context == self.place().sp.wrapping_add(CONTEXT_IN_FRAME)
+            && context.is_multiple_of(size_of::<usize>());
+        if is_entry { Some(context) } else { None }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl Registers {
+    /// Returns the first three arguments of a function that begins here.
+    #[inline(always)]
+    fn arguments(self) -> (usize, usize, usize) {
+        // SAFETY: as in `register`.
+        let argument = |number| unsafe { *self.register(number) as usize };
+        (
+            argument(libc::REG_RDI),
+            argument(libc::REG_RSI),
+            argument(libc::REG_RDX),
+        )
+    }
+
+    /// Returns `true` if the frame of a handler is like that of this one: it returns to the same address, and its `siginfo_t` is
+    /// at the same distance.
+    ///
+    /// # Safety
+    /// The word at the stack pointer is there; `own` is the context of the handler that is running, `info` its `siginfo_t`.
+    #[inline(always)]
+    unsafe fn is_at_entry(self, own: Self, info: usize) -> bool {
+        let (_, its_info, context) = self.arguments();
+        // SAFETY: the kernel puts the return address right before the context; the other is promised.
+        let (its_return, own_return) = unsafe {
+            let at_sp: *const usize = ptr::with_exposed_provenance(self.place().sp);
+            (*at_sp, *own.0.cast::<usize>().sub(1))
+        };
+        its_return == own_return
+            && its_info.wrapping_sub(context) == info.wrapping_sub(own.0.addr())
+    }
+
     #[inline(always)]
     fn register(self, number: libc::c_int) -> *mut libc::greg_t {
-        // SAFETY: `of` was promised a context, and the numbers below are of registers that it has.
+        // SAFETY: `from_context` was promised a context, and the numbers below are of registers that it has.
         unsafe {
             let registers = &raw mut (*self.0).uc_mcontext.gregs;
             registers.cast::<libc::greg_t>().add(number as usize)
@@ -88,10 +168,29 @@ impl Registers {
     const BYTECODE: usize = 22;
     const SENDER_SP: usize = 19;
 
+    /// Returns the first three arguments of a function that begins here.
+    #[inline(always)]
+    fn arguments(self) -> (usize, usize, usize) {
+        // SAFETY: `from_context` was promised a context.
+        let argument = |number| unsafe { (*self.0).uc_mcontext.regs[number] as usize };
+        (argument(0), argument(1), argument(2))
+    }
+
+    /// Returns `true` if the frame of a handler is like that of this one, with its `siginfo_t` at the same distance.
+    ///
+    /// # Safety
+    /// `own` is the context of the handler that is running, `info` its `siginfo_t`.
+    #[inline(always)]
+    unsafe fn is_at_entry(self, own: Self, info: usize) -> bool {
+        let (_, its_info, context) = self.arguments();
+        its_info == self.place().sp
+            && its_info.wrapping_sub(context) == info.wrapping_sub(own.0.addr())
+    }
+
     /// Returns the thread's position.
     #[inline(always)]
     pub(super) fn place(self) -> StackPosition {
-        // SAFETY: `of` was promised a context.
+        // SAFETY: `from_context` was promised a context.
         let machine = unsafe { &(*self.0).uc_mcontext };
         StackPosition {
             pc: machine.pc as usize,
@@ -123,6 +222,108 @@ impl Registers {
             link: register(Self::LINK),
             bytecode: register(Self::BYTECODE),
             sender_sp: register(Self::SENDER_SP),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RETURN: usize = 77;
+    const FRAME_AT: usize = 64;
+
+    /// The frame of a handler as the kernel makes it, and room behind it.
+    struct Frame([usize; 1024]);
+
+    impl Frame {
+        fn new() -> Box<Self> {
+            let mut frame = Box::new(Self([0; 1024]));
+            frame.0[FRAME_AT] = RETURN;
+            frame
+        }
+
+        fn sp(&self) -> usize {
+            (&raw const self.0[FRAME_AT]).expose_provenance()
+        }
+
+        fn context(&self) -> usize {
+            self.sp() + CONTEXT_IN_FRAME
+        }
+
+        fn info(&self) -> usize {
+            match CONTEXT_IN_FRAME == size_of::<libc::siginfo_t>() {
+                true => self.sp(),
+                false => self.context() + 304,
+            }
+        }
+
+        fn bounds(&self) -> (usize, usize) {
+            let begin = self.0.as_ptr().addr();
+            (begin, begin + size_of_val(&self.0))
+        }
+
+        /// Sets the registers in its context to those at the first instruction of the handler of `other`.
+        fn is_before(&mut self, other: &Self, signal: usize) {
+            let context: *mut libc::ucontext_t =
+                ptr::with_exposed_provenance_mut(self.0.as_mut_ptr().expose_provenance());
+            // SAFETY: the frame has room for a context there, and every number is one.
+            let machine = unsafe {
+                let context = context.byte_add(self.context() - self.bounds().0);
+                &mut (*context).uc_mcontext
+            };
+            let arguments = [signal, other.info(), other.context()];
+            #[cfg(target_arch = "x86_64")]
+            {
+                machine.gregs[libc::REG_RSP as usize] = other.sp() as libc::greg_t;
+                let registers = [libc::REG_RDI, libc::REG_RSI, libc::REG_RDX];
+                for (register, argument) in registers.into_iter().zip(arguments) {
+                    machine.gregs[register as usize] = argument as libc::greg_t;
+                }
+            }
+            #[cfg(target_arch = "aarch64")]
+            {
+                machine.sp = other.sp() as u64;
+                for (register, argument) in arguments.into_iter().enumerate() {
+                    machine.regs[register] = argument as u64;
+                }
+            }
+        }
+
+        /// Returns the context at which a walk begins, if this is the frame of the handler that runs.
+        fn begins_at(&self, stack: (usize, usize)) -> usize {
+            let context: *mut c_void = ptr::with_exposed_provenance_mut(self.context());
+            // SAFETY: a context, and the bounds of memory that is there.
+            let below =
+                unsafe { Registers::from_context(context).below_handlers(self.info(), stack) };
+            below.0.addr()
+        }
+    }
+
+    #[test]
+    fn a_handler_that_has_not_begun_is_passed_over() {
+        let (mut own, mut pending, last) = (Frame::new(), Frame::new(), Frame::new());
+        own.is_before(&pending, 12);
+        assert_eq!(own.begins_at(pending.bounds()), pending.context());
+        assert_eq!(own.begins_at(last.bounds()), own.context(), "another stack");
+        // Two of them.
+        let all = (0, usize::MAX);
+        pending.is_before(&last, 64);
+        assert_eq!(own.begins_at(all), last.context());
+    }
+
+    #[test]
+    fn code_that_is_no_handler_keeps_its_registers() {
+        let (mut own, mut pending) = (Frame::new(), Frame::new());
+        let stack = pending.bounds();
+        for signal in [0, 65] {
+            own.is_before(&pending, signal);
+            assert_eq!(own.begins_at(stack), own.context(), "no signal");
+        }
+        own.is_before(&pending, 12);
+        if cfg!(target_arch = "x86_64") {
+            pending.0[FRAME_AT] = RETURN + 1;
+            assert_eq!(own.begins_at(stack), own.context(), "it returns elsewhere");
         }
     }
 }

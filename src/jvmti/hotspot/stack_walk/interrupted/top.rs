@@ -82,7 +82,8 @@ impl Walk<'_> {
     ///
     /// # Safety
     /// The blob is code that the thread is in.
-    #[inline(always)]
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
     unsafe fn frame_state(&self, blob: CodeBlob, pc: usize, is_method: bool) -> Option<FrameState> {
         // SAFETY: the caller's promise.
         unsafe {

@@ -229,7 +229,8 @@ impl Walk<'_> {
     ///
     /// # Safety
     /// The blob is a compiled method that a frame of the current thread keeps.
-    #[inline(always)]
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
     pub(super) unsafe fn note_compiled(
         &mut self,
         blob: CodeBlob,
@@ -320,7 +321,8 @@ impl Walk<'_> {
     ///
     /// # Safety
     /// The blob is code of a method, which a frame of the current thread keeps, if that is certain.
-    #[inline(always)]
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
     pub(super) unsafe fn note_method_of(&mut self, blob: CodeBlob, location: i32) -> bool {
         // SAFETY: the caller's promise.
         let method = unsafe {
