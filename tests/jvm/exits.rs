@@ -67,7 +67,11 @@ fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
         let is_text = options == "cpu=times,monitor=y";
         let file = if is_text { "x.txt" } else { "x.hprof" };
         let format = if is_text { "" } else { ",format=b" };
-        let run = full_heap(jvm, &format!("{options}{format},file={file}"), &[]);
+        // Rarely a collection finds room for the end of the VM.
+        let run = (0..3)
+            .map(|_| full_heap(jvm, &format!("{options}{format},file={file}"), &[]))
+            .find(|run| run.stderr.contains(WITHOUT_VM))
+            .unwrap_or_else(|| panic!("{} {options}: VMDeath came in each run", jvm.feature));
         let context = format!("{} {options}: {}", jvm.feature, run.stderr);
         assert_eq!(run.status.code(), Some(1), "{context}");
         assert_eq!(run.stderr.matches(WITHOUT_VM).count(), 1, "{context}");
