@@ -63,7 +63,14 @@ impl Stacks {
 
     /// Returns what must be known before the stack of another thread is taken.
     pub fn classes_seen(&self, jni: Jni<'_>) -> ClassesSeen {
-        let classes = self.watch_classes(jni);
+        self.watch_classes(jni);
+        self.classes_seen_if_watched(jni)
+    }
+
+    /// As [`Stacks::classes_seen`], for stacks that are taken once: if classes are not watched, the caller keeps all that are
+    /// loaded.
+    pub fn classes_seen_if_watched(&self, jni: Jni<'_>) -> ClassesSeen {
+        let classes = self.watched_classes();
         classes.map_or(ClassesSeen::NONE, |classes| classes.seen(jni))
     }
 
@@ -106,8 +113,7 @@ impl Stacks {
         thread: ThreadSerial,
         object: Object<'_>,
     ) -> WholeStack {
-        let classes = self.watched_classes();
-        let seen = classes.map_or(ClassesSeen::NONE, |classes| classes.seen(jni));
+        let seen = self.classes_seen_if_watched(jni);
         let mut frames = vec![FrameInfo::default(); WholeStack::MOST];
         // A thread that is ending has no stack.
         let count = self.env.stack_trace(Some(object), &mut frames).unwrap_or(0);

@@ -67,11 +67,13 @@ pub(super) fn snapshot(
     jni: Jni<'_>,
     number: Number<'_>,
 ) -> Result<MonitorStates, JvmtiError> {
+    // Keeps the classes of the threads' methods until these have names.
+    let _loaded = watch.env.loaded_classes(jni)?;
     let mut snapshot = SnapshotBuilder {
         watch,
         jni,
         number,
-        seen: watch.stacks.classes_seen(jni),
+        seen: watch.stacks.classes_seen_if_watched(jni),
         threads: Vec::new(),
         virtual_threads: Vec::new(),
         wanted: Vec::new(),
