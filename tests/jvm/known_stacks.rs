@@ -6,18 +6,21 @@ use crate::profile::Profile;
 on_every_jvm!(each_stack_is_one_that_the_program_can_have);
 
 fn each_stack_is_one_that_the_program_can_have(jvm: &Jvm) {
-    for (vm_option, options) in [
-        ("-XX:+TieredCompilation", "cpu=samples,interval=1"),
-        ("-Xint", "cpu=samples,interval=1"),
+    let source = source();
+    for (vm_option, options, millis) in [
+        // So long that the VM has compiled all again.
+        ("-XX:+TieredCompilation", "cpu=samples,interval=1", "8000"),
+        ("-Xint", "cpu=samples,interval=1", "2000"),
         (
             "-XX:TieredStopAtLevel=1",
             "cpu=samples,interval=1,heap=sites",
+            "2000",
         ),
     ] {
         let name = format!("{} {vm_option} {options}", jvm.feature);
         let options = format!("{options},depth=200,cutoff=0,file=x.txt");
         let run = Program::with_vm_options(jvm, &options, &[vm_option], "Paths")
-            .arg("2000")
+            .arg(millis)
             .run_well();
         assert!(run.stdout.contains("walked"), "{name}: {}", run.stdout);
         let profile = Profile::parse(&run.read("x.txt"));
@@ -39,11 +42,28 @@ fn each_stack_is_one_that_the_program_can_have(jvm: &Jvm) {
                 false => &expected[..],
             };
             assert_eq!(found, expected, "{name}: {frames:#?}");
+            for (callee, caller) in found.iter().zip(&frames[first + 1..first + found.len()]) {
+                let calls = source[line(caller) - 1].contains(&format!("{callee}("));
+                assert!(calls, "{name}: {callee} is not called there: {frames:#?}");
+            }
             known += row.count;
         }
         println!("{name}: {known} samples");
         assert!(known > 100, "{name}: {known}");
     }
+}
+
+/// Returns the lines of the program.
+fn source() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/java-tests/samples/Paths.java");
+    let source = std::fs::read_to_string(path).expect("the program");
+    source.lines().map(str::to_owned).collect()
+}
+
+/// Returns the line of a frame.
+fn line(frame: &str) -> usize {
+    let (_, line) = frame.rsplit_once(':').expect("a line");
+    line.trim_end_matches(')').parse().expect("a number")
 }
 
 /// Returns the method of a frame, if its stack is known.

@@ -32,6 +32,9 @@ pub(super) struct OutOfLine {
     pub(super) back: usize,
 }
 
+/// The bytes of the longest call that has its target: one that loads it into a register first.
+pub(super) const LONGEST_CALL: usize = 13;
+
 /// Some bytes of code that may be read.
 #[derive(Clone, Copy)]
 pub(super) struct InterruptedCode {
@@ -81,10 +84,17 @@ impl InterruptedCode {
     /// Returns the target of the call before a return address, if the instruction has it.
     #[inline(always)]
     pub(super) fn called(self, pc: usize) -> Option<usize> {
-        if self.byte(pc.wrapping_sub(5)) != 0xe8 {
+        if self.byte(pc.wrapping_sub(5)) == 0xe8 {
+            return Some(pc.wrapping_add_signed(self.distance(pc.wrapping_sub(4))));
+        }
+        // mov r10, target; call r10
+        let begin = pc.wrapping_sub(LONGEST_CALL);
+        if !self.has(begin, &[0x49, 0xba]) || !self.has(pc.wrapping_sub(3), &[0x41, 0xff, 0xd2]) {
             return None;
         }
-        Some(pc.wrapping_add_signed(self.distance(pc.wrapping_sub(4))))
+        let low = self.distance(begin.wrapping_add(2)) as u32;
+        let high = self.distance(begin.wrapping_add(6)) as u32;
+        Some((u64::from(high) << 32 | u64::from(low)) as usize)
     }
 
     /// Returns the number of registers that seem to be pushed right before a call with a distance of four bytes. The
@@ -510,6 +520,13 @@ mod tests {
         with_code(&[0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xd2], |code, begin| {
             assert!(code.is_after_call(begin + 9), "call r10");
             assert_eq!(code.called(begin + 9), None);
+        });
+        // mov r10, target; call r10
+        let far = [
+            0x49, 0xba, 0x25, 0x2e, 0, 0xd9, 0xff, 0x7f, 0, 0, 0x41, 0xff, 0xd2,
+        ];
+        with_code(&far, |code, begin| {
+            assert_eq!(code.called(begin + far.len()), Some(0x7fff_d900_2e25));
         });
         // push rsi; push rdi; call. push r10; call.
         let pushed = [0x90, 0x56, 0x57, 0xe8, 0x10, 0, 0, 0];

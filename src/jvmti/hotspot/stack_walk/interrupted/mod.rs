@@ -23,6 +23,7 @@
 //!
 //! Signal handlers call this, so all of its functions are in the handler's section, or inlined into those that are.
 
+mod callers;
 mod code;
 mod machine;
 mod method;

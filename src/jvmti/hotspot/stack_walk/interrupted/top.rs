@@ -2,17 +2,15 @@
 
 use super::super::super::code_heap::CodeBlob;
 use super::super::layout::WORD;
+use super::callers::SAVED_REGISTERS;
 use super::code::CodeKind;
-use super::machine::{FrameState, InterruptedCode};
+use super::machine::FrameState;
 use super::method::IN_NATIVE;
 use super::walk::Walk;
 use super::{Interrupted, NoRecord, Place, read, refused};
 
 /// The most C frames that are followed from the VM's code outwards to the Java code that called it.
 const NATIVE_FRAMES: usize = 64;
-/// The most words that a stub without a frame saves, its return address included: all registers of a processor, with
-/// those for floating point, are about as many.
-const SAVED_REGISTERS: usize = 80;
 
 impl Walk<'_> {
     /// Begins at the interrupted instruction.
@@ -270,9 +268,10 @@ impl Walk<'_> {
                 return count;
             }
         }
+        let entry = self.nearest_entry(blob, here.pc, here.sp);
         for state in [FrameState::Absent, FrameState::FramePointerSaved] {
             if let Some(place) = self.behind(blob, here, state)
-                && self.may_have_called(place, blob)
+                && self.may_have_called(place.pc, entry)
             {
                 let count = self.try_at(place);
                 if count > 0 {
@@ -280,7 +279,7 @@ impl Walk<'_> {
                 }
             }
         }
-        let count = self.begin_behind_saved_registers(blob, here.sp, here.fp);
+        let count = self.begin_behind_saved_registers(entry, here.sp, here.fp);
         if count > 0 {
             return count;
         }
@@ -289,14 +288,17 @@ impl Walk<'_> {
     }
 
     /// Begins at the caller of a stub that has saved registers in a place of its own: behind the first word that is the
-    /// address behind a call of this stub.
+    /// address behind a call of this stub, whose entry is given if it is known.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn begin_behind_saved_registers(&mut self, blob: CodeBlob, sp: usize, fp: usize) -> i32 {
+    fn begin_behind_saved_registers(&mut self, entry: Option<usize>, sp: usize, fp: usize) -> i32 {
+        if entry.is_none() {
+            return refused::STUB;
+        }
         let mut at = sp;
         for _ in 0..SAVED_REGISTERS {
             if let Some(place) = self.returning(at, fp)
-                && self.has_called(place.pc, blob)
+                && self.target_of_call(place.pc) == entry
             {
                 return self.try_caller_with_arguments(place);
             }
@@ -327,7 +329,8 @@ impl Walk<'_> {
                 return count;
             }
         }
-        self.begin_behind_saved_registers(blob, place.sp, fp)
+        let entry = self.nearest_entry(blob, place.pc, place.sp);
+        self.begin_behind_saved_registers(entry, place.sp, fp)
     }
 
     /// Begins at the caller of a stub, which may have pushed arguments.
@@ -341,37 +344,6 @@ impl Walk<'_> {
         }
         let sp = place.sp.wrapping_add(pushed.wrapping_mul(WORD));
         self.try_caller(Place { sp, ..place }, true)
-    }
-
-    /// Returns `true` if the call before a return address is surely one of `blob`.
-    #[inline(always)]
-    fn has_called(&self, pc: usize, blob: CodeBlob) -> bool {
-        let code = &self.walker.walker.code;
-        let begin = pc.wrapping_sub(8);
-        if code.blob(pc).is_none() || code.blob(begin).is_none() {
-            return false;
-        }
-        let target = InterruptedCode { begin, end: pc }.called(pc);
-        target.is_some_and(|target| code.blob(target) == Some(blob))
-    }
-
-    /// Returns `false` if the call before a return address is surely one of other code than `blob`.
-    #[inline(always)]
-    fn may_have_called(&self, place: Place, blob: CodeBlob) -> bool {
-        let code = self.code_around(place.pc, place.pc.wrapping_sub(8));
-        if self
-            .walker
-            .walker
-            .code
-            .blob(place.pc.wrapping_sub(8))
-            .is_none()
-        {
-            return false;
-        }
-        match code.called(place.pc) {
-            Some(target) => self.walker.walker.code.blob(target) == Some(blob),
-            None => true,
-        }
     }
 
     /// Begins in C code that Java has called without leaving word of its last frame, or in a stub: follows the frame
