@@ -47,7 +47,7 @@ impl Held<'_> {
 }
 
 impl Stacks {
-    /// Has the classes of methods in stacks of other threads known from now on; `None` in a VM that does not tell them.
+    /// Watches the classes that are loaded from now on, if it does not yet; `None` in a VM that does not tell them.
     pub fn watch_classes(&self, jni: Jni<'_>) -> Option<&FrameClasses> {
         let watch = || {
             self.env.enable(Event::ClassPrepare).ok()?;
@@ -130,7 +130,7 @@ impl Stacks {
         WholeStack { trace, frames }
     }
 
-    /// Has no more classes known.
+    /// Ends the watch.
     pub fn stop_watching(&self) {
         FrameClasses::end();
     }
