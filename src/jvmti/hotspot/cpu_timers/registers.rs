@@ -72,8 +72,7 @@ impl Registers {
     #[inline(always)]
     fn context_at_entry(self) -> Option<usize> {
         let (signal, _, context) = self.arguments();
-        let is_entry = signal >= 1
-            && signal <= HIGHEST_SIGNAL
+        let is_entry = signal.wrapping_sub(1) < HIGHEST_SIGNAL
             && context == self.place().sp.wrapping_add(CONTEXT_IN_FRAME)
             && context.is_multiple_of(size_of::<usize>());
         if is_entry { Some(context) } else { None }
