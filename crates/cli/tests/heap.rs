@@ -435,6 +435,16 @@ fn the_first_question_about_a_large_dump_writes_its_index() {
     );
     assert_eq!(heap(&["leaks"], &file), plain);
     assert_eq!(names(&cache), cached);
+    // Where there is no place for an index, the answer comes with a word about it.
+    let kept = fs::read(cache.join(&cached[0])).expect("it is there");
+    fs::write(cache.join(&cached[0]), "mine").expect("room for it");
+    let without = heap(&["leaks"], &file);
+    assert!(without.status.success());
+    assert_eq!(without.stdout, plain.stdout);
+    let said = String::from_utf8_lossy(&without.stderr);
+    let is_told = said.starts_with("hprof: warning: ") && said.contains("without an index");
+    assert!(is_told && said.lines().count() == 1, "{said}");
+    fs::write(cache.join(&cached[0]), kept).expect("room for it");
     // One that nobody has used for long goes when another is written; what is no index stays.
     let all = [("old.index", &b"hprofix"[..]), ("other", &b"mine"[..])];
     for (name, content) in all {

@@ -6,6 +6,8 @@ use crate::bytes::in_memory;
 
 /// The initial size of the buffer, in bytes; as long as every piece asked for is shorter, it does not grow.
 const INITIAL: usize = 64 * 1024;
+/// The bytes that are read at first after a jump. A reader that jumps from record to record needs no more.
+const AFTER_JUMP: usize = 512;
 
 /// The bytes of a source from its current position, as far as they have been read.
 #[derive(Debug)]
@@ -15,6 +17,8 @@ pub(crate) struct Window<R> {
     start: usize,
     end: usize,
     position: u64,
+    /// The bytes to read at once, if no more are wanted.
+    ahead: usize,
 }
 
 impl<R: Read> Window<R> {
@@ -25,6 +29,7 @@ impl<R: Read> Window<R> {
             start: 0,
             end: 0,
             position: 0,
+            ahead: INITIAL,
         }
     }
 
@@ -39,7 +44,8 @@ impl<R: Read> Window<R> {
         while self.end - self.start < wanted {
             self.make_room(wanted);
             // Sources keep no more than this for readers that go back.
-            let ahead = self.buffer.len().min(self.start + wanted.max(INITIAL));
+            let ahead = self.buffer.len().min(self.start + wanted.max(self.ahead));
+            self.ahead = INITIAL;
             match self.source.read(&mut self.buffer[self.end..ahead]) {
                 Ok(0) => return Ok(self.end - self.start),
                 Ok(count) => self.end += count,
@@ -119,6 +125,7 @@ impl<R: Seek> Window<R> {
         self.source.seek(SeekFrom::Current(step))?;
         (self.start, self.end) = (0, 0);
         self.position = position;
+        self.ahead = AFTER_JUMP;
         Ok(())
     }
 }
@@ -223,6 +230,12 @@ mod tests {
             window.take(50);
         }
         assert!(window.source.1 < 100, "{} calls", window.source.1);
+        // After a jump, a little is read first.
+        window.seek(0).expect("no errors");
+        window.fill(9).expect("no errors");
+        assert_eq!(window.source.0.position(), AFTER_JUMP as u64);
+        window.fill(AFTER_JUMP + 1).expect("no errors");
+        assert_eq!(window.source.0.position(), INITIAL as u64);
         for start in [0, 299_990, 150_000_usize] {
             window.seek(start as u64).expect("no errors");
             assert_eq!(

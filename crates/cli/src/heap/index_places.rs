@@ -4,12 +4,13 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hprof_format::printable;
 use hprof_heap::{
     By, Dump, Heap, Histogram, Layout, Options, Saved, histogram_of, remove_index,
     remove_unfinished,
@@ -84,12 +85,23 @@ impl IndexPlaces {
         saved.find_map(|saved| histogram_of(&saved, by, layout))
     }
 
-    /// Saves the index of a dump that is large enough, unless there is one for other options. Errors are ignored: the
+    /// Saves the index of a dump that is large enough, unless there is one for other options. An error is a warning: the
     /// question can be answered without an index.
     pub fn save_if_worth_it(&self, heap: &Heap<'_>, terminal: &Terminal) {
         let is_there = |path: &PathBuf| Saved::open(heap.dump(), path).is_some();
-        if heap.dump().length() >= LEAST && !self.0.iter().any(is_there) {
-            let _ = self.save(heap, terminal);
+        if heap.dump().length() < LEAST || self.0.iter().any(is_there) {
+            return;
+        }
+        let saved = self.save(heap, terminal);
+        let failed = saved.as_ref().err().and_then(Failure::message);
+        // That the dump has changed is said of the answer.
+        if let Some(why) = failed.filter(|_| heap.dump().check_unchanged().is_ok()) {
+            // If nobody can read a warning, nothing else is lost.
+            let _ = writeln!(
+                io::stderr(),
+                "hprof: warning: {}; without an index, the next question takes as long as this one",
+                printable(why)
+            );
         }
     }
 

@@ -11,9 +11,12 @@ use crate::data::objects::Objects;
 use crate::data::omitted::Omitted;
 use crate::data::rows::{Cursor, Row, Rows};
 use crate::data::sections::SectionWriter;
+use crate::data::turns::in_turn;
 
 /// The objects of a part, which are whole blocks of rows.
 const PART: usize = 1 << 13;
+/// The objects of a part when the rows of all objects are searched.
+const SEARCHED_PART: usize = 1 << 20;
 /// The objects of a neighbourhood.
 const NEAR: usize = 32;
 
@@ -153,12 +156,12 @@ impl Graph {
         number: u32,
         most: usize,
         is_class: impl Fn(u32) -> bool,
+        threads: usize,
     ) -> Option<Vec<u32>> {
         let omitted = self.omitted.iter()?;
         let mut found: Vec<u32> = Vec::new();
         if !self.roots.is_root.contains(number as usize) {
-            let rows = self.rows.iter().filter(|(_, row)| row.has(number));
-            found.extend(rows.map(|(from, _)| from).take(most));
+            found = self.referrers_in_rows(number, most, threads);
             let others = self.more.iter();
             let others = others.filter(|&(&from, to)| to.contains(&number) && is_class(from));
             found.extend(others.map(|(&from, _)| from));
@@ -170,6 +173,26 @@ impl Graph {
         found.dedup();
         found.truncate(most);
         Some(found)
+    }
+
+    /// Returns the first objects whose rows have a number, in their order, and perhaps some more.
+    fn referrers_in_rows(&self, number: u32, most: usize, threads: usize) -> Vec<u32> {
+        let search = |part, found: &mut Vec<u32>| {
+            let objects = self.objects_in(part, SEARCHED_PART);
+            let rows = self.rows.iter_in(objects.clone());
+            let rows = rows.filter(|(_, row)| row.has(number));
+            found.extend(rows.map(|(from, _)| from).take(most));
+            self.rows.release(objects);
+            Ok(())
+        };
+        let mut all = Vec::new();
+        let add = |found: &mut Vec<u32>| {
+            all.append(found);
+            (all.len() < most).then_some(()).ok_or(Enough)
+        };
+        let parts = (self.rows.objects() as usize).div_ceil(SEARCHED_PART);
+        let (Ok(()) | Err(Enough)) = in_turn((threads, parts), search, add, |_| {});
+        all
     }
 
     /// Returns the objects that an object refers to, without roots.
@@ -218,15 +241,15 @@ impl Graph {
         (self.rows.objects() as usize).div_ceil(PART)
     }
 
-    /// Returns the numbers of the objects of a part.
-    fn part(&self, part: usize) -> Range<u32> {
-        let end = (self.rows.objects() as usize).min((part + 1) * PART);
-        (part * PART) as u32..end as u32
+    /// Returns the numbers of the objects of a part, for parts of so many objects.
+    fn objects_in(&self, part: usize, size: usize) -> Range<u32> {
+        let end = (self.rows.objects() as usize).min((part + 1) * size);
+        (part * size) as u32..end as u32
     }
 
     /// Returns the bytes that the references of a part's objects take.
     pub(crate) fn bytes_of_part(&self, part: usize) -> u64 {
-        self.rows.bytes_in(self.part(part))
+        self.rows.bytes_in(self.objects_in(part, PART))
     }
 
     /// Calls `visit` with every object of a part, in their order, and what it refers to, without roots.
@@ -237,7 +260,7 @@ impl Graph {
         objects: &Objects,
         mut visit: impl FnMut(u32, To),
     ) {
-        for (number, row) in self.rows.iter_in(self.part(part)) {
+        for (number, row) in self.rows.iter_in(self.objects_in(part, PART)) {
             let class = self.class_of_kind[objects.kind(number)];
             if class != NONE {
                 visit(number, To::Class(class));
@@ -252,6 +275,9 @@ impl Graph {
         }
     }
 }
+
+/// The end of a search that has found as much as was wanted.
+struct Enough;
 
 /// An object that another refers to.
 #[derive(Clone, Copy)]

@@ -83,9 +83,18 @@ impl Mapped {
 
     /// Gives the memory of pages back that have been read. They are mapped again when they are needed.
     pub(crate) fn release(&self) {
+        self.release_part(0..self.bytes.len());
+    }
+
+    /// Does the same for the pages of a range within the file.
+    fn release_part(&self, range: Range<usize>) {
+        let advice = UncheckedAdvice::DontNeed;
         // SAFETY: the mapping is that of a file and is never written to, so every page comes back with the content of the
         // file, as if it had not been read before; one that an error has replaced by zeros stays a page of zeros.
-        let advised = unsafe { self.bytes.unchecked_advise(UncheckedAdvice::DontNeed) };
+        let advised = unsafe {
+            self.bytes
+                .unchecked_advise_range(advice, range.start, range.len())
+        };
         // It is advice.
         let _ = advised;
     }
@@ -93,10 +102,11 @@ impl Mapped {
     /// Returns a range of the file as numbers; `None` if it is not within the file, or not whole numbers at a place
     /// where such numbers can be.
     pub(crate) fn part<T: Pod>(file: &Arc<Mapped>, range: Range<usize>) -> Option<MappedPart<T>> {
-        let entries: &[T] = bytemuck::try_cast_slice(file.get(range)?).ok()?;
+        let entries: &[T] = bytemuck::try_cast_slice(file.get(range.clone())?).ok()?;
         Some(MappedPart {
             entries: NonNull::from(entries),
-            _file: Arc::clone(file),
+            start: range.start,
+            file: Arc::clone(file),
         })
     }
 
@@ -122,7 +132,17 @@ impl Deref for Mapped {
 #[derive(Debug)]
 pub(crate) struct MappedPart<T: Pod> {
     entries: NonNull<[T]>,
-    _file: Arc<Mapped>,
+    /// The place of the first one in the file, in bytes.
+    start: usize,
+    file: Arc<Mapped>,
+}
+
+impl<T: Pod> MappedPart<T> {
+    /// Gives the memory of numbers back that have been read, as [`Mapped::release`] does.
+    pub(crate) fn release(&self, range: Range<usize>) {
+        let place = |index: usize| self.start + index.min(self.len()) * size_of::<T>();
+        self.file.release_part(place(range.start)..place(range.end));
+    }
 }
 
 // SAFETY: it gives out nothing but shared references to numbers in memory that no code of this process writes to, like
@@ -136,7 +156,7 @@ impl<T: Pod> Deref for MappedPart<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the pointer is that of a slice within the bytes of `_file`, which was checked to be aligned and is
+        // SAFETY: the pointer is that of a slice within the bytes of `file`, which was checked to be aligned and is
         // valid as numbers whatever is in it. The mapping does not move and lasts at least as long as this value, which
         // is longer than the reference.
         unsafe { self.entries.as_ref() }

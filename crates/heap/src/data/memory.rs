@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -258,6 +258,13 @@ impl<T: Pod> Numbers<T> {
         Numbers {
             storage: Storage::Saved(part),
             memory: memory.clone(),
+        }
+    }
+
+    /// Gives back the memory of entries that have been read and are in an index, until they are read again.
+    pub(crate) fn release(&self, range: Range<usize>) {
+        if let Storage::Saved(part) = &self.storage {
+            part.release(range);
         }
     }
 

@@ -8,6 +8,7 @@
 //! A [`Sequence`] is such a column of the differences between numbers that mostly are near the ones before them.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use crate::data::memory::{Memory, Numbers};
 use crate::data::offsets::Offsets;
@@ -139,6 +140,18 @@ impl Packed {
             block.each(BLOCK.min(self.count - first), &mut visit);
             at = block.end();
         }
+    }
+
+    /// Gives back the memory of numbers that have been read and are in an index.
+    fn release(&self, numbers: Range<usize>) {
+        let start = |index: usize| {
+            let stored = index / (BLOCK * STRIDE);
+            let is_within = stored < self.starts.len();
+            is_within.then(|| self.starts.get(stored) as usize)
+        };
+        let end = start(numbers.end).unwrap_or(self.bytes.len());
+        let start = start(numbers.start).unwrap_or(end).min(end);
+        self.bytes.release(start..end);
     }
 
     /// Writes it as sections of an index.
@@ -284,6 +297,11 @@ impl Sequence {
             }
             numbers[within]
         })
+    }
+
+    /// Gives back the memory of numbers that have been read and are in an index.
+    pub(crate) fn release(&self, numbers: Range<usize>) {
+        self.differences.release(numbers);
     }
 
     /// Iterates over all numbers.

@@ -140,6 +140,13 @@ impl Rows {
         start(objects.end).saturating_sub(start(objects.start))
     }
 
+    /// Gives back the memory of the rows of objects that have been read and are in an index.
+    pub(crate) fn release(&self, objects: Range<u32>) {
+        let start = |object: u32| self.starts.get((object as usize).div_ceil(BLOCK)) as usize;
+        let end = start(objects.end);
+        self.bytes.release(start(objects.start).min(end)..end);
+    }
+
     /// Iterates over the rows of objects, of which the first is the first of a block.
     pub(crate) fn iter_in(&self, objects: Range<u32>) -> impl Iterator<Item = (u32, Row<'_>)> {
         let bytes = &self.bytes[..];
@@ -151,11 +158,6 @@ impl Rows {
             }
             (own, self.row_at(own, block.next()))
         })
-    }
-
-    /// Iterates over the rows of all objects.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Row<'_>)> {
-        self.iter_in(0..self.objects)
     }
 
     /// Returns how many rows there are.
@@ -439,7 +441,10 @@ mod tests {
         for (own, expected) in (0..).zip(expected) {
             assert_eq!(&numbers(rows.row(own)), expected, "row {own}");
         }
-        let all: Vec<_> = rows.iter().map(|(own, row)| (own, numbers(row))).collect();
+        let all: Vec<_> = rows
+            .iter_in(0..rows.objects)
+            .map(|(own, row)| (own, numbers(row)))
+            .collect();
         let expected: Vec<_> = (0..).zip(expected.iter().cloned()).collect();
         assert_eq!(all, expected);
         assert!(rows.most() >= expected.iter().map(|(_, row)| row.len() as u64).sum());

@@ -38,9 +38,6 @@ use crate::data::shortest_paths::ShortestPaths;
 use crate::data::turns::at_once;
 use crate::data::usual::{Bounds, Usual};
 
-/// The most bytes that an object takes, besides its references.
-const AN_OBJECT: u64 = 24;
-
 /// An index of a dump, whose checksum is right.
 pub struct Saved<'a> {
     dump: &'a Dump,
@@ -158,7 +155,7 @@ pub(crate) fn write(heap: &Heap<'_>, answers: Answers<'_>, index: &Path) -> Resu
     }
     let new = NewFile::beside(index)?;
     let file = new.file();
-    check_room(file, heap)?;
+    check_room(file, length_of_sections(heap, answers)?)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     let sections = || write_sections(heap, answers, file);
     // The sum takes a pass over the dump's file.
@@ -183,37 +180,62 @@ pub(crate) fn write(heap: &Heap<'_>, answers: Answers<'_>, index: &Path) -> Resu
     Ok(length)
 }
 
-/// Returns an error if the index would take more than half of the free room, which other programs need, or more than a
-/// file may have: beyond that, the system ends the process.
-fn check_room(file: &File, heap: &Heap<'_>) -> io::Result<()> {
+/// Returns an error if an index of so many bytes would take more than half of the free room, which other programs need,
+/// or more than a file may have: beyond that, the system ends the process.
+fn check_room(file: &File, length: u64) -> io::Result<()> {
     let found = rustix::fs::fstatvfs(file)?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
-    let about = u64::from(heap.objects.count()) * AN_OBJECT + heap.graph.most_edges();
-    match about <= (free / 2).min(most) {
+    match length <= (free / 2).min(most) {
         true => Ok(()),
         false => Err(io::Error::new(
             io::ErrorKind::StorageFull,
-            format!("needs about {about} bytes, at most half of the {free} that are free"),
+            format!("needs {length} bytes, but may take at most half of the {free} that are free"),
         )),
     }
 }
 
+/// Returns the length of an index.
+fn length_of_sections(heap: &Heap<'_>, answers: Answers<'_>) -> Result<u64, Error> {
+    let mut out = SectionWriter::new(Counted(START as u64));
+    save_sections(heap, answers, &mut out)?;
+    Ok(out.finish().0)
+}
+
+/// Counts bytes, and writes none.
+struct Counted(u64);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writes the sections behind the head; returns the length of the file and the sum.
-fn write_sections(
+fn write_sections(heap: &Heap<'_>, answers: Answers<'_>, file: &File) -> Result<(u64, u64), Error> {
+    let mut out = SectionWriter::new(SummedWriter::behind_head(file)?);
+    save_sections(heap, answers, &mut out)?;
+    Ok(out.finish().finish()?)
+}
+
+fn save_sections(
     heap: &Heap<'_>,
     (counts, shortest_paths, waste, usual): Answers<'_>,
-    file: &File,
-) -> Result<(u64, u64), Error> {
-    let mut out = SectionWriter::new(SummedWriter::behind_head(file)?);
-    compressed_sections::save(heap, &mut out)?;
-    counts.save(&mut out)?;
-    write_heap(heap, &mut out)?;
-    shortest_paths.save(&mut out)?;
-    waste.save(&mut out)?;
-    heap.joint_sizes.save(&mut out)?;
-    usual.save(&mut out)?;
-    Ok(out.finish().finish()?)
+    out: &mut SectionWriter<impl Write>,
+) -> Result<(), Error> {
+    compressed_sections::save(heap, out)?;
+    counts.save(out)?;
+    write_heap(heap, out)?;
+    shortest_paths.save(out)?;
+    waste.save(out)?;
+    heap.joint_sizes.save(out)?;
+    usual.save(out)?;
+    Ok(())
 }
 
 fn write_heap(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> io::Result<()> {

@@ -44,6 +44,15 @@ pub(crate) fn in_turn<T: Default, E: Send>(
     turn.ended.unwrap_or(Ok(()))
 }
 
+/// Returns what is found in the first of the pieces in which there is something, with pieces as for [`in_turn`].
+pub(crate) fn find_in_turn<T: Send>(
+    (threads, pieces): (usize, usize),
+    find: impl Fn(usize) -> Option<T> + Sync,
+) -> Option<T> {
+    let look = |piece, _: &mut ()| find(piece).map_or(Ok(()), Err);
+    in_turn((threads, pieces), look, |_| Ok(()), |_| {}).err()
+}
+
 /// Runs both, the first on a thread of its own if there may be one and the system has one.
 pub(crate) fn at_once<A: Send, B>(
     threads: usize,
@@ -176,6 +185,15 @@ mod tests {
             let (all, ended) = put_together(threads, &[71, 40, 41]);
             assert_eq!(ended, Err(40));
             assert_eq!(all.last(), Some(&39));
+        }
+    }
+
+    #[test]
+    fn the_first_find_counts() {
+        for threads in [1, 2, 8] {
+            let find = |piece: usize| (piece % 41 == 40).then_some(piece);
+            assert_eq!(find_in_turn((threads, 100), find), Some(40));
+            assert_eq!(find_in_turn((threads, 40), find), None);
         }
     }
 

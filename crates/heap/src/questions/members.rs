@@ -1,6 +1,7 @@
 //! The objects of a class, counted once, for pages that show some of them.
 
 use std::cmp::Reverse;
+use std::convert::Infallible;
 use std::sync::OnceLock;
 
 use fixedbitset::FixedBitSet;
@@ -9,6 +10,7 @@ use crate::data::dominators::Node;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::objects::UNIT;
+use crate::data::turns::in_turn;
 use crate::questions::groups::Group;
 use crate::questions::summary::ObjectRow;
 
@@ -58,13 +60,23 @@ impl Heap<'_> {
             let units = u32::try_from(retained / UNIT).unwrap_or(u32::MAX);
             u64::from(!units) << 32 | u64::from(node)
         };
-        let all = self.dominators.all_retained(&self.objects);
-        let members =
-            all.filter(|&(_, object, _)| classes.contains(self.objects.class(object) as usize));
-        let mut keys: Vec<u64> = members
-            .map(|(node, _, retained)| key(node, retained))
-            .collect();
-        keys.sort_unstable();
+        let search = |piece, found: &mut Vec<u64>| {
+            let all = self.dominators.retained_in(piece, &self.objects);
+            let members =
+                all.filter(|&(_, object, _)| classes.contains(self.objects.class(object) as usize));
+            found.extend(members.map(|(node, _, retained)| key(node, retained)));
+            found.sort_unstable();
+            Ok::<(), Infallible>(())
+        };
+        let mut keys: Vec<u64> = Vec::new();
+        let add = |found: &mut Vec<u64>| {
+            keys.append(found);
+            Ok(())
+        };
+        let work = (self.dump().threads(), self.dominators.pieces());
+        let Ok(()) = in_turn(work, search, add, |_| {});
+        // The stable sort merges the pieces, which are sorted.
+        keys.sort();
         let mut nodes: Vec<Node> = keys.into_iter().map(|key| key as Node).collect();
         let is_huge = |&node: &Node| self.retained(node) / UNIT >= u32::MAX.into();
         let huge = nodes.partition_point(is_huge);

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
@@ -14,6 +15,7 @@ use crate::data::heap::Heap;
 use crate::data::label::Label;
 use crate::data::layout::Layout;
 use crate::data::names::Stack;
+use crate::data::turns::in_turn;
 
 /// A summary of a dump.
 #[derive(Clone, Debug, Serialize)]
@@ -164,20 +166,38 @@ impl Heap<'_> {
         };
         let nodes = match known {
             Some(nodes) => nodes,
-            None => {
-                let mut largest = Largest::new(most);
-                let class = |object| self.objects.class(object) as usize;
-                for (node, object, retained) in self.dominators.all_retained(&self.objects) {
-                    let wanted = classes.as_ref();
-                    if wanted.is_none_or(|classes| classes.contains(class(object))) {
-                        largest.add(node, retained);
-                    }
-                }
-                largest.finish()
-            }
+            None => self.search_largest(classes.as_ref(), most),
         };
         let nodes = nodes.into_iter();
         nodes.map(|node| self.object_row(node)).collect()
+    }
+
+    /// Looks at all objects.
+    fn search_largest(&self, classes: Option<&FixedBitSet>, most: usize) -> Vec<Node> {
+        let is_wanted = |object| {
+            let class = self.objects.class(object) as usize;
+            classes.is_none_or(|classes| classes.contains(class))
+        };
+        let search = |piece, found: &mut Vec<WithSize>| {
+            let mut largest = Largest::new(most);
+            for (node, object, retained) in self.dominators.retained_in(piece, &self.objects) {
+                if is_wanted(object) {
+                    largest.add(node, retained);
+                }
+            }
+            *found = largest.sorted();
+            Ok::<(), Infallible>(())
+        };
+        let mut largest = Largest::new(most);
+        let add = |found: &mut Vec<WithSize>| {
+            for &(Reverse(retained), node) in &*found {
+                largest.add(node, retained);
+            }
+            Ok(())
+        };
+        let work = (self.dump.threads(), self.dominators.pieces());
+        let Ok(()) = in_turn(work, search, add, |_| {});
+        largest.finish()
     }
 
     fn known_largest_of_all(&self, most: usize) -> Option<Vec<Node>> {
@@ -252,10 +272,13 @@ impl Heap<'_> {
     }
 }
 
+/// A node and its retained size. The one that retains most is the least.
+type WithSize = (Reverse<u64>, Node);
+
 /// The nodes that retain most, while nodes are looked through.
 pub(crate) struct Largest {
     most: usize,
-    nodes: Vec<(Reverse<u64>, Node)>,
+    nodes: Vec<WithSize>,
     /// So many bytes are too few, as enough nodes have more, or as many and come before.
     too_few: Option<u64>,
 }
@@ -270,7 +293,7 @@ impl Largest {
         }
     }
 
-    /// Adds a node, which is behind those that have been added.
+    /// Adds a node, which is behind those that have been added, or at least behind those that retain as much.
     #[inline]
     pub(crate) fn add(&mut self, node: Node, retained: u64) {
         if Some(retained) <= self.too_few {
@@ -290,9 +313,14 @@ impl Largest {
     }
 
     /// Returns them, those that retain most first.
-    pub(crate) fn finish(mut self) -> Vec<Node> {
+    pub(crate) fn finish(self) -> Vec<Node> {
+        self.sorted().into_iter().map(|(_, node)| node).collect()
+    }
+
+    /// Returns the same with their sizes.
+    fn sorted(mut self) -> Vec<WithSize> {
         self.sort();
-        self.nodes.into_iter().map(|(_, node)| node).collect()
+        self.nodes
     }
 }
 

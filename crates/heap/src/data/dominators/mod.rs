@@ -9,6 +9,7 @@ mod search;
 mod semi_nca;
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use foldhash::HashMap;
 
@@ -21,9 +22,13 @@ use crate::data::packed::{Packed, PackedWriter, Sequence};
 use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::ranks::Ranks;
 use crate::data::sections::{SectionReader, SectionWriter};
+use crate::data::turns::find_in_turn;
 
 /// A node of a tree, as the position of its object in preorder; [`TOP`] is the virtual parent of all roots.
 pub(crate) type Node = u32;
+
+/// The nodes that a thread searches at a time.
+const PIECE: usize = 1 << 20;
 
 /// The virtual object that refers to all roots.
 pub(crate) const TOP: Node = 0;
@@ -101,7 +106,7 @@ impl Dominators {
     }
 
     /// Returns all nodes except [`TOP`].
-    pub(crate) fn nodes(&self) -> std::ops::Range<Node> {
+    pub(crate) fn nodes(&self) -> Range<Node> {
         1..self.len()
     }
 
@@ -125,15 +130,21 @@ impl Dominators {
         self.nodes().zip(self.objects())
     }
 
-    /// Iterates over all nodes except [`TOP`] with their objects and retained sizes.
-    pub(crate) fn all_retained(&self, objects: &Objects) -> impl Iterator<Item = (Node, u32, u64)> {
-        let mut rank = 1;
-        self.all().map(move |(node, object)| {
+    /// Iterates over the nodes of a piece with their objects and retained sizes.
+    pub(crate) fn retained_in(
+        &self,
+        piece: usize,
+        objects: &Objects,
+    ) -> impl Iterator<Item = (Node, u32, u64)> {
+        let nodes = self.piece(piece);
+        let mut rank = self.inner.rank(nodes.start);
+        let objects_of_nodes = self.objects_from(nodes.start);
+        nodes.zip(objects_of_nodes).map(move |(node, object)| {
             if !self.inner.contains(node) {
                 return (node, object, objects.size(object));
             }
             let bytes = self.retained.get(rank);
-            rank += 1;
+            rank = rank.wrapping_add(1);
             (node, object, bytes)
         })
     }
@@ -202,10 +213,29 @@ impl Dominators {
         }
     }
 
-    /// Returns the node of an object; `None` if no root reaches it.
-    pub(crate) fn node(&self, object: u32) -> Option<Node> {
-        let node = self.objects().position(|at| at == object)?;
-        Some(node as Node + 1)
+    /// Returns the node of an object; `None` if no root reaches it. It searches half of the nodes on
+    /// average, on so many threads.
+    pub(crate) fn node(&self, object: u32, threads: usize) -> Option<Node> {
+        find_in_turn((threads, self.pieces()), |piece| {
+            let nodes = self.piece(piece);
+            let mut objects = self.objects_from(nodes.start).take(nodes.len());
+            let found = objects.position(|at| at == object);
+            let nodes_read = nodes.start as usize..nodes.end as usize;
+            self.order.release(nodes_read);
+            Some(nodes.start + found? as Node)
+        })
+    }
+
+    /// Returns how many pieces the nodes have, for threads that each look at one at a time.
+    pub(crate) fn pieces(&self) -> usize {
+        self.nodes().len().div_ceil(PIECE)
+    }
+
+    /// Returns the nodes of a piece.
+    fn piece(&self, piece: usize) -> Range<Node> {
+        let Range { start, end } = self.nodes();
+        let at = |piece: usize| (start as usize + piece * PIECE).min(end as usize) as Node;
+        at(piece)..at(piece + 1)
     }
 
     /// Iterates over the nodes that a node directly dominates.
