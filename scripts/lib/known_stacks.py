@@ -42,7 +42,7 @@ def fault_of(frames, calls):
         expected = caller_of(expected)
     # The VM may have left the outer frames of a virtual thread that has waited in the heap.
     outer = frames[places[-1] + 1 :]
-    is_cut = bool(outer) and outer[0].startswith("\tjdk.internal.vm.Continuation.")
+    is_cut = bool(outer) and outer[0].startswith("\tjava.lang.Thread.<frames-in-heap>")
     return None if is_cut or methods[-1][1] == "begin" else "it is cut off"
 
 

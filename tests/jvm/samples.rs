@@ -219,3 +219,25 @@ fn a_virtual_threads_samples_show_its_own_frames(jvm: &Jvm) {
         jvm.feature
     );
 }
+
+on_every_jvm!(frames_that_a_virtual_thread_has_in_the_heap_are_shown from 21);
+
+fn frames_that_a_virtual_thread_has_in_the_heap_are_shown(jvm: &Jvm) {
+    let options = "cpu=samples,engine=async,interval=4,depth=400,cutoff=0,file=x.txt";
+    let run = Program::new(jvm, options, "Resumed21")
+        .arg("500")
+        .run_well();
+    let profile = Profile::parse(&run.read("x.txt"));
+    let spinning = profile.traces.values().map(|trace| &trace.frames);
+    let mut spinning = spinning.filter(|frames| frames[0].starts_with("Resumed21.spin("));
+    let frames = spinning.next().expect("a stack");
+    let own = frames[1..]
+        .iter()
+        .take_while(|frame| frame.starts_with("Resumed21.outer("))
+        .count();
+    println!("{}: {own} frames of {}", jvm.feature, frames.len());
+    assert!((1..200).contains(&own), "{}: {frames:#?}", jvm.feature);
+    let next = frames.get(1 + own).map(String::as_str);
+    let is_shown = next.is_some_and(|it| it.starts_with("java.lang.Thread.<frames-in-heap>("));
+    assert!(is_shown, "{}: {frames:#?}", jvm.feature);
+}

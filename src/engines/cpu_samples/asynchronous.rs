@@ -75,6 +75,9 @@ const UNLOADED: &str = "<unloaded-library>";
 /// The name, in place of a method, of the agent's own time on a thread of the program.
 const OWN_TIME: &str = "<HPROF>";
 
+/// The name, in place of methods, of the outer frames of a virtual thread that are not on its carrier's stack.
+const IN_HEAP: &str = "<frames-in-heap>";
+
 impl AsyncSampler {
     /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is asked early to record the
     /// debug information that this needs of compiled code.
@@ -488,6 +491,7 @@ impl SamplerState {
                 }
             }
             SampledFrame::Known(frame) => MixedFrame::Java(frame),
+            SampledFrame::InHeap => MixedFrame::Named(self.stacks.stand_in(IN_HEAP)),
             SampledFrame::Native(instruction) => {
                 MixedFrame::Named(match timers.native_function(instruction) {
                     Some(function) => self.stacks.native_frame(&function),

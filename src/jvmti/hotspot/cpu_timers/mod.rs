@@ -149,6 +149,8 @@ pub enum SampledFrame {
     Known(FrameInfo),
     /// Native code, at the address of an instruction.
     Native(usize),
+    /// Frames of a virtual thread that the VM has not brought back from the heap.
+    InHeap,
 }
 
 /// The reason why a stack could not be walked.

@@ -14,8 +14,11 @@ const CONTEXT_IN_FRAME: usize = size_of::<usize>();
 const CONTEXT_IN_FRAME: usize = size_of::<libc::siginfo_t>();
 /// The highest number of a signal.
 const HIGHEST_SIGNAL: usize = 64;
-/// The most signals that are delivered at once.
+/// The most handlers of other signals that are passed over.
 const MOST_HANDLERS: usize = 8;
+/// The most functions that such a handler has called.
+#[cfg(target_arch = "x86_64")]
+const MOST_CALLED: usize = 16;
 
 /// The starting point of a stack walk.
 #[derive(Clone, Copy)]
@@ -42,29 +45,54 @@ impl Registers {
 
     /// Returns the registers of the code that was interrupted, not those of the handlers of other signals. The kernel delivers
     /// several signals at once by putting the frame of one handler onto that of the next, so the thread seems to have been
-    /// interrupted at the first instruction of a handler, as of Flight Recorder's, which stops threads by signals. `info` is
-    /// the address of this handler's `siginfo_t`.
+    /// interrupted at the first instruction of a handler, as of Flight Recorder's, which stops threads by signals. And another
+    /// profiler's handler can be interrupted anywhere. `info` is the address of this handler's `siginfo_t`.
     ///
     /// # Safety
     /// As for `from_context`; `stack` are the bounds of the current thread's stack.
-    #[inline(always)]
-    pub(super) unsafe fn below_handlers(self, info: usize, (begin, end): (usize, usize)) -> Self {
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    pub(super) unsafe fn below_handlers(self, info: usize, stack: (usize, usize)) -> Self {
         let mut registers = self;
-        for _ in 0..MOST_HANDLERS {
-            let (sp, Some(context)) = (registers.place().sp, registers.context_at_entry()) else {
+        let mut passed = 0;
+        while passed < MOST_HANDLERS {
+            // SAFETY: the caller's promise.
+            let below = unsafe {
+                match registers.below_entry(self, info, stack) {
+                    Some(below) => Some(below),
+                    None => registers.below_running(self, stack),
+                }
+            };
+            let Some(below) = below else {
                 break;
             };
-            let behind = context.wrapping_add(size_of::<libc::ucontext_t>());
-            if sp < begin || context < sp || behind < context || behind > end {
-                break;
-            }
-            // SAFETY: the words at and behind the stack pointer of interrupted code are there, up to the stack's end.
-            if !unsafe { registers.is_at_entry(self, info) } {
-                break;
-            }
-            registers = Self(ptr::with_exposed_provenance_mut(context));
+            registers = below;
+            passed = passed.wrapping_add(1);
         }
         registers
+    }
+
+    /// Returns the registers below a handler that has not begun.
+    ///
+    /// # Safety
+    /// As for `below_handlers`; `own` is the context of the handler that is running.
+    #[inline(always)]
+    unsafe fn below_entry(
+        self,
+        own: Self,
+        info: usize,
+        (begin, end): (usize, usize),
+    ) -> Option<Self> {
+        let (sp, context) = (self.place().sp, self.context_at_entry()?);
+        let behind = context.wrapping_add(size_of::<libc::ucontext_t>());
+        if sp < begin || context < sp || behind < context || behind > end {
+            return None;
+        }
+        // SAFETY: the words at and behind the stack pointer of interrupted code are there, up to the stack's end.
+        if !unsafe { self.is_at_entry(own, info) } {
+            return None;
+        }
+        Some(Self(ptr::with_exposed_provenance_mut(context)))
     }
 
     /// Returns the address of the context that a handler gets, if the registers may be those of its first instruction: its
@@ -108,6 +136,53 @@ impl Registers {
         };
         its_return == own_return
             && its_info.wrapping_sub(context) == info.wrapping_sub(own.0.addr())
+    }
+
+    /// Returns the registers below a handler that is running: of the functions on the stack, by their frame pointers, the one
+    /// that returns to where this handler does. If it has no frame pointer, there is none.
+    ///
+    /// # Safety
+    /// As for `below_entry`.
+    #[inline(always)]
+    unsafe fn below_running(self, own: Self, (begin, end): (usize, usize)) -> Option<Self> {
+        const WORD: usize = size_of::<usize>();
+        let StackPosition { sp, mut fp, .. } = self.place();
+        if sp < begin || sp >= end {
+            return None;
+        }
+        // SAFETY: as in `is_at_entry`.
+        let own_return = unsafe { *own.0.cast::<usize>().sub(1) };
+        let mut least = sp;
+        let mut called = 0;
+        while called < MOST_CALLED && fp >= least && fp < end && fp.is_multiple_of(WORD) {
+            if end.wrapping_sub(fp) < 2 * WORD + size_of::<libc::ucontext_t>() {
+                break;
+            }
+            let frame: *const usize = ptr::with_exposed_provenance(fp);
+            // SAFETY: two words at or behind the stack pointer of interrupted code, before the end of the stack.
+            let (outer, its_return) = unsafe { (*frame, *frame.add(1)) };
+            if its_return == own_return {
+                let context = fp.wrapping_add(2 * WORD);
+                let below = Self(ptr::with_exposed_provenance_mut(context));
+                // The words may be left from an earlier handler. A context has its selectors, and a stack that goes on
+                // behind it.
+                // SAFETY: as in `register`: there is room for a context before the end of the stack.
+                let (selectors, own_selectors) = unsafe {
+                    (
+                        *below.register(libc::REG_CSGSFS),
+                        *own.register(libc::REG_CSGSFS),
+                    )
+                };
+                let below_sp = below.place().sp;
+                let behind = context.wrapping_add(size_of::<libc::ucontext_t>());
+                let is_context = selectors == own_selectors && below_sp >= behind && below_sp < end;
+                return if is_context { Some(below) } else { None };
+            }
+            least = fp.wrapping_add(2 * WORD);
+            fp = outer;
+            called = called.wrapping_add(1);
+        }
+        None
     }
 
     #[inline(always)]
@@ -184,6 +259,15 @@ impl Registers {
         let (_, its_info, context) = self.arguments();
         its_info == self.place().sp
             && its_info.wrapping_sub(context) == info.wrapping_sub(own.0.addr())
+    }
+
+    /// There are no registers below a handler that is running: its frame does not say where the kernel has put them.
+    ///
+    /// # Safety
+    /// None is needed.
+    #[inline(always)]
+    unsafe fn below_running(self, _own: Self, _stack: (usize, usize)) -> Option<Self> {
+        None
     }
 
     /// Returns the thread's position.
@@ -289,6 +373,15 @@ mod tests {
             }
         }
 
+        /// Sets the stack pointer and the frame pointer in its context.
+        #[cfg(target_arch = "x86_64")]
+        fn is_running(&mut self, sp: usize, fp: usize) {
+            let context: *mut c_void = ptr::with_exposed_provenance_mut(self.context());
+            // SAFETY: the frame has room for a context there, and every number is one.
+            let registers = unsafe { Registers::from_context(context) };
+            registers.set_place(StackPosition { pc: 1, sp, fp });
+        }
+
         /// Returns the context at which a walk begins, if this is the frame of the handler that runs.
         fn begins_at(&self, stack: (usize, usize)) -> usize {
             let context: *mut c_void = ptr::with_exposed_provenance_mut(self.context());
@@ -306,9 +399,37 @@ mod tests {
         assert_eq!(own.begins_at(pending.bounds()), pending.context());
         assert_eq!(own.begins_at(last.bounds()), own.context(), "another stack");
         // Two of them.
-        let all = (0, usize::MAX);
+        let (one, other) = (pending.bounds(), last.bounds());
+        let all = (one.0.min(other.0), one.1.max(other.1));
         pending.is_before(&last, 64);
         assert_eq!(own.begins_at(all), last.context());
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_handler_that_is_running_is_passed_over() {
+        // The frame of the handler, which ends with its return address, is where the kernel has left room for it.
+        let (mut own, mut running) = (Frame::new(), Frame::new());
+        own.0[FRAME_AT] = RETURN;
+        let stack = running.bounds();
+        let word = |index: usize| stack.0 + 8 * index;
+        running.0[FRAME_AT - 1] = word(4);
+        // It has called a function.
+        running.0[FRAME_AT - 21] = word(FRAME_AT - 1);
+        running.0[FRAME_AT - 20] = RETURN + 5;
+        own.is_running(word(FRAME_AT - 30), word(FRAME_AT - 21));
+        running.is_running(word(1000), 0);
+        assert_eq!(own.begins_at(stack), running.context());
+        // Without frame pointers, at another return address, and where no context is.
+        own.is_running(word(FRAME_AT - 30), 1);
+        assert_eq!(own.begins_at(stack), own.context());
+        own.is_running(word(FRAME_AT - 30), word(FRAME_AT - 1));
+        assert_eq!(own.begins_at(stack), running.context());
+        running.is_running(word(2), 0);
+        assert_eq!(own.begins_at(stack), own.context());
+        running.is_running(word(1000), 0);
+        running.0[FRAME_AT] = RETURN + 1;
+        assert_eq!(own.begins_at(stack), own.context());
     }
 
     #[test]

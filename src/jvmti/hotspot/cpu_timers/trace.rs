@@ -44,6 +44,8 @@ pub(super) const UNKNOWN_NOT_JAVA: i32 = -3;
 pub(super) const NOT_WALKABLE_NOT_JAVA: i32 = -4;
 /// Stands for the bytecode index in frames of native code: methods of Java have none as low.
 const IN_NATIVE_CODE: sys::jint = sys::jint::MIN;
+/// As above, in a frame that stands for those that are not on the stack.
+const IN_HEAP: sys::jint = sys::jint::MIN + 1;
 
 impl CallFrame {
     /// Creates a frame of a method. For the handler.
@@ -66,10 +68,24 @@ impl CallFrame {
         }
     }
 
+    /// Creates the frame that stands for those of a virtual thread that the VM has not brought back from the heap. For the
+    /// handler.
+    #[inline(always)]
+    pub(in crate::jvmti::hotspot) fn in_heap() -> Self {
+        Self {
+            location: IN_HEAP,
+            number: 0,
+            method: std::ptr::null_mut(),
+        }
+    }
+
     /// Returns what the frame is of.
     pub(super) fn sampled(self) -> SampledFrame {
         if self.location == IN_NATIVE_CODE {
             return SampledFrame::Native(self.method.expose_provenance());
+        }
+        if self.location == IN_HEAP {
+            return SampledFrame::InHeap;
         }
         let location = i64::from(self.location.max(-1));
         match self.number.checked_sub(1) {

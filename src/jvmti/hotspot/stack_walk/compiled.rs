@@ -134,6 +134,14 @@ pub(super) struct DebugInfo {
 }
 
 impl DebugInfo {
+    /// Returns its first and its last byte.
+    #[inline(always)]
+    pub(super) fn bounds(&self) -> (usize, usize) {
+        let first = self.pcs_begin.min(self.data_begin);
+        let behind = self.pcs_end.max(self.data_end);
+        (first, behind.wrapping_sub(1))
+    }
+
     /// Returns `true` if a number within its bounds can be read.
     #[inline(always)]
     fn can_read(&self, address: usize) -> bool {

@@ -25,6 +25,32 @@ pub(super) fn is_readable(address: usize) -> bool {
     }
 }
 
+/// The smallest pages of the processors that are supported.
+const PAGE: usize = 4096;
+
+/// Returns `true` if the words at two addresses can be read, for which the kernel is asked once if they are on one page.
+#[inline(always)]
+pub(super) fn are_readable(one: usize, other: usize) -> bool {
+    is_readable(one) && (one / PAGE == other / PAGE || is_readable(other))
+}
+
+/// Returns `true` if all bytes from the first to the last can be read; `false` if they are on more than a few pages.
+#[inline(always)]
+pub(super) fn is_range_readable(first: usize, last: usize) -> bool {
+    const MOST: usize = 16;
+    let (mut page, last) = (first / PAGE, last / PAGE);
+    if last.wrapping_sub(page) >= MOST {
+        return false;
+    }
+    while page <= last {
+        if !is_readable(page.wrapping_mul(PAGE)) {
+            return false;
+        }
+        page = page.wrapping_add(1);
+    }
+    true
+}
+
 /// Returns the word at an address; `None` if it cannot be read, or is at no word's address.
 ///
 /// # Safety
@@ -80,6 +106,13 @@ mod tests {
             assert_eq!(word_at(last, false), Some(0));
             assert_eq!(word_at(last + WORD, false), None);
             assert_eq!(word_at(last + 1, false), None, "half of it is missing");
+            assert!(are_readable(begin, last));
+            assert!(!are_readable(last, last + WORD));
+            assert!(!are_readable(last + WORD, last));
+            assert!(is_range_readable(begin + 3, last + WORD - 1));
+            assert!(!is_range_readable(begin + 3, last + WORD));
+            assert!(!is_range_readable(begin, begin - 1), "none");
+            assert!(!is_range_readable(begin, usize::MAX), "too many");
             assert_eq!(word_at(8, false), None);
             assert_eq!(word_at(0x696d_6f74_612f_7470, false), None, "no address");
             assert_eq!(short_at(there + 2, false), Some(0x0506));

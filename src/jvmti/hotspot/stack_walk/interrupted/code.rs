@@ -4,7 +4,7 @@ use super::super::super::code_heap::CodeBlob;
 use super::super::VmStructs;
 use super::super::compiled::DebugInfo;
 use super::super::layout::{DebugInfoLayout, WORD};
-use super::super::probe::{is_readable, word_at};
+use super::super::probe::{are_readable, word_at};
 use super::read;
 
 /// The kinds of code that matter here.
@@ -244,21 +244,14 @@ impl DebugInfoLayout {
     }
 }
 
-/// Returns `true` if there is a text, of which the first bytes can be read as far as it goes.
+/// Returns `true` if there is a text of which so many bytes, less than a page, can be read.
 #[inline(always)]
 fn is_text(address: usize, bytes: usize, is_certain: bool) -> bool {
     if is_certain {
         return address != 0;
     }
-    let last = address.wrapping_add(bytes).wrapping_sub(1) & !(WORD - 1);
-    let mut word = address & !(WORD - 1);
-    while word < last {
-        if !is_readable(word) {
-            return false;
-        }
-        word = word.wrapping_add(WORD);
-    }
-    is_readable(last)
+    let last = address.wrapping_add(bytes).wrapping_sub(1);
+    are_readable(address & !(WORD - 1), last & !(WORD - 1))
 }
 
 /// # Safety

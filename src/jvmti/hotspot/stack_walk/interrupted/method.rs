@@ -1,7 +1,7 @@
 //! Methods in frames: their classes and numbers, and the position that a frame is at.
 
 use super::super::layout::WORD;
-use super::super::probe::{short_at, word_at};
+use super::super::probe::{are_readable, short_at, word_at};
 use super::super::{LOWEST, VmStructs};
 
 /// Offsets in `Method`, and in what it refers to.
@@ -74,16 +74,31 @@ impl MethodLayout {
     /// anything.
     #[inline(always)]
     pub(super) unsafe fn method(&self, address: usize, is_kept: bool) -> Option<InterruptedMethod> {
-        // SAFETY: the caller's promise; the tables say that the fields are there, and of these types.
+        if !is_kept && !has_fields(address, self.const_method, self.access_flags) {
+            return None;
+        }
+        // SAFETY: the caller's promise, or the kernel has just read it; the tables say that the fields are there, and of these
+        // types.
         unsafe {
-            let const_method = pointer_at(address, self.const_method, is_kept)?;
-            let holder = self.holder(const_method, is_kept)?;
-            let number = short_at(const_method.wrapping_add(self.number), is_kept)?;
-            if !is_kept && !self.is_method_of(holder, address, const_method, number) {
+            let const_method = pointer_at(address, self.const_method, true)?;
+            let flags = short_at(address.wrapping_add(self.access_flags), true)?;
+            // The constants come first.
+            if !is_kept
+                && !has_fields(
+                    const_method,
+                    self.constants,
+                    self.code_size.max(self.number),
+                )
+            {
                 return None;
             }
-            let flags = short_at(address.wrapping_add(self.access_flags), is_kept)?;
-            let size = short_at(const_method.wrapping_add(self.code_size), is_kept)?;
+            let constants = pointer_at(const_method, self.constants, true)?;
+            let number = short_at(const_method.wrapping_add(self.number), true)?;
+            let size = short_at(const_method.wrapping_add(self.code_size), true)?;
+            let holder = pointer_at(constants, self.holder, is_kept)?;
+            if !is_kept && !self.is_method_of(holder, address, constants, number) {
+                return None;
+            }
             Some(InterruptedMethod {
                 method: ClassMethod {
                     class: holder,
@@ -111,26 +126,25 @@ impl MethodLayout {
     /// Returns `true` if a class has this method at the place of its number, as long as it has not been redefined; later,
     /// if it has the constants of the method. All of them may be anything.
     #[inline(always)]
-    fn is_method_of(&self, class: usize, method: usize, const_method: usize, number: u16) -> bool {
-        // SAFETY: nothing is said to be kept.
+    fn is_method_of(&self, class: usize, method: usize, constants: usize, number: u16) -> bool {
+        let distance = usize::from(number).wrapping_mul(WORD);
+        let at = self.first.wrapping_add(distance);
+        // SAFETY: nothing is said to be kept but what the kernel has just read.
         unsafe {
             let Some(methods) = pointer_at(class, self.methods, false) else {
                 return false;
             };
-            let Some(length) = word_at(methods.wrapping_add(self.length), false) else {
-                return false;
-            };
-            // An `int`.
-            if u32::from(number) < length as u32 {
-                let at = self
-                    .first
-                    .wrapping_add(usize::from(number).wrapping_mul(WORD));
-                if word_at(methods.wrapping_add(at), false) == Some(method) {
+            if has_fields(methods, self.length, at) {
+                // An `int`.
+                let length = word_at(methods.wrapping_add(self.length), true);
+                let is_one = length.is_some_and(|length| u32::from(number) < length as u32);
+                if is_one && word_at(methods.wrapping_add(at), true) == Some(method) {
                     return true;
                 }
+            } else if word_at(methods.wrapping_add(self.length), false).is_none() {
+                return false;
             }
-            let constants = pointer_at(const_method, self.constants, false);
-            constants.is_some() && pointer_at(class, self.class_constants, false) == constants
+            pointer_at(class, self.class_constants, false) == Some(constants)
         }
     }
 
@@ -175,6 +189,14 @@ impl InterruptedMethod {
             None
         }
     }
+}
+
+/// Returns `true` if two fields of an object can be read.
+#[inline(always)]
+fn has_fields(object: usize, one: usize, other: usize) -> bool {
+    let one = object.wrapping_add(one) & !(WORD - 1);
+    let other = object.wrapping_add(other) & !(WORD - 1);
+    are_readable(one, other)
 }
 
 /// Returns a pointer of the VM's in an object.

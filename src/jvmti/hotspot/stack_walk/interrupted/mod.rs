@@ -26,6 +26,10 @@
 mod callers;
 mod code;
 mod machine;
+#[cfg(all(test, target_arch = "aarch64"))]
+mod machine_aarch64_tests;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod machine_tests;
 mod method;
 mod native;
 mod top;
@@ -85,9 +89,16 @@ pub struct InterruptedWalker {
     code: CodeLayout,
     methods: MethodLayout,
     thread_state: usize,
-    /// `JavaThread::_cont_entry` and the address to which the outermost frame of a virtual thread returns; from JDK 24
-    /// on the VM exports them.
-    continuation: Option<(usize, usize)>,
+    /// `None` in a VM that does not export it: before 25.0.3.
+    continuation: Option<ContinuationLayout>,
+}
+
+/// Offsets of fields that lead to the frame by which a thread runs a virtual one.
+struct ContinuationLayout {
+    /// `JavaThread::_cont_entry`, the place of that frame.
+    entry: usize,
+    /// `Method::_code`, which the method of that frame always has.
+    code: usize,
 }
 
 /// `_thread_in_Java` of the VM's `JavaThreadState`.
@@ -209,8 +220,9 @@ impl InterruptedWalker {
     }
 }
 
-fn continuation(structs: VmStructs) -> Option<(usize, usize)> {
-    let entry = structs.offset(c"JavaThread", c"_cont_entry")?;
-    let return_pc = structs.field(c"ContinuationEntry", c"_return_pc")?;
-    Some((entry, return_pc.not_null()?.addr()))
+fn continuation(structs: VmStructs) -> Option<ContinuationLayout> {
+    Some(ContinuationLayout {
+        entry: structs.offset(c"JavaThread", c"_cont_entry")?,
+        code: structs.offset(c"Method", c"_code")?,
+    })
 }

@@ -106,7 +106,7 @@ impl Walk<'_> {
 
     /// Returns the caller's place, if the code has that part of its frame.
     #[inline(always)]
-    fn behind(&self, blob: CodeBlob, here: Interrupted, state: FrameState) -> Option<Place> {
+    fn behind(&mut self, blob: CodeBlob, here: Interrupted, state: FrameState) -> Option<Place> {
         let place = Place {
             sp: here.sp,
             fp: 0,

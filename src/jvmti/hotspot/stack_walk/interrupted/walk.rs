@@ -2,6 +2,7 @@
 
 use super::super::super::code_heap::CodeBlob;
 use super::super::layout::WORD;
+use super::super::probe::is_range_readable;
 use super::code::CodeKind;
 use super::machine::InterruptedCode;
 use super::method::{IN_NATIVE, InterruptedMethod};
@@ -153,7 +154,11 @@ impl Walk<'_> {
     /// Returns the place behind a complete frame of code that is not the interpreter's, `None` if it is the last that is
     /// seen.
     #[inline(always)]
-    pub(super) fn below_code(&self, blob: CodeBlob, place: Place) -> Result<Option<Place>, i32> {
+    pub(super) fn below_code(
+        &mut self,
+        blob: CodeBlob,
+        place: Place,
+    ) -> Result<Option<Place>, i32> {
         let walker = &self.walker.walker;
         // SAFETY: every code has this field.
         let words = unsafe { read::<i32>(blob.0 + walker.layout.blob.frame_size) };
@@ -167,30 +172,37 @@ impl Walk<'_> {
     }
 
     /// Returns the frame by which a virtual thread was continued, behind its outermost frame on the stack: that returns
-    /// to a stub which brings the next one from the heap.
+    /// to a stub which brings the next one from the heap. Notes that frames are left there.
     #[inline(always)]
-    fn behind_continuation(&self, blob: CodeBlob, place: Place) -> Result<Option<Place>, i32> {
-        if self.walker.walker.continuation_entry.is_none() {
+    fn behind_continuation(&mut self, blob: CodeBlob, place: Place) -> Result<Option<Place>, i32> {
+        let Some(method) = self.walker.walker.continuation_entry else {
             return Err(refused::FRAME);
-        }
-        let Some((entry, return_pc)) = self.walker.continuation else {
+        };
+        let Some(layout) = &self.walker.continuation else {
             // SAFETY: the code is in use.
             if !self.is_certain && !unsafe { self.walker.code.is_of_continuations(blob, false) } {
                 return Err(refused::FRAME);
             }
-            // Before JDK 24 the VM does not tell where. The frames of the virtual thread are noted.
+            self.note_frame(CallFrame::in_heap());
             return Ok(None);
         };
-        // SAFETY: fields of the current thread, and of the VM.
-        let (sp, pc) = unsafe {
+        // SAFETY: a field of the current thread; the id of a method of the boot loader, which is never unloaded, and its code.
+        let (sp, code) = unsafe {
+            let method = read::<usize>(method);
             (
-                read::<usize>(self.thread.wrapping_add(entry)),
-                read(return_pc),
+                read::<usize>(self.thread.wrapping_add(layout.entry)),
+                read::<usize>(method.wrapping_add(layout.code)),
             )
         };
+        if code == 0 {
+            return Err(refused::CONTINUATION);
+        }
+        // SAFETY: the VM compiles this method when it links the class, and keeps the code.
+        let pc = unsafe { self.code_begin(CodeBlob(code)) };
         if sp == 0 || sp < place.sp || !self.stack.has(sp) || !sp.is_multiple_of(WORD) {
             return Err(refused::CONTINUATION);
         }
+        self.note_frame(CallFrame::in_heap());
         Ok(Some(Place { sp, fp: 0, pc }))
     }
 
@@ -243,7 +255,7 @@ impl Walk<'_> {
             let Some(mut info) = nmethod.debug_info_of(blob) else {
                 return false;
             };
-            info.is_kept = self.is_certain;
+            info.is_kept = self.is_certain || self.is_there(blob, info.bounds());
             let scope = if is_near {
                 nmethod.desc_from(&info, pc).map(|(_, scope)| scope)
             } else {
@@ -278,6 +290,16 @@ impl Walk<'_> {
             self.count = first;
             false
         }
+    }
+
+    /// Returns `true` if the debug information of compiled code surely can be read: it is in the same block of a code heap,
+    /// whose memory stays, or the kernel has just read all of its pages.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    fn is_there(&self, blob: CodeBlob, (first, last): (usize, usize)) -> bool {
+        let code = &self.walker.walker.code;
+        code.blob(first) == Some(blob) && code.blob(last) == Some(blob)
+            || is_range_readable(first, last)
     }
 
     /// Notes the methods of compiled code that has called something, at a return address about which compilers may have left
