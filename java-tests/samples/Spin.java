@@ -8,7 +8,12 @@ public class Spin {
     static void hot(int n)  { double x = 1; for (int i = 0; i < n; i++) x = x * 1.0000001 + 0.5; sink = x; }
     static void warm(int n) { double x = 1; for (int i = 0; i < n; i++) x = x * 1.0000001 + 0.5; sink = x; }
     public static void main(String[] args) throws Exception {
-        java.net.ServerSocket server = new java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress());
+        // So that `blocked` has few classes to load, which would take time that is rightly charged to it.
+        java.net.InetAddress here = java.net.InetAddress.getLoopbackAddress();
+        try (var other = new java.net.ServerSocket(0, 1, here); var client = new java.net.Socket()) {
+            client.connect(other.getLocalSocketAddress());
+        }
+        java.net.ServerSocket server = new java.net.ServerSocket(0, 1, here);
         Thread blocked = new Thread(() -> { try { server.accept(); } catch (java.io.IOException e) { } }, "blocked");
         blocked.setDaemon(true);
         blocked.start();

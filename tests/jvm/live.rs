@@ -83,7 +83,8 @@ on_every_jvm!(a_page_names_what_the_program_does);
 
 fn a_page_names_what_the_program_does(jvm: &Jvm) {
     let run = watched(jvm);
-    let output = live(&run, &["all", "--once", "--for", "3s"]).output();
+    // On a busy machine a few seconds are little of this program's time.
+    let output = live(&run, &["all", "--once", "--for", "6s"]).output();
     let output = output.expect("hprof");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -12,7 +12,7 @@ const INFLATE: &str = "java.util.zip.Inflater.inflateBytesBytes(";
 
 fn inflates(jvm: &Jvm, options: &str) -> Profile {
     let program = Program::with_vm_options(jvm, options, &COLLECTS, "Inflates");
-    Profile::parse(&program.arg("1500").run_well().read("x.txt"))
+    Profile::parse(&program.arg("3000").run_well().read("x.txt"))
 }
 
 /// Returns the share of the samples for whose frames, innermost first, a condition holds.

@@ -267,7 +267,9 @@ impl Dump {
                 rest = behind;
                 found.push((&*class.name, &**name, value(*kind, bytes)));
             }
-            next = self.classes.get(&class.super_class);
+            // The VM writes a class that it is about to load without an id.
+            let is_last = class.super_class == 0;
+            next = (!is_last).then(|| &self.classes[&class.super_class]);
         }
         assert!(rest.is_empty(), "fields fill the record");
         found
