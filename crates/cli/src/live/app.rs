@@ -345,14 +345,14 @@ pub mod tests {
 
     #[test]
     fn the_selected_row_opens() {
-        let (app, _) = after("vv\n", "cpu");
+        let (app, _) = after("v\n", "cpu");
         let Over::Text { title, lines, .. } = app.over else {
             panic!("nothing is open");
         };
         assert_eq!(title, "Callers of Shop.price");
         let line = |name: &str| ("100.0 %  ".to_owned(), name.to_owned());
         assert_eq!(lines, [line("Shop.price"), line("Shop.main")]);
-        assert_eq!(after("vv\nq", "cpu").0.over, Over::Nothing);
+        assert_eq!(after("v\nq", "cpu").0.over, Over::Nothing);
         assert_eq!(after("4v\n", "cpu").1[2], Action::Stack(2));
         assert!(matches!(after("?", "cpu").0.over, Over::Text { .. }));
     }

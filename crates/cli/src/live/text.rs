@@ -95,8 +95,8 @@ Shop (process 4711)
 CPU: 50 % of a CPU in 2.0 s, by 100 samples
  *CPU% with calls    so far  method
   50.0       50.0    1.10 s  Shop.tax
-   0.0       50.0    0.00 s  Shop.main
    0.0       50.0    0.20 s  Shop.price
+   0.0       50.0    0.00 s  Shop.main
 
 Allocation: 4.0 KB/s, estimated; 3.0 KB live since the last collection of those made here
   *bytes/s  objects/s       live   growth/s  class and the method that allocates it
