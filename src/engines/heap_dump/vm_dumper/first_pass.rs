@@ -238,6 +238,9 @@ impl FirstPass {
     }
 
     fn other(&mut self, kind: HeapKind, record: &RawHeapRecord<'_>) {
+        if read_u64_be(record.bytes(), 1) == NO_MIRROR {
+            return;
+        }
         if kind == HeapKind::Class
             && let Ok(class) = record.decode()
         {
@@ -269,6 +272,9 @@ impl FirstPass {
     }
 }
 
+/// The id of a class that the VM is about to load, and that has no `java.lang.Class` object yet. Nothing can refer to it,
+/// so it is omitted.
+pub(super) const NO_MIRROR: u64 = 0;
 /// The bounds of an empty set of ids.
 const NO_IDS: (u64, u64) = (u64::MAX, 0);
 /// The length of arrays of references whose positions are remembered: 2 KB or more in the heap, so there are few.
@@ -298,7 +304,9 @@ impl Visitor for FirstPass {
                     object: read_u64_be(body, 4),
                     name: read_u64_be(body, 16),
                 };
-                self.classes.insert(read_u32_be(body, 0), class);
+                if class.object != NO_MIRROR {
+                    self.classes.insert(read_u32_be(body, 0), class);
+                }
             }
             0x04 if body.len() >= 40 => {
                 let frame = DumpedFrame {

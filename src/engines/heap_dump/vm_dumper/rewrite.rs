@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::class_dump;
 use super::dangling::Dangling;
-use super::first_pass::FirstPass;
+use super::first_pass::{FirstPass, NO_MIRROR};
 use super::numbering::Numbering;
 use super::object_numbers::ObjectNumbers;
 use super::source::{DumpProgress, Visitor};
@@ -170,6 +170,9 @@ impl DumpRewriter<'_> {
                 Fate::Kept
             }
             HeapKind::Class => {
+                if read_u64_be(record, 1) == NO_MIRROR {
+                    return Fate::LeftOut;
+                }
                 let trace = self.traces.find_anywhere(read_u64_be(record, 1));
                 write_u32_be(record, SERIAL, trace.unwrap_or(self.no_trace));
                 self.rewrite_class(record);
@@ -206,7 +209,8 @@ impl DumpRewriter<'_> {
     }
 
     fn rewrite_root(&mut self, kind: HeapKind, record: &mut [u8]) -> Fate {
-        if self.left_out.contains(&read_u64_be(record, 1)) {
+        let object = read_u64_be(record, 1);
+        if object == NO_MIRROR || self.left_out.contains(&object) {
             return Fate::LeftOut;
         }
         let names_a_thread = matches!(
@@ -272,4 +276,106 @@ fn primitive_ranges(first_pass: &FirstPass, class: u64) -> Box<[(u32, u32)]> {
         next = first_pass.layouts.get(&layout.super_class);
     }
     ranges.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use hprof_format::{ObjectBirth, Root, StringId};
+
+    use super::super::first_pass::ListReference;
+    use super::*;
+    use crate::names::class::ClassId;
+    use crate::names::thread::ThreadSerial;
+    use crate::names::trace::TraceId;
+
+    /// Keeps the heap records.
+    #[derive(Default)]
+    struct Kept(Vec<u8>);
+
+    impl DumpOutput for Kept {
+        fn class(&mut self, _: ClassId, object: ObjectId) {
+            panic!("no class has been loaded, and {object:?} is to be written");
+        }
+
+        fn string(&mut self, _: &str) -> StringId {
+            StringId(1)
+        }
+
+        fn trace(&mut self, _: TraceId) -> TraceSerial {
+            TraceSerial(1)
+        }
+
+        fn virtual_thread(&mut self, _: &str) -> ThreadSerial {
+            ThreadSerial::UNKNOWN
+        }
+
+        fn totals(&mut self, _: u64, _: u64) {}
+
+        fn all_is_named(&mut self) {}
+
+        fn births(&mut self, _: u32) {}
+
+        fn born(&mut self, _: ObjectBirth) {}
+
+        fn records(&mut self, content: &[u8]) -> bool {
+            self.0.extend_from_slice(content);
+            true
+        }
+    }
+
+    #[test]
+    fn a_class_without_an_object_is_omitted() {
+        let class = |id| {
+            HeapRecord::Class(ClassDump {
+                class: ObjectId(id),
+                trace: TraceSerial(1),
+                ..ClassDump::default()
+            })
+        };
+        let root = |id| HeapRecord::Root {
+            object: ObjectId(id),
+            root: Root::StickyClass,
+        };
+        let mut block = Vec::new();
+        for record in [class(0), class(8), class(0), root(0), root(8), root(0)] {
+            record.write(&mut block);
+        }
+        let mut first_pass = FirstPass::new(ListReference {
+            reference: 1,
+            lengths: [0; 2],
+            primitive_arrays: true,
+        });
+        // LOAD CLASS: a serial number, the id, a trace, and the id of the name.
+        let mut loaded = [0; 24];
+        loaded[3] = 7;
+        loaded[23] = 5;
+        first_pass.record(0x02, &loaded).expect("a record");
+        first_pass.heap(&mut block, 0).expect("records");
+        assert_eq!(first_pass.undescribed(), []);
+        let mut kept = Kept::default();
+        let numbering = Numbering::default();
+        let mut rewriter = DumpRewriter {
+            output: &mut kept,
+            first_pass: &first_pass,
+            numbering,
+            traces: ObjectNumbers::new(Vec::new()),
+            no_trace: 1,
+            no_thread: 0,
+            left_out: HashSet::default(),
+            dangling: Dangling::default(),
+            primitive_fields: true,
+            primitive_arrays: true,
+            has_objects: false,
+            all_is_named: false,
+            names: IdMap::default(),
+            primitives: IdMap::default(),
+        };
+        let progress = rewriter.heap(&mut block, 0).expect("records");
+        assert_eq!(progress, DumpProgress::Done(block.len() as u64));
+        let mut expected = Vec::new();
+        for record in [class(8), root(8)] {
+            record.write(&mut expected);
+        }
+        assert_eq!(kept.0, expected);
+    }
 }
