@@ -1,0 +1,50 @@
+//! Dumps with very many of one thing. `examples/generate_extreme.rs` writes larger ones.
+
+#[path = "../examples/generate_extreme.rs"]
+#[allow(dead_code, reason = "the example has a `main`")]
+mod generate_extreme;
+#[allow(dead_code, reason = "other tests use the rest")]
+mod model;
+
+use generate_extreme::{Shape, write};
+use hprof_heap::{By, Excluded, Heap, Memory};
+
+const COUNT: u64 = 100_000;
+
+fn with_heap<T>(shape: Shape, then: impl FnOnce(&Heap<'_>) -> T) -> T {
+    let mut bytes = Vec::new();
+    write(shape, COUNT, &mut bytes).expect("a vector has room");
+    model::with_heap(&bytes, Excluded::default(), Memory::unlimited(), then)
+}
+
+/// Asserts that the only suspect retains so many bytes.
+fn assert_suspect(shape: Shape, bytes: u64) {
+    with_heap(shape, |heap| {
+        let leaks = heap.leaks(0.5, None).expect("readable records");
+        let [suspect] = &leaks.suspects[..] else {
+            panic!("{leaks:?}");
+        };
+        assert_eq!(suspect.retained, bytes);
+    });
+}
+
+#[test]
+fn a_list_is_a_suspect() {
+    assert_suspect(Shape::List, 16 * COUNT);
+}
+
+#[test]
+fn an_array_is_a_suspect() {
+    assert_suspect(Shape::Array, 16 + (4 + 16) * COUNT);
+}
+
+#[test]
+fn classes_are_counted() {
+    with_heap(Shape::Classes, |heap| {
+        let groups = heap.groups(By::Class, 0).expect("groups");
+        let many = groups
+            .iter()
+            .filter(|group| group.name.starts_with("many.Class"));
+        assert_eq!(many.count() as u64, COUNT);
+    });
+}
