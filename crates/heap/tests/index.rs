@@ -6,6 +6,7 @@ mod generate_dump;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod model;
 
+use std::collections::HashSet;
 use std::fs;
 use std::num::NonZero;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -122,6 +123,27 @@ proptest! {
 #[test]
 fn answers_about_a_generated_dump_are_the_same() {
     assert_same(&generated(4_000));
+}
+
+/// Searches in an index look at no more than they must, which takes more objects than other dumps of these tests have.
+#[test]
+fn objects_of_a_larger_dump_are_shown_the_same() {
+    let indexed = Indexed::new(&generated(300_000), Excluded::NONE);
+    let dump = open(&indexed.file);
+    let wanted = options(Excluded::NONE);
+    let heap = Heap::of(&dump, &wanted, &Silent).expect("a sound dump");
+    let saved = Saved::open(&dump, &indexed.index).expect("an index of the dump");
+    let from_index = saved.heap(&wanted).expect("an index that fits");
+    let largest = heap.largest(None, 100_000).expect("readable records");
+    let mut classes = HashSet::new();
+    for id in largest.iter().step_by(997).map(|row| row.id) {
+        let shown = heap.show(id, 0).expect("it is in the dump");
+        assert!(shown.retained.is_some() && !shown.referrers.is_empty());
+        let known = from_index.show(id, 0).expect("it is in the dump");
+        assert_eq!(format!("{known:?}"), format!("{shown:?}"));
+        classes.insert(shown.class);
+    }
+    assert!(classes.len() > 5, "{classes:?}");
 }
 
 fn generated(objects: u64) -> Vec<u8> {

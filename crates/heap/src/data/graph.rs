@@ -7,16 +7,16 @@ use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 use hprof_format::Root;
 
+use crate::data::memory::Memory;
 use crate::data::objects::Objects;
 use crate::data::omitted::Omitted;
 use crate::data::rows::{Cursor, Row, Rows};
 use crate::data::sections::SectionWriter;
 use crate::data::turns::in_turn;
+use crate::data::zones::{Zones, entries_in, zones_of, zones_with};
 
 /// The objects of a part, which are whole blocks of rows.
 const PART: usize = 1 << 13;
-/// The objects of a part when the rows of all objects are searched.
-const SEARCHED_PART: usize = 1 << 20;
 /// The objects of a neighbourhood.
 const NEAR: usize = 32;
 
@@ -150,18 +150,19 @@ impl Graph {
     }
 
     /// Returns the objects that refer to one, in their order, at most `most`; `None` if the dump has to be asked. Local
-    /// variables of threads are not among the references.
+    /// variables of threads are not among the references. So many threads search, those zones alone that are known to be
+    /// worth it.
     pub(crate) fn referrers(
         &self,
         number: u32,
         most: usize,
         is_class: impl Fn(u32) -> bool,
-        threads: usize,
+        search: (usize, Option<&Zones>),
     ) -> Option<Vec<u32>> {
         let omitted = self.omitted.iter()?;
         let mut found: Vec<u32> = Vec::new();
         if !self.roots.is_root.contains(number as usize) {
-            found = self.referrers_in_rows(number, most, threads);
+            found = self.referrers_in_rows(number, most, search);
             let others = self.more.iter();
             let others = others.filter(|&(&from, to)| to.contains(&number) && is_class(from));
             found.extend(others.map(|(&from, _)| from));
@@ -176,9 +177,15 @@ impl Graph {
     }
 
     /// Returns the first objects whose rows have a number, in their order, and perhaps some more.
-    fn referrers_in_rows(&self, number: u32, most: usize, threads: usize) -> Vec<u32> {
-        let search = |part, found: &mut Vec<u32>| {
-            let objects = self.objects_in(part, SEARCHED_PART);
+    fn referrers_in_rows(
+        &self,
+        number: u32,
+        most: usize,
+        (threads, known): (usize, Option<&Zones>),
+    ) -> Vec<u32> {
+        let zones = zones_with(number, zones_of(self.rows.objects() as usize), known);
+        let search = |place: usize, found: &mut Vec<u32>| {
+            let objects = self.zone(zones[place]);
             let rows = self.rows.iter_in(objects.clone());
             let rows = rows.filter(|(_, row)| row.has(number));
             found.extend(rows.map(|(from, _)| from).take(most));
@@ -190,9 +197,25 @@ impl Graph {
             all.append(found);
             (all.len() < most).then_some(()).ok_or(Enough)
         };
-        let parts = (self.rows.objects() as usize).div_ceil(SEARCHED_PART);
-        let (Ok(()) | Err(Enough)) = in_turn((threads, parts), search, add, |_| {});
+        let (Ok(()) | Err(Enough)) = in_turn((threads, zones.len()), search, add, |_| {});
         all
+    }
+
+    /// Returns the objects of a zone of rows.
+    fn zone(&self, zone: usize) -> Range<u32> {
+        let Range { start, end } = entries_in(zone, 0..self.rows.objects() as usize);
+        start as u32..end as u32
+    }
+
+    /// Finds the zones of the objects in each zone of rows.
+    pub(crate) fn zones(&self, threads: usize, memory: &Memory) -> io::Result<Zones> {
+        let objects = self.rows.objects();
+        let objects_in = |zone| {
+            let rows = self.rows.iter_in(self.zone(zone));
+            rows.flat_map(|(_, row)| row.numbers())
+        };
+        let zones = zones_of(objects as usize);
+        Zones::of((threads, zones), objects, objects_in, memory)
     }
 
     /// Returns the objects that an object refers to, without roots.
@@ -241,15 +264,15 @@ impl Graph {
         (self.rows.objects() as usize).div_ceil(PART)
     }
 
-    /// Returns the numbers of the objects of a part, for parts of so many objects.
-    fn objects_in(&self, part: usize, size: usize) -> Range<u32> {
-        let end = (self.rows.objects() as usize).min((part + 1) * size);
-        (part * size) as u32..end as u32
+    /// Returns the numbers of the objects of a part.
+    fn part(&self, part: usize) -> Range<u32> {
+        let end = (self.rows.objects() as usize).min((part + 1) * PART);
+        (part * PART) as u32..end as u32
     }
 
     /// Returns the bytes that the references of a part's objects take.
     pub(crate) fn bytes_of_part(&self, part: usize) -> u64 {
-        self.rows.bytes_in(self.objects_in(part, PART))
+        self.rows.bytes_in(self.part(part))
     }
 
     /// Calls `visit` with every object of a part, in their order, and what it refers to, without roots.
@@ -260,7 +283,7 @@ impl Graph {
         objects: &Objects,
         mut visit: impl FnMut(u32, To),
     ) {
-        for (number, row) in self.rows.iter_in(self.objects_in(part, PART)) {
+        for (number, row) in self.rows.iter_in(self.part(part)) {
             let class = self.class_of_kind[objects.kind(number)];
             if class != NONE {
                 visit(number, To::Class(class));

@@ -1,5 +1,6 @@
 //! A dump with its graph.
 
+use std::io;
 use std::sync::{Arc, OnceLock};
 
 use hprof_format::Root;
@@ -22,6 +23,7 @@ use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::usual::Usual;
+use crate::data::zones::SearchZones;
 
 /// The options for reading a dump.
 #[derive(Clone, Debug)]
@@ -56,6 +58,8 @@ pub struct Heap<'a> {
     pub(crate) joint_sizes: JointSizes,
     /// Computed for an index.
     pub(crate) usual: OnceLock<Usual>,
+    /// Computed for an index.
+    pub(crate) zones: OnceLock<SearchZones>,
 }
 
 impl<'a> Heap<'a> {
@@ -117,6 +121,7 @@ impl<'a> Heap<'a> {
             waste: OnceLock::new(),
             joint_sizes: JointSizes::default(),
             usual: OnceLock::new(),
+            zones: OnceLock::new(),
         })
     }
 
@@ -131,6 +136,26 @@ impl<'a> Heap<'a> {
     #[inline]
     pub(crate) fn retained_with(&self, node: Node, object: u32) -> u64 {
         self.dominators.retained_with(node, object, &self.objects)
+    }
+
+    /// Returns the node of an object; `None` if no root reaches it.
+    pub(crate) fn node(&self, object: u32) -> Option<Node> {
+        let zones = self.zones.get().map(|zones| &zones.nodes);
+        self.dominators.node(object, (self.dump.threads(), zones))
+    }
+
+    /// Returns what makes searches faster. It is found once.
+    pub(crate) fn zones(&self) -> io::Result<&SearchZones> {
+        if let Some(zones) = self.zones.get() {
+            return Ok(zones);
+        }
+        let (threads, memory) = (self.dump.threads(), &self.memory);
+        let count = self.objects.count();
+        let zones = SearchZones {
+            rows: self.graph.zones(threads, memory)?,
+            nodes: self.dominators.zones(count, threads, memory)?,
+        };
+        Ok(self.zones.get_or_init(|| zones))
     }
 
     /// Returns the shortest paths from roots to all objects. They are searched once.

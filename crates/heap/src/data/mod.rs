@@ -49,3 +49,4 @@ pub(crate) mod tallies;
 pub(crate) mod turns;
 pub(crate) mod usual;
 pub(crate) mod varint;
+pub(crate) mod zones;

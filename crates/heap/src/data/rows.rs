@@ -171,7 +171,7 @@ impl Rows {
     }
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
     /// Returns its length in bytes.
     #[inline]
     pub(crate) fn length(&self) -> usize {
@@ -179,9 +179,14 @@ impl Row<'_> {
     }
 
     /// Returns `true` if the row has a number.
-    pub(crate) fn has(&self, wanted: u32) -> bool {
+    pub(crate) fn has(self, wanted: u32) -> bool {
+        self.numbers().any(|number| number == wanted)
+    }
+
+    /// Iterates over its numbers.
+    pub(crate) fn numbers(self) -> impl Iterator<Item = u32> + use<'a> {
         let mut at = self.start();
-        std::iter::from_fn(|| self.next(&mut at)).any(|number| number == wanted)
+        std::iter::from_fn(move || self.next(&mut at))
     }
 
     /// Returns the position before its first number.

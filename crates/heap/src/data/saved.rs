@@ -37,6 +37,7 @@ use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::turns::at_once;
 use crate::data::usual::{Bounds, Usual};
+use crate::data::zones::{SearchZones, Zones, zones_of};
 
 /// An index of a dump, whose checksum is right.
 pub struct Saved<'a> {
@@ -259,7 +260,10 @@ fn write_heap(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> io::Resul
     out.table(all.map_or(&[][..], Vec::as_slice))?;
     heap.objects.save(out)?;
     heap.graph.save(out)?;
-    heap.dominators.save(out)
+    heap.dominators.save(out)?;
+    let zones = heap.zones()?;
+    zones.rows.save(out)?;
+    zones.nodes.save(out)
 }
 
 fn read<'a>(
@@ -298,6 +302,11 @@ fn read<'a>(
         ..
     } = pass.load(index)?;
     let dominators = Dominators::load(index, &objects)?;
+    let count = objects.count();
+    let zones = SearchZones {
+        rows: Zones::load(index, zones_of(count as usize), count)?,
+        nodes: Zones::load(index, zones_of(dominators.nodes().len()), count)?,
+    };
     let shortest_paths = ShortestPaths::load(index, objects.count())?;
     let waste = WasteFound::load(index, &objects, &classes)?;
     let joint_sizes = JointSizes::load(index)?;
@@ -324,6 +333,7 @@ fn read<'a>(
         waste: OnceLock::from(waste),
         joint_sizes,
         usual: OnceLock::from(usual),
+        zones: OnceLock::from(zones),
     })
 }
 

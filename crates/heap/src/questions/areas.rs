@@ -89,7 +89,7 @@ impl Heap<'_> {
 
     fn place_of(&self, id: u64) -> Result<Node, Error> {
         let number = self.objects.ids.find(id);
-        let node = number.and_then(|number| self.dominators.node(number, self.dump.threads()));
+        let node = number.and_then(|number| self.node(number));
         node.ok_or(Error::NoObject(id))
     }
 

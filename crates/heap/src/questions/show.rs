@@ -80,7 +80,7 @@ impl Heap<'_> {
                 roots.push(name());
             }
         }
-        let node = self.dominators.node(number, self.dump.threads());
+        let node = self.node(number);
         let class = self.objects.class(number);
         Ok(Shown {
             object: self.label(number)?,
@@ -177,9 +177,9 @@ impl Heap<'_> {
 
     fn referrers(&self, number: u32) -> Result<Vec<Named>, Error> {
         let is_class = |object| self.class_of_object(object).is_some();
-        let known = self
-            .graph
-            .referrers(number, MOST, is_class, self.dump.threads());
+        let zones = self.zones.get().map(|zones| &zones.rows);
+        let search = (self.dump.threads(), zones);
+        let known = self.graph.referrers(number, MOST, is_class, search);
         let mut found = Vec::new();
         for from in known.map_or_else(|| self.referrers_in_records(number), Ok)? {
             found.push(Named {

@@ -23,6 +23,7 @@ use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::ranks::Ranks;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::turns::find_in_turn;
+use crate::data::zones::{Zones, entries_in, zones_of, zones_with};
 
 /// A node of a tree, as the position of its object in preorder; [`TOP`] is the virtual parent of all roots.
 pub(crate) type Node = u32;
@@ -213,17 +214,38 @@ impl Dominators {
         }
     }
 
-    /// Returns the node of an object; `None` if no root reaches it. It searches half of the nodes on
-    /// average, on so many threads.
-    pub(crate) fn node(&self, object: u32, threads: usize) -> Option<Node> {
-        find_in_turn((threads, self.pieces()), |piece| {
-            let nodes = self.piece(piece);
-            let mut objects = self.objects_from(nodes.start).take(nodes.len());
+    /// Returns the node of an object; `None` if no root reaches it. So many threads search, those zones alone that are
+    /// known to be worth it; otherwise half of the nodes on average.
+    pub(crate) fn node(
+        &self,
+        object: u32,
+        (threads, known): (usize, Option<&Zones>),
+    ) -> Option<Node> {
+        let zones = zones_with(object, zones_of(self.nodes().len()), known);
+        find_in_turn((threads, zones.len()), |place| {
+            let nodes = self.zone(zones[place]);
+            let start = nodes.start as Node;
+            let mut objects = self.objects_from(start).take(nodes.len());
             let found = objects.position(|at| at == object);
-            let nodes_read = nodes.start as usize..nodes.end as usize;
-            self.order.release(nodes_read);
-            Some(nodes.start + found? as Node)
+            self.order.release(nodes);
+            Some(start + found? as Node)
         })
+    }
+
+    /// Returns the nodes of a zone.
+    fn zone(&self, zone: usize) -> Range<usize> {
+        let Range { start, end } = self.nodes();
+        entries_in(zone, start as usize..end as usize)
+    }
+
+    /// Finds the zones of the objects in each zone of nodes. The objects are below `count`.
+    pub(crate) fn zones(&self, count: u32, threads: usize, memory: &Memory) -> io::Result<Zones> {
+        let objects_in = |zone| {
+            let nodes = self.zone(zone);
+            self.objects_from(nodes.start as Node).take(nodes.len())
+        };
+        let zones = zones_of(self.nodes().len());
+        Zones::of((threads, zones), count, objects_in, memory)
     }
 
     /// Returns how many pieces the nodes have, for threads that each look at one at a time.
