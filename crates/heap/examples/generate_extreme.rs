@@ -44,8 +44,11 @@ const JNI: Root = Root::JniGlobal { reference: 1 };
 /// What there is very much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
+    /// Elements that each refer to the next one.
     List,
+    /// Elements in a single array.
     Array,
+    /// Classes with an object each.
     Classes,
 }
 
