@@ -13,7 +13,7 @@ use crate::data::omitted::Omitted;
 use crate::data::rows::{Cursor, Row, Rows};
 use crate::data::sections::SectionWriter;
 use crate::data::turns::in_turn;
-use crate::data::zones::{Zones, entries_in, zones_of, zones_with};
+use crate::data::zones::{Zones, entries_in, entries_of, zones_of, zones_with};
 
 /// The objects of a part, which are whole blocks of rows.
 const PART: usize = 1 << 13;
@@ -183,13 +183,14 @@ impl Graph {
         most: usize,
         (threads, known): (usize, Option<&Zones>),
     ) -> Vec<u32> {
-        let zones = zones_with(number, zones_of(self.rows.objects() as usize), known);
+        let groups = zones_with(number, zones_of(self.rows.objects() as usize), known);
         let search = |place: usize, found: &mut Vec<u32>| {
-            let objects = self.zone(zones[place]);
-            let rows = self.rows.iter_in(objects.clone());
-            let rows = rows.filter(|(_, row)| row.has(number));
-            found.extend(rows.map(|(from, _)| from).take(most));
-            self.rows.release(objects);
+            let group = &groups[place];
+            let in_zone = |&zone: &usize| self.rows.with(number, self.zone(zone));
+            found.extend(group.iter().flat_map(in_zone).take(most));
+            if let Some(objects) = entries_of(group, |zone| self.zone(zone)) {
+                self.rows.release(objects);
+            }
             Ok(())
         };
         let mut all = Vec::new();
@@ -197,7 +198,7 @@ impl Graph {
             all.append(found);
             (all.len() < most).then_some(()).ok_or(Enough)
         };
-        let (Ok(()) | Err(Enough)) = in_turn((threads, zones.len()), search, add, |_| {});
+        let (Ok(()) | Err(Enough)) = in_turn((threads, groups.len()), search, add, |_| {});
         all
     }
 

@@ -22,6 +22,9 @@ use memmap2::{Advice, Mmap, MmapMut, UncheckedAdvice};
 
 /// The number of bytes that distinguish one HPROF file from another, because they include the first record's time.
 const HEAD: usize = 64;
+/// The most bytes that the kernel maps where one is read: a large folio of its page cache, which has a multiple of its size
+/// as its place in the file.
+const MAPPED_AT_ONCE: usize = 2 << 20;
 
 /// A file that is mapped for reading.
 #[derive(Debug)]
@@ -86,9 +89,12 @@ impl Mapped {
         self.release_part(0..self.bytes.len());
     }
 
-    /// Does the same for the pages of a range within the file.
+    /// Does the same for the pages of a range within the file, and for those that the system has mapped around them.
     fn release_part(&self, range: Range<usize>) {
         let advice = UncheckedAdvice::DontNeed;
+        let start = range.start / MAPPED_AT_ONCE * MAPPED_AT_ONCE;
+        let end = range.end.next_multiple_of(MAPPED_AT_ONCE);
+        let range = start..end.min(self.bytes.len());
         // SAFETY: the mapping is that of a file and is never written to, so every page comes back with the content of the
         // file, as if it had not been read before; one that an error has replaced by zeros stays a page of zeros.
         let advised = unsafe {

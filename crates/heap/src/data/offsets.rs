@@ -36,6 +36,14 @@ impl Offsets {
         }
     }
 
+    /// Gives back the memory of starts that have been read and are in an index.
+    pub(crate) fn release(&self, rows: Range<usize>) {
+        match self {
+            Offsets::Short(starts) => starts.release(rows),
+            Offsets::Long(starts) => starts.release(rows),
+        }
+    }
+
     /// Writes them as sections of an index.
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
         match self {

@@ -14,6 +14,9 @@ use crate::data::turns::in_turn;
 
 /// The entries, or the objects, of a zone.
 const ZONE: usize = 1 << 16;
+/// The zones beside each other that are searched before the memory of what was read is given back: the system reads more
+/// than what is asked for, so there would be a rest of each zone.
+const TOGETHER: usize = 16;
 const BITS: usize = u64::BITS as usize;
 
 /// The zones of objects that each zone of a column has.
@@ -40,10 +43,21 @@ fn words_of(objects: u32) -> usize {
     zones_of(objects as usize).div_ceil(BITS)
 }
 
-/// Returns the zones of a column of so many in which an object can be.
-pub(crate) fn zones_with(object: u32, zones: usize, known: Option<&Zones>) -> Vec<usize> {
+/// Returns the zones of a column of so many in which an object can be, in groups that are near each other.
+pub(crate) fn zones_with(object: u32, zones: usize, known: Option<&Zones>) -> Vec<Vec<usize>> {
     let can_have = |zone: &usize| known.is_none_or(|known| known.can_have(*zone, object));
-    (0..zones).filter(can_have).collect()
+    let zones: Vec<usize> = (0..zones).filter(can_have).collect();
+    let groups = zones.chunk_by(|one, next| one / TOGETHER == next / TOGETHER);
+    groups.map(<[usize]>::to_vec).collect()
+}
+
+/// Returns the entries from the first to the last of a group of zones, given those of each one.
+pub(crate) fn entries_of<T>(
+    group: &[usize],
+    entries_in: impl Fn(usize) -> Range<T>,
+) -> Option<Range<T>> {
+    let (&first, &last) = group.first().zip(group.last())?;
+    Some(entries_in(first).start..entries_in(last).end)
 }
 
 /// What makes searches in an index faster.
@@ -117,14 +131,18 @@ mod tests {
         let objects = 71 * ZONE as u32;
         let memory = Memory::unlimited();
         let zones = Zones::of((2, 3), objects, objects_in, &memory).expect("memory");
-        let with = |object| zones_with(object, 3, Some(&zones));
+        let with = |object| zones_with(object, 3, Some(&zones)).concat();
         assert_eq!(with(0), [1]);
         assert_eq!(with(ZONE as u32 - 1), [1]);
         assert_eq!(with(ZONE as u32), [0, 2]);
         assert_eq!(with(71 * ZONE as u32 - 1), [1]);
         assert_eq!(with(6 * ZONE as u32), [0; 0]);
         assert_eq!(with(u32::MAX), [0; 0]);
-        assert_eq!(zones_with(6 * ZONE as u32, 3, None), [0, 1, 2]);
+        assert_eq!(zones_with(6 * ZONE as u32, 3, None), [[0, 1, 2]]);
+        let groups = zones_with(0, TOGETHER + 2, None);
+        assert_eq!(groups[1], [TOGETHER, TOGETHER + 1]);
+        let entries = entries_of(&groups[1], |zone| 10 * zone..10 * zone + 10);
+        assert_eq!(entries, Some(10 * TOGETHER..10 * TOGETHER + 20));
     }
 
     #[test]

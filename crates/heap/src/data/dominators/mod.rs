@@ -23,7 +23,7 @@ use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::ranks::Ranks;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::turns::find_in_turn;
-use crate::data::zones::{Zones, entries_in, zones_of, zones_with};
+use crate::data::zones::{Zones, entries_in, entries_of, zones_of, zones_with};
 
 /// A node of a tree, as the position of its object in preorder; [`TOP`] is the virtual parent of all roots.
 pub(crate) type Node = u32;
@@ -221,14 +221,21 @@ impl Dominators {
         object: u32,
         (threads, known): (usize, Option<&Zones>),
     ) -> Option<Node> {
-        let zones = zones_with(object, zones_of(self.nodes().len()), known);
-        find_in_turn((threads, zones.len()), |place| {
-            let nodes = self.zone(zones[place]);
+        let groups = zones_with(object, zones_of(self.nodes().len()), known);
+        let find_in = |zone| {
+            let nodes = self.zone(zone);
             let start = nodes.start as Node;
             let mut objects = self.objects_from(start).take(nodes.len());
             let found = objects.position(|at| at == object);
-            self.order.release(nodes);
             Some(start + found? as Node)
+        };
+        find_in_turn((threads, groups.len()), |place| {
+            let group = &groups[place];
+            let found = group.iter().find_map(|&zone| find_in(zone));
+            if let Some(nodes) = entries_of(group, |zone| self.zone(zone)) {
+                self.order.release(nodes);
+            }
+            found
         })
     }
 
