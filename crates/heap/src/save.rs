@@ -32,7 +32,7 @@ impl Heap<'_> {
             let at = |step| progress.at(Stage::Saving, step, STEPS);
             at(1);
             if !self.record_offsets.ascending {
-                self.all_record_offsets()?;
+                self.strides()?;
             }
             // The answers need the paths. Waste needs neither.
             let (waste, usual) = at_once(

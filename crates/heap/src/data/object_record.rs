@@ -12,6 +12,7 @@ use crate::data::graph::Local;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
 use crate::data::names::{Stack, push_printable};
+use crate::data::record_offsets::{NewStrides, Strides};
 use crate::data::records;
 
 impl Heap<'_> {
@@ -22,18 +23,15 @@ impl Heap<'_> {
             let offset = self.classes.get(class).offset;
             return self.record_at(offset, id);
         }
-        let offset = if self.record_offsets.ascending {
-            let place = self
-                .record_offsets
-                .samples
-                .partition_point(|&(first, _)| first <= id);
-            let Some(&(_, offset)) = self.record_offsets.samples.get(place.saturating_sub(1))
-            else {
-                return Ok(None);
-            };
-            offset
+        let offsets = &self.record_offsets;
+        let offset = if offsets.ascending {
+            offsets.before_id(id)
         } else {
-            self.all_record_offsets()?[number as usize]
+            let stride = self.strides()?.get(number);
+            stride.and_then(|stride| offsets.in_stride(stride))
+        };
+        let Some(offset) = offset else {
+            return Ok(None);
         };
         self.record_at(offset, id)
     }
@@ -49,21 +47,20 @@ impl Heap<'_> {
         Ok(None)
     }
 
-    /// Returns the offset of each object's record. They are determined once.
-    pub(crate) fn all_record_offsets(&self) -> Result<&[u64], Error> {
-        if let Some(offsets) = self.record_offsets.exact.get() {
-            return Ok(offsets);
+    /// Returns where the record of each object is, for ids that do not ascend. It is determined once.
+    pub(crate) fn strides(&self) -> Result<&Strides, Error> {
+        if let Some(strides) = self.record_offsets.strides.get() {
+            return Ok(strides);
         }
-        let mut offsets = vec![0; self.objects.count() as usize];
+        let mut strides = NewStrides::new(self.objects.count(), &self.memory)?;
         for found in self.dump.records() {
             let found = found?;
-            if let Some(number) = self.id_of(&found).and_then(|id| self.objects.ids.find(id))
-                && offsets[number as usize] == 0
-            {
-                offsets[number as usize] = found.offset;
+            if let Some(number) = self.id_of(&found).and_then(|id| self.objects.ids.find(id)) {
+                strides.add(number, found.offset);
             }
         }
-        Ok(self.record_offsets.exact.get_or_init(|| offsets))
+        let strides = strides.finish(&self.memory)?;
+        Ok(self.record_offsets.strides.get_or_init(|| strides))
     }
 
     fn id_of(&self, found: &Found<'_>) -> Option<u64> {

@@ -30,7 +30,7 @@ use crate::data::layout::Layout;
 use crate::data::mapping::Mapped;
 use crate::data::memory::Memory;
 use crate::data::objects::Objects;
-use crate::data::record_offsets::RecordOffsets;
+use crate::data::record_offsets::{RecordOffsets, Strides};
 use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
@@ -256,8 +256,9 @@ fn write_heap(heap: &Heap<'_>, out: &mut SectionWriter<impl Write>) -> io::Resul
         .map(|&(id, offset)| [id, offset]);
     out.table(&record_offsets.collect::<Vec<[u64; 2]>>())?;
     out.table(&[u64::from(heap.record_offsets.ascending)])?;
-    let all = heap.record_offsets.exact.get();
-    out.table(all.map_or(&[][..], Vec::as_slice))?;
+    if let Some(strides) = heap.record_offsets.strides.get() {
+        strides.save(out)?;
+    }
     heap.objects.save(out)?;
     heap.graph.save(out)?;
     heap.dominators.save(out)?;
@@ -288,11 +289,13 @@ fn read<'a>(
         ascending: index.one::<u64>()? != 0,
         ..RecordOffsets::default()
     };
-    let exact: Vec<u64> = index.list()?;
+    if !record_offsets.ascending {
+        record_offsets.strides = OnceLock::from(Strides::load(index)?);
+    }
     let objects = Objects::load(index, classes.len())?;
-    if !record_offsets.ascending && !exact.is_empty() {
-        record_offsets.exact =
-            (exact.len() == objects.count() as usize).then(|| OnceLock::from(exact))?;
+    let strides = record_offsets.strides.get();
+    if strides.is_some_and(|strides| strides.len() != objects.count() as usize) {
+        return None;
     }
     let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
     let SecondPass {
