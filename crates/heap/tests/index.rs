@@ -296,9 +296,10 @@ fn the_first_page_of_a_class_takes_no_look_at_all_objects() {
     assert!(largest.objects > 200);
     let members = heap.members(&largest.name).expect("it is there");
     let first = heap.member_rows(&members, 0, 100).expect("rows");
-    assert_eq!((first.len(), members.kept()), (100, 0));
+    assert_eq!((first.len(), members.kept_bytes()), (100, 0));
     let next = heap.member_rows(&members, 100, 100).expect("rows");
-    assert_eq!(members.kept() as u64, largest.objects);
+    // Fewer than a node of each takes.
+    assert!((1..4 * largest.objects).contains(&(members.kept_bytes() as u64)));
     let all = heap.member_rows(&members, 0, 200).expect("rows");
     let ids = |rows: &[hprof_heap::ObjectRow]| rows.iter().map(|row| row.id).collect::<Vec<u64>>();
     assert_eq!(ids(&all), [ids(&first), ids(&next)].concat());

@@ -6,9 +6,9 @@ use hprof_heap::{Error, Heap, Members};
 
 use crate::heap::pages::{self, Html, Links};
 
-/// The most classes whose objects are remembered, and the most objects of all of them together.
+/// The most classes whose objects are remembered, and the most bytes that these may take.
 const MOST_CLASSES: usize = 16;
-const MOST_OBJECTS: usize = 24_000_000;
+const MOST_BYTES: usize = 100_000_000;
 
 /// The overview, and the classes that were shown last.
 #[derive(Default)]
@@ -61,10 +61,10 @@ impl Remembered {
 /// meanwhile.
 fn put_first(classes: &mut Vec<(String, Arc<Members>)>, class: (String, Arc<Members>)) {
     classes.insert(0, class);
-    let mut objects = 0;
+    let mut bytes = 0;
     classes.retain(|(_, members)| {
-        objects += members.kept();
-        objects <= MOST_OBJECTS
+        bytes += members.kept_bytes();
+        bytes <= MOST_BYTES
     });
     classes.truncate(MOST_CLASSES);
 }

@@ -1,7 +1,6 @@
 //! The objects of a class, counted once, for pages that show some of them.
 
 use std::cmp::Reverse;
-use std::convert::Infallible;
 use std::sync::OnceLock;
 
 use fixedbitset::FixedBitSet;
@@ -9,20 +8,21 @@ use fixedbitset::FixedBitSet;
 use crate::data::dominators::Node;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::objects::UNIT;
 use crate::data::turns::in_turn;
 use crate::questions::groups::Group;
 use crate::questions::summary::ObjectRow;
 
-/// The most objects whose order is kept, in 4 bytes each; sorting them takes 8 more.
-const MOST: usize = 12_000_000;
+/// The most runs of an order that is kept.
+const MOST: usize = 1 << 20;
+/// The objects of a run up to which their nodes are kept; those of others are found again, in the piece of the run.
+const FEW: usize = 16;
 
 /// The live objects of a class.
 #[derive(Debug)]
 pub struct Members {
     class: String,
-    /// In the order of what they retain; found when a page needs those that no index has.
-    nodes: OnceLock<Vec<Node>>,
+    /// Their order, found when a page needs objects that no index has; `None` if it has too many runs.
+    order: OnceLock<Option<Order>>,
     /// The sites that allocated them, those that retain most first.
     pub sites: Vec<Group>,
     /// Their number.
@@ -30,12 +30,98 @@ pub struct Members {
 }
 
 impl Members {
-    /// Returns the number of objects whose order is kept.
+    /// Returns the bytes that their order takes.
     #[must_use]
-    pub fn kept(&self) -> usize {
-        self.nodes.get().map_or(0, Vec::len)
+    pub fn kept_bytes(&self) -> usize {
+        let order = self.order.get().and_then(Option::as_ref);
+        order.map_or(0, |order| {
+            size_of_val(&order.runs[..]) + size_of_val(&order.nodes[..])
+        })
     }
 }
+
+/// The objects of a class, those that retain most first, then in the order of their nodes. Most objects of a class
+/// with very many retain as much as others, so there are far fewer runs than objects.
+#[derive(Debug, Default)]
+struct Order {
+    runs: Vec<Run>,
+    /// The nodes of all runs of at most [`FEW`].
+    nodes: Vec<Node>,
+}
+
+/// All objects of a piece of the dominator tree that retain the same.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    retained: u64,
+    /// The objects in the runs before.
+    start: u64,
+    piece: u32,
+    count: u32,
+    /// The place of the first of its nodes, if these are kept.
+    nodes: u32,
+}
+
+impl Order {
+    /// Adds the objects of a piece, with what they retain, those that retain most first.
+    fn add_piece(&mut self, piece: usize, members: &[(u64, Node)]) {
+        for run in members.chunk_by(|one, next| one.0 == next.0) {
+            self.runs.push(Run {
+                retained: run[0].0,
+                start: 0,
+                piece: piece as u32,
+                count: run.len() as u32,
+                nodes: self.nodes.len() as u32,
+            });
+            if run.len() <= FEW {
+                self.nodes.extend(run.iter().map(|&(_, node)| node));
+            }
+        }
+    }
+
+    /// Adds what has been found in a later piece.
+    fn append(&mut self, found: &mut Order) {
+        for run in &mut found.runs {
+            run.nodes += self.nodes.len() as u32;
+        }
+        self.runs.append(&mut found.runs);
+        self.nodes.append(&mut found.nodes);
+    }
+
+    /// Brings the runs of all pieces into their order.
+    fn finish(mut self) -> Order {
+        // The pieces stay in theirs.
+        self.runs.sort_by_key(|run| Reverse(run.retained));
+        let mut start = 0;
+        for run in &mut self.runs {
+            run.start = start;
+            start += u64::from(run.count);
+        }
+        self
+    }
+
+    /// Returns the nodes of `most` objects from the `first` on. `find` finds those of a run.
+    fn nodes(&self, first: u64, most: usize, find: impl Fn(&Run) -> Vec<Node>) -> Vec<Node> {
+        let mut found = Vec::new();
+        let is_before = |run: &Run| run.start + u64::from(run.count) <= first;
+        for run in &self.runs[self.runs.partition_point(is_before)..] {
+            if found.len() >= most {
+                break;
+            }
+            let count = run.count as usize;
+            let nodes = match count <= FEW {
+                true => self.nodes[run.nodes as usize..][..count].to_vec(),
+                false => find(run),
+            };
+            let before = first.saturating_sub(run.start) as usize;
+            let nodes = nodes.into_iter().skip(before);
+            found.extend(nodes.take(most - found.len()));
+        }
+        found
+    }
+}
+
+/// The end of a search for an order that has too many runs.
+struct TooMany;
 
 impl Heap<'_> {
     /// Counts the live objects of a class.
@@ -47,41 +133,39 @@ impl Heap<'_> {
         let count: u64 = sites.iter().map(|site| site.objects).sum();
         Ok(Members {
             class: class.to_owned(),
-            nodes: OnceLock::new(),
+            order: OnceLock::new(),
             sites,
             count,
         })
     }
 
-    /// Returns the nodes of the objects of classes, those that retain most first.
-    fn by_retained(&self, classes: &FixedBitSet) -> Vec<Node> {
-        // The size in units, of which the largest come first, above the node. Few are as large as the greatest number.
-        let key = |node: Node, retained: u64| {
-            let units = u32::try_from(retained / UNIT).unwrap_or(u32::MAX);
-            u64::from(!units) << 32 | u64::from(node)
-        };
-        let search = |piece, found: &mut Vec<u64>| {
-            let all = self.dominators.retained_in(piece, &self.objects);
-            let members =
-                all.filter(|&(_, object, _)| classes.contains(self.objects.class(object) as usize));
-            found.extend(members.map(|(node, _, retained)| key(node, retained)));
-            found.sort_unstable();
-            Ok::<(), Infallible>(())
-        };
-        let mut keys: Vec<u64> = Vec::new();
-        let add = |found: &mut Vec<u64>| {
-            keys.append(found);
+    /// Iterates over the objects of classes in a piece of the dominator tree: what they retain, and their nodes.
+    fn members_in(&self, piece: usize, classes: &FixedBitSet) -> impl Iterator<Item = (u64, Node)> {
+        let all = self.dominators.retained_in(piece, &self.objects);
+        let members =
+            all.filter(|&(_, object, _)| classes.contains(self.objects.class(object) as usize));
+        members.map(|(node, _, retained)| (retained, node))
+    }
+
+    /// Finds the order of the objects of classes; `None` if it has too many runs.
+    fn order(&self, classes: &FixedBitSet) -> Option<Order> {
+        let search = |piece, found: &mut Order| {
+            let mut members: Vec<(u64, Node)> = self.members_in(piece, classes).collect();
+            // Those that retain as much stay in the order of their nodes.
+            members.sort_by_key(|&(retained, _)| Reverse(retained));
+            found.add_piece(piece, &members);
             Ok(())
         };
+        let mut order = Order::default();
+        let add = |found: &mut Order| {
+            order.append(found);
+            (order.runs.len() <= MOST).then_some(()).ok_or(TooMany)
+        };
         let work = (self.dump().threads(), self.dominators.pieces());
-        let Ok(()) = in_turn(work, search, add, |_| {});
-        // The stable sort merges the pieces, which are sorted.
-        keys.sort();
-        let mut nodes: Vec<Node> = keys.into_iter().map(|key| key as Node).collect();
-        let is_huge = |&node: &Node| self.retained(node) / UNIT >= u32::MAX.into();
-        let huge = nodes.partition_point(is_huge);
-        nodes[..huge].sort_by_key(|&node| Reverse(self.retained(node)));
-        nodes
+        match in_turn(work, search, add, |_| {}) {
+            Ok(()) => Some(order.finish()),
+            Err(TooMany) => None,
+        }
     }
 
     /// Returns `most` objects of a class from the `first` on, those that retain most first.
@@ -97,17 +181,65 @@ impl Heap<'_> {
         let end = first.saturating_add(most);
         let classes = self.classes_named(&members.class)?;
         let rows = |nodes: &[Node]| {
-            let rows = nodes.iter().skip(first).take(most);
-            let rows = || rows.map(|&node| self.object_row(node)).collect();
+            let rows = || nodes.iter().map(|&node| self.object_row(node)).collect();
             self.dump().unless_changed(rows)
         };
         if let Some(known) = self.known_largest(&classes, end) {
-            return rows(&known);
+            return rows(known.get(first..).unwrap_or_default());
         }
-        if members.count > MOST as u64 {
+        let Some(order) = members.order.get_or_init(|| self.order(&classes)) else {
             let mut rows = self.largest(Some(&members.class), end)?;
             return Ok(rows.split_off(first.min(rows.len())));
+        };
+        rows(&order.nodes(first as u64, most, |run| {
+            let members = self.members_in(run.piece as usize, &classes);
+            let members = members.filter(|&(retained, _)| retained == run.retained);
+            members.map(|(_, node)| node).collect()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_come_by_what_they_retain_and_then_by_their_nodes() {
+        // Three pieces of a hundred nodes, most of which retain 8 bytes.
+        let retained = |node: Node| match node % 100 {
+            7 | 57 => 1000,
+            _ if node.is_multiple_of(3) => 16,
+            _ => 8,
+        };
+        let mut order = Order::default();
+        for piece in 0..3 {
+            let nodes = 100 * piece as Node..100 * (piece as Node + 1);
+            let mut members: Vec<_> = nodes.map(|node| (retained(node), node)).collect();
+            members.sort_by_key(|&(retained, _)| Reverse(retained));
+            let mut found = Order::default();
+            found.add_piece(piece, &members);
+            order.append(&mut found);
         }
-        rows(members.nodes.get_or_init(|| self.by_retained(&classes)))
+        let order = order.finish();
+        assert_eq!((order.runs.len(), order.nodes.len()), (9, 6));
+        let find = |run: &Run| {
+            let nodes = 100 * run.piece..100 * (run.piece + 1);
+            nodes
+                .filter(|&node| retained(node) == run.retained)
+                .collect()
+        };
+        let mut expected: Vec<Node> = (0..300).collect();
+        expected.sort_by_key(|&node| (Reverse(retained(node)), node));
+        for first in 0..=301 {
+            for most in [0, 1, 3, 40, 300] {
+                let behind = expected.get(first..).unwrap_or_default();
+                let page = &behind[..most.min(behind.len())];
+                assert_eq!(
+                    order.nodes(first as u64, most, find),
+                    page,
+                    "{first}, {most}"
+                );
+            }
+        }
     }
 }
