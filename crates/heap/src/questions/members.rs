@@ -63,17 +63,17 @@ struct Run {
 
 impl Order {
     /// Adds the objects of a piece, with what they retain, those that retain most first.
-    fn add_piece(&mut self, piece: usize, members: &[(u64, Node)]) {
-        for run in members.chunk_by(|one, next| one.0 == next.0) {
+    fn add_piece(&mut self, piece: usize, members: &[(Node, u64)]) {
+        for run in members.chunk_by(|one, next| one.1 == next.1) {
             self.runs.push(Run {
-                retained: run[0].0,
+                retained: run[0].1,
                 start: 0,
                 piece: piece as u32,
                 count: run.len() as u32,
                 nodes: self.nodes.len() as u32,
             });
             if run.len() <= FEW {
-                self.nodes.extend(run.iter().map(|&(_, node)| node));
+                self.nodes.extend(run.iter().map(|&(node, _)| node));
             }
         }
     }
@@ -139,20 +139,18 @@ impl Heap<'_> {
         })
     }
 
-    /// Iterates over the objects of classes in a piece of the dominator tree: what they retain, and their nodes.
-    fn members_in(&self, piece: usize, classes: &FixedBitSet) -> impl Iterator<Item = (u64, Node)> {
-        let all = self.dominators.retained_in(piece, &self.objects);
-        let members =
-            all.filter(|&(_, object, _)| classes.contains(self.objects.class(object) as usize));
-        members.map(|(node, _, retained)| (retained, node))
+    /// Iterates over the objects of some kinds in a piece of the dominator tree: their nodes, and what they retain.
+    fn members_in(&self, piece: usize, kinds: &FixedBitSet) -> impl Iterator<Item = (Node, u64)> {
+        let is_member = |object| kinds.contains(self.objects.kind(object));
+        self.dominators.retained_in(piece, &self.objects, is_member)
     }
 
-    /// Finds the order of the objects of classes; `None` if it has too many runs.
-    fn order(&self, classes: &FixedBitSet) -> Option<Order> {
+    /// Finds the order of the objects of some kinds; `None` if it has too many runs.
+    fn order(&self, kinds: &FixedBitSet) -> Option<Order> {
         let search = |piece, found: &mut Order| {
-            let mut members: Vec<(u64, Node)> = self.members_in(piece, classes).collect();
+            let mut members: Vec<(Node, u64)> = self.members_in(piece, kinds).collect();
             // Those that retain as much stay in the order of their nodes.
-            members.sort_by_key(|&(retained, _)| Reverse(retained));
+            members.sort_by_key(|&(_, retained)| Reverse(retained));
             found.add_piece(piece, &members);
             Ok(())
         };
@@ -187,14 +185,15 @@ impl Heap<'_> {
         if let Some(known) = self.known_largest(&classes, end) {
             return rows(known.get(first..).unwrap_or_default());
         }
-        let Some(order) = members.order.get_or_init(|| self.order(&classes)) else {
+        let kinds = self.kinds_of(&classes);
+        let Some(order) = members.order.get_or_init(|| self.order(&kinds)) else {
             let mut rows = self.largest(Some(&members.class), end)?;
             return Ok(rows.split_off(first.min(rows.len())));
         };
         rows(&order.nodes(first as u64, most, |run| {
-            let members = self.members_in(run.piece as usize, &classes);
-            let members = members.filter(|&(retained, _)| retained == run.retained);
-            members.map(|(_, node)| node).collect()
+            let members = self.members_in(run.piece as usize, &kinds);
+            let members = members.filter(|&(_, retained)| retained == run.retained);
+            members.map(|(node, _)| node).collect()
         }))
     }
 }
@@ -214,8 +213,8 @@ mod tests {
         let mut order = Order::default();
         for piece in 0..3 {
             let nodes = 100 * piece as Node..100 * (piece as Node + 1);
-            let mut members: Vec<_> = nodes.map(|node| (retained(node), node)).collect();
-            members.sort_by_key(|&(retained, _)| Reverse(retained));
+            let mut members: Vec<_> = nodes.map(|node| (node, retained(node))).collect();
+            members.sort_by_key(|&(_, retained)| Reverse(retained));
             let mut found = Order::default();
             found.add_piece(piece, &members);
             order.append(&mut found);

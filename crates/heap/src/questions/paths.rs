@@ -180,6 +180,17 @@ impl Heap<'_> {
         }
     }
 
+    /// Returns the kinds of objects that are of some classes.
+    pub(crate) fn kinds_of(&self, classes: &FixedBitSet) -> FixedBitSet {
+        let sites = self.objects.kinds();
+        let mut found = FixedBitSet::with_capacity(sites.len());
+        for (kind, site) in sites.into_iter().enumerate() {
+            let class = self.objects.sites.get(site).class;
+            found.set(kind, classes.contains(class as usize));
+        }
+        found
+    }
+
     /// Returns the class that somebody probably meant: one of another package or an inner one with the same last name,
     /// or one that is spelt almost like it.
     fn class_like(&self, wanted: &str) -> Option<String> {

@@ -174,17 +174,15 @@ impl Heap<'_> {
 
     /// Looks at all objects.
     fn search_largest(&self, classes: Option<&FixedBitSet>, most: usize) -> Vec<Node> {
+        let kinds = classes.map(|classes| self.kinds_of(classes));
         let is_wanted = |object| {
-            let class = self.objects.class(object) as usize;
-            classes.is_none_or(|classes| classes.contains(class))
+            let kinds = kinds.as_ref();
+            kinds.is_none_or(|kinds| kinds.contains(self.objects.kind(object)))
         };
         let search = |piece, found: &mut Vec<WithSize>| {
             let mut largest = Largest::new(most);
-            for (node, object, retained) in self.dominators.retained_in(piece, &self.objects) {
-                if is_wanted(object) {
-                    largest.add(node, retained);
-                }
-            }
+            let wanted = self.dominators.retained_in(piece, &self.objects, is_wanted);
+            wanted.for_each(|(node, retained)| largest.add(node, retained));
             *found = largest.sorted();
             Ok::<(), Infallible>(())
         };

@@ -131,23 +131,28 @@ impl Dominators {
         self.nodes().zip(self.objects())
     }
 
-    /// Iterates over the nodes of a piece with their objects and retained sizes.
+    /// Iterates over the nodes of a piece whose objects are wanted, with their retained sizes.
     pub(crate) fn retained_in(
         &self,
         piece: usize,
         objects: &Objects,
-    ) -> impl Iterator<Item = (Node, u32, u64)> {
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> impl Iterator<Item = (Node, u64)> {
         let nodes = self.piece(piece);
-        let mut rank = self.inner.rank(nodes.start);
+        let mut next_rank = self.inner.rank(nodes.start);
         let objects_of_nodes = self.objects_from(nodes.start);
-        nodes.zip(objects_of_nodes).map(move |(node, object)| {
-            if !self.inner.contains(node) {
-                return (node, object, objects.size(object));
-            }
-            let bytes = self.retained.get(rank);
-            rank = rank.wrapping_add(1);
-            (node, object, bytes)
-        })
+        nodes
+            .zip(objects_of_nodes)
+            .filter_map(move |(node, object)| {
+                let rank = next_rank;
+                let is_inner = self.inner.contains(node);
+                next_rank = rank.wrapping_add(is_inner.into());
+                let bytes = || match is_inner {
+                    true => self.retained.get(rank),
+                    false => objects.size(object),
+                };
+                is_wanted(object).then(|| (node, bytes()))
+            })
     }
 
     /// Returns the node of the direct dominator; [`TOP`] for the roots, and for itself. It searches backwards, so
