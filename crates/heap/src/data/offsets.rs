@@ -28,6 +28,21 @@ impl Offsets {
         })
     }
 
+    /// Keeps them in half the memory, if the last one, which is the greatest, allows it.
+    pub(crate) fn narrow(self, memory: &Memory) -> io::Result<Offsets> {
+        let long = match self {
+            Offsets::Long(starts) if starts.last().is_none_or(|&last| last <= u32::MAX.into()) => {
+                starts
+            }
+            other => return Ok(other),
+        };
+        let mut short: Numbers<u32> = memory.table(long.len())?;
+        for (short, &start) in short.iter_mut().zip(&long[..]) {
+            *short = start as u32;
+        }
+        Ok(Offsets::Short(short))
+    }
+
     /// Frees all but the first `length` starts.
     pub(crate) fn truncate(&mut self, length: usize) {
         match self {
@@ -103,5 +118,24 @@ impl Offsets {
             self.set(row, total);
         }
         total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_take_half_the_memory_where_they_can() {
+        let memory = Memory::unlimited();
+        let most = u64::from(u32::MAX);
+        for last in [7, most, most + 1, 1 << 40] {
+            let mut starts = Offsets::table(3, 1 << 40, &memory).expect("memory");
+            starts.set(1, 5);
+            starts.set(2, last);
+            let starts = starts.narrow(&memory).expect("memory");
+            assert_eq!(matches!(starts, Offsets::Short(_)), last <= most);
+            assert_eq!([0, 1, 2].map(|row| starts.get(row)), [0, 5, last]);
+        }
     }
 }

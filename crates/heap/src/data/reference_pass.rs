@@ -212,7 +212,7 @@ impl<'a> ReferencePass<'a> {
         let omitted = self.collect(pieces, memory, progress, |number, row| {
             rows.add(number, row);
         })?;
-        Ok((rows.finish(objects)?, omitted))
+        Ok((rows.finish(objects, memory)?, omitted))
     }
 
     /// Builds the rows in two passes: first their lengths, then their contents.

@@ -121,7 +121,9 @@ impl Backward {
                 rows.set(to.rank as usize, rows.get(to.rank as usize) + width);
             }
         })?;
-        let mut bytes: Numbers<u8> = memory.table(rows.add_up() as usize)?;
+        let total = rows.add_up();
+        let mut rows = rows.narrow(memory)?;
+        let mut bytes: Numbers<u8> = memory.table(total as usize)?;
         let all = &mut bytes[..];
         instances.lay_out(memory)?;
         found.each(threads, |to: Joined| {

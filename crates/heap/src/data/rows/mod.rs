@@ -301,7 +301,7 @@ mod tests {
             for (own, numbers) in (0..).zip(&expected).filter(|(_, numbers)| !numbers.is_empty()) {
                 appended.add(own, &collected(own, numbers));
             }
-            assert_rows(&appended.finish(objects).expect("there is memory"), &expected);
+            assert_rows(&appended.finish(objects, &memory).expect("there is memory"), &expected);
 
             let mut lengths = Lengths::new(objects, most, &memory).expect("there is memory");
             for (own, numbers) in (0..objects).zip(&expected).rev() {
@@ -339,7 +339,7 @@ mod tests {
         for (own, numbers) in &rows {
             all.add(*own, &collected(*own, numbers));
         }
-        let all = all.finish(objects).expect("there is memory");
+        let all = all.finish(objects, &memory).expect("there is memory");
         let numbers = rows.iter().flat_map(|(_, numbers)| numbers.clone());
         for number in numbers.chain([NEAR]) {
             let with = rows.iter().filter(|(_, numbers)| numbers.contains(&number));

@@ -103,7 +103,7 @@ impl Appended {
     }
 
     /// Returns the rows of all objects.
-    pub(crate) fn finish(mut self, objects: u32) -> io::Result<Rows> {
+    pub(crate) fn finish(mut self, objects: u32, memory: &Memory) -> io::Result<Rows> {
         while self.rows < objects as usize {
             self.append(&[]);
         }
@@ -111,7 +111,7 @@ impl Appended {
             self.write_block();
         }
         Ok(Rows {
-            starts: self.starts,
+            starts: self.starts.narrow(memory)?,
             bytes: self.bytes.finish()?,
             objects,
         })
