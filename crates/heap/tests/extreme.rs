@@ -33,6 +33,22 @@ fn a_list_is_a_suspect() {
     assert_suspect(Shape::List, 16 * COUNT);
 }
 
+/// Each element retains all behind it, so none retains as much as another.
+#[test]
+fn elements_of_a_list_are_on_their_pages() {
+    with_heap(Shape::List, |heap| {
+        let members = heap.members("many.Element").expect("its class");
+        for first in [0, 50_000, COUNT - 10] {
+            let rows = heap.member_rows(&members, first as usize, 100);
+            let retained = rows.expect("readable records").into_iter();
+            let retained: Vec<u64> = retained.map(|row| row.retained).collect();
+            let expected = (first..COUNT).take(100).map(|place| 16 * (COUNT - place));
+            assert_eq!(retained, expected.collect::<Vec<u64>>());
+        }
+        assert_eq!(members.kept_bytes() as u64, 4 * COUNT);
+    });
+}
+
 #[test]
 fn an_array_is_a_suspect() {
     assert_suspect(Shape::Array, 16 + (4 + 16) * COUNT);

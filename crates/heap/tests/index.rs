@@ -132,7 +132,7 @@ fn objects_of_a_larger_dump_are_shown_the_same() {
     let sound = generated(OBJECTS);
     let length = assert_shown_the_same(&sound);
     let other = assert_shown_the_same(&backwards(&sound));
-    // Where each record is takes little, where neighbours are mostly near each other.
+    // The strides of the records take little, because neighbours are mostly in the same one.
     assert!(other < length + OBJECTS, "{other} and {length} bytes");
 }
 
@@ -298,7 +298,7 @@ fn the_first_page_of_a_class_takes_no_look_at_all_objects() {
     let first = heap.member_rows(&members, 0, 100).expect("rows");
     assert_eq!((first.len(), members.kept_bytes()), (100, 0));
     let next = heap.member_rows(&members, 100, 100).expect("rows");
-    // Fewer than a node of each takes.
+    // Less than the nodes of all would take.
     assert!((1..4 * largest.objects).contains(&(members.kept_bytes() as u64)));
     let all = heap.member_rows(&members, 0, 200).expect("rows");
     let ids = |rows: &[hprof_heap::ObjectRow]| rows.iter().map(|row| row.id).collect::<Vec<u64>>();

@@ -150,8 +150,8 @@ impl Graph {
     }
 
     /// Returns the objects that refer to one, in their order, at most `most`; `None` if the dump has to be asked. Local
-    /// variables of threads are not among the references. So many threads search, those zones alone that are known to be
-    /// worth it.
+    /// variables of threads are not among the references. `search` is the number of threads, and the zones that can have
+    /// the object, if they are known.
     pub(crate) fn referrers(
         &self,
         number: u32,

@@ -51,7 +51,7 @@ impl RecordOffsets {
 /// The strides of the file in which the records of all objects are. Neighbours are often in the same one.
 #[derive(Debug)]
 pub(crate) struct Strides {
-    /// By number, and one more than the stride: 0 if there is no record.
+    /// One more than the stride of each object, by number; 0 if it has no record.
     behind: Sequence,
 }
 

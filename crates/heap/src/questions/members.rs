@@ -12,16 +12,17 @@ use crate::data::turns::in_turn;
 use crate::questions::groups::Group;
 use crate::questions::summary::ObjectRow;
 
-/// The most runs of an order that is kept.
-const MOST: usize = 1 << 20;
-/// The objects of a run up to which their nodes are kept; those of others are found again, in the piece of the run.
+/// The most runs of an order that is kept, and the most objects that are in none.
+const MOST_RUNS: usize = 1 << 20;
+const MOST_SINGLE: usize = 12_000_000;
+/// The objects of a piece that retain the same, up to which they are no run.
 const FEW: usize = 16;
 
 /// The live objects of a class.
 #[derive(Debug)]
 pub struct Members {
     class: String,
-    /// Their order, found when a page needs objects that no index has; `None` if it has too many runs.
+    /// Their order, found when a page needs objects that no index has; `None` if it takes too much memory.
     order: OnceLock<Option<Order>>,
     /// The sites that allocated them, those that retain most first.
     pub sites: Vec<Group>,
@@ -35,93 +36,127 @@ impl Members {
     pub fn kept_bytes(&self) -> usize {
         let order = self.order.get().and_then(Option::as_ref);
         order.map_or(0, |order| {
-            size_of_val(&order.runs[..]) + size_of_val(&order.nodes[..])
+            size_of_val(&order.runs[..]) + size_of_val(&order.single[..])
         })
     }
 }
 
-/// The objects of a class, those that retain most first, then in the order of their nodes. Most objects of a class
-/// with very many retain as much as others, so there are far fewer runs than objects.
-#[derive(Debug, Default)]
+/// The objects of a class, those that retain most first, then in the order of their nodes. Where a class has very many,
+/// most of them retain as much as others, and are in runs.
+#[derive(Debug)]
 struct Order {
     runs: Vec<Run>,
-    /// The nodes of all runs of at most [`FEW`].
-    nodes: Vec<Node>,
+    /// The nodes of all objects that are in no run.
+    single: Vec<Node>,
 }
 
-/// All objects of a piece of the dominator tree that retain the same.
+/// All objects of a piece of the dominator tree that retain the same, whose nodes are found again when they are needed.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     retained: u64,
-    /// The objects in the runs before.
+    /// The objects before it.
     start: u64,
+    first: Node,
     piece: u32,
     count: u32,
-    /// The place of the first of its nodes, if these are kept.
-    nodes: u32,
+    /// How many of the objects before it are in no run.
+    single: u32,
+}
+
+impl Run {
+    fn end(&self) -> u64 {
+        self.start + u64::from(self.count)
+    }
+}
+
+/// An order while it is found, piece by piece.
+#[derive(Default)]
+struct NewOrder {
+    runs: Vec<Run>,
+    /// What the others retain, and their nodes.
+    single: Vec<(u64, Node)>,
+}
+
+impl NewOrder {
+    /// Adds the objects of the next piece, with what they retain, those that retain most first.
+    fn add_piece(&mut self, piece: usize, members: &[(Node, u64)]) {
+        for alike in members.chunk_by(|one, next| one.1 == next.1) {
+            if alike.len() <= FEW {
+                let single = alike.iter().map(|&(node, retained)| (retained, node));
+                self.single.extend(single);
+                continue;
+            }
+            let (first, retained) = alike[0];
+            self.runs.push(Run {
+                retained,
+                start: 0,
+                first,
+                piece: piece as u32,
+                count: alike.len() as u32,
+                single: 0,
+            });
+        }
+    }
+
+    /// Adds what has been found in the pieces behind.
+    fn append(&mut self, found: &mut NewOrder) {
+        self.runs.append(&mut found.runs);
+        self.single.append(&mut found.single);
+    }
+
+    fn takes_too_much(&self) -> bool {
+        self.runs.len() > MOST_RUNS || self.single.len() > MOST_SINGLE
+    }
+
+    fn finish(self) -> Order {
+        let NewOrder {
+            mut runs,
+            mut single,
+        } = self;
+        // Those that retain as much stay in the order of the pieces.
+        runs.sort_by_key(|run| Reverse(run.retained));
+        single.sort_by_key(|&(retained, _)| Reverse(retained));
+        let mut in_runs = 0;
+        for run in &mut runs {
+            let key = (Reverse(run.retained), run.first);
+            let before =
+                single.partition_point(|&(retained, node)| (Reverse(retained), node) < key);
+            run.single = before as u32;
+            run.start = in_runs + before as u64;
+            in_runs += u64::from(run.count);
+        }
+        let single = single.into_iter().map(|(_, node)| node).collect();
+        Order { runs, single }
+    }
 }
 
 impl Order {
-    /// Adds the objects of a piece, with what they retain, those that retain most first.
-    fn add_piece(&mut self, piece: usize, members: &[(Node, u64)]) {
-        for run in members.chunk_by(|one, next| one.1 == next.1) {
-            self.runs.push(Run {
-                retained: run[0].1,
-                start: 0,
-                piece: piece as u32,
-                count: run.len() as u32,
-                nodes: self.nodes.len() as u32,
-            });
-            if run.len() <= FEW {
-                self.nodes.extend(run.iter().map(|&(node, _)| node));
-            }
-        }
-    }
-
-    /// Adds what has been found in a later piece.
-    fn append(&mut self, found: &mut Order) {
-        for run in &mut found.runs {
-            run.nodes += self.nodes.len() as u32;
-        }
-        self.runs.append(&mut found.runs);
-        self.nodes.append(&mut found.nodes);
-    }
-
-    /// Brings the runs of all pieces into their order.
-    fn finish(mut self) -> Order {
-        // The pieces stay in theirs.
-        self.runs.sort_by_key(|run| Reverse(run.retained));
-        let mut start = 0;
-        for run in &mut self.runs {
-            run.start = start;
-            start += u64::from(run.count);
-        }
-        self
-    }
-
     /// Returns the nodes of `most` objects from the `first` on. `find` finds those of a run.
     fn nodes(&self, first: u64, most: usize, find: impl Fn(&Run) -> Vec<Node>) -> Vec<Node> {
+        let place = self.runs.partition_point(|run| run.end() <= first);
+        let in_runs = self.runs[..place].last();
+        let in_runs = in_runs.map_or(0, |run| run.end() - u64::from(run.single));
+        let mut single = (first - in_runs) as usize;
         let mut found = Vec::new();
-        let is_before = |run: &Run| run.start + u64::from(run.count) <= first;
-        for run in &self.runs[self.runs.partition_point(is_before)..] {
-            if found.len() >= most {
-                break;
+        for run in &self.runs[place..] {
+            let behind = run.single as usize;
+            let others = self.single.get(single..behind).unwrap_or_default();
+            found.extend(others.iter().take(most - found.len()));
+            if found.len() == most {
+                return found;
             }
-            let count = run.count as usize;
-            let nodes = match count <= FEW {
-                true => self.nodes[run.nodes as usize..][..count].to_vec(),
-                false => find(run),
-            };
-            let before = first.saturating_sub(run.start) as usize;
-            let nodes = nodes.into_iter().skip(before);
-            found.extend(nodes.take(most - found.len()));
+            let passed = first.saturating_sub(run.start) as usize;
+            found.extend(find(run).into_iter().skip(passed).take(most - found.len()));
+            single = behind;
         }
+        let others = self.single.get(single..).unwrap_or_default();
+        found.extend(others.iter().take(most - found.len()));
         found
     }
 }
 
-/// The end of a search for an order that has too many runs.
-struct TooMany;
+/// The end of a search for an order that takes too much memory.
+struct TooMuch;
 
 impl Heap<'_> {
     /// Counts the live objects of a class.
@@ -145,24 +180,24 @@ impl Heap<'_> {
         self.dominators.retained_in(piece, &self.objects, is_member)
     }
 
-    /// Finds the order of the objects of some kinds; `None` if it has too many runs.
+    /// Finds the order of the objects of some kinds; `None` if it takes too much memory.
     fn order(&self, kinds: &FixedBitSet) -> Option<Order> {
-        let search = |piece, found: &mut Order| {
+        let search = |piece, found: &mut NewOrder| {
             let mut members: Vec<(Node, u64)> = self.members_in(piece, kinds).collect();
             // Those that retain as much stay in the order of their nodes.
             members.sort_by_key(|&(_, retained)| Reverse(retained));
             found.add_piece(piece, &members);
             Ok(())
         };
-        let mut order = Order::default();
-        let add = |found: &mut Order| {
+        let mut order = NewOrder::default();
+        let add = |found: &mut NewOrder| {
             order.append(found);
-            (order.runs.len() <= MOST).then_some(()).ok_or(TooMany)
+            (!order.takes_too_much()).then_some(()).ok_or(TooMuch)
         };
         let work = (self.dump().threads(), self.dominators.pieces());
         match in_turn(work, search, add, |_| {}) {
             Ok(()) => Some(order.finish()),
-            Err(TooMany) => None,
+            Err(TooMuch) => None,
         }
     }
 
@@ -204,23 +239,24 @@ mod tests {
 
     #[test]
     fn objects_come_by_what_they_retain_and_then_by_their_nodes() {
-        // Three pieces of a hundred nodes, most of which retain 8 bytes.
+        // Three pieces of a hundred nodes, most of which retain 8 bytes, and few of the second 16.
         let retained = |node: Node| match node % 100 {
             7 | 57 => 1000,
+            _ if (100..200).contains(&node) && !node.is_multiple_of(15) => 8,
             _ if node.is_multiple_of(3) => 16,
             _ => 8,
         };
-        let mut order = Order::default();
+        let mut order = NewOrder::default();
         for piece in 0..3 {
             let nodes = 100 * piece as Node..100 * (piece as Node + 1);
             let mut members: Vec<_> = nodes.map(|node| (node, retained(node))).collect();
             members.sort_by_key(|&(_, retained)| Reverse(retained));
-            let mut found = Order::default();
+            let mut found = NewOrder::default();
             found.add_piece(piece, &members);
             order.append(&mut found);
         }
         let order = order.finish();
-        assert_eq!((order.runs.len(), order.nodes.len()), (9, 6));
+        assert_eq!((order.runs.len(), order.single.len()), (5, 13));
         let find = |run: &Run| {
             let nodes = 100 * run.piece..100 * (run.piece + 1);
             nodes

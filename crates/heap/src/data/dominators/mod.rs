@@ -219,8 +219,8 @@ impl Dominators {
         }
     }
 
-    /// Returns the node of an object; `None` if no root reaches it. So many threads search, those zones alone that are
-    /// known to be worth it; otherwise half of the nodes on average.
+    /// Returns the node of an object; `None` if no root reaches it. The search takes so many threads, and looks only at
+    /// zones that can have the object if these are known, otherwise at half of the nodes on average.
     pub(crate) fn node(
         &self,
         object: u32,
