@@ -48,54 +48,65 @@ impl Shape {
 /// Finds the layout. A heap has its objects side by side, and their ids are addresses: the layout is the one under
 /// which no two overlap and most touch.
 fn find(dump: &Dump, classes: &mut Classes) -> Result<Option<Layout>, Error> {
-    let mut candidates: Vec<(Layout, u32, u32)> =
-        candidates().map(|layout| (layout, 0, 0)).collect();
-    let mut distances = 0;
-    let mut last: Option<(u64, Shape)> = None;
+    let mut objects = Vec::new();
     for found in dump.records().take(SAMPLE) {
-        let found = found?;
-        let Some((id, shape)) = shape(&records::decode(&found)?, dump, classes) else {
-            continue;
-        };
-        if let Some((before, shape)) = last
-            && id > before
-        {
-            distances += 1;
-            for (layout, touching, overlapping) in &mut candidates {
-                match shape.size(layout).cmp(&(id - before)) {
-                    Ordering::Less => {}
-                    Ordering::Equal => *touching += 1,
-                    Ordering::Greater => *overlapping += 1,
-                }
-            }
-        }
-        last = Some((id, shape));
+        objects.extend(shape(&records::decode(&found?)?, dump, classes));
     }
-    Ok(best(&candidates, distances))
+    // ZGC and Shenandoah dump a heap object by object as references lead to them, so neighbors are far apart in the file.
+    objects.sort_by_key(|&(id, _)| id);
+    Ok(best(&objects))
 }
 
-/// Returns the candidate that fits, if there are enough distances. Each candidate has the number of distances at which
-/// objects touch, and at which they overlap.
-fn best(candidates: &[(Layout, u32, u32)], distances: u32) -> Option<Layout> {
+/// Returns the candidate that fits objects, which are in the order of their ids; `None` if too few are neighbors.
+fn best(objects: &[(u64, Shape)]) -> Option<Layout> {
+    let mut candidates: Vec<Candidate> = candidates().map(Candidate::new).collect();
+    let largest = Layout::new(16, 8, 32, Known::Found);
+    let mut distances = 0;
+    for pair in objects.windows(2) {
+        let (distance, shape) = (pair[1].0 - pair[0].0, pair[0].1);
+        // Where objects were left out in between, the distance tells nothing.
+        if distance == 0 || distance > shape.size(&largest) {
+            continue;
+        }
+        distances += 1;
+        for candidate in &mut candidates {
+            match shape.size(&candidate.layout).cmp(&distance) {
+                Ordering::Less => {}
+                Ordering::Equal => candidate.touching += 1,
+                Ordering::Greater => candidate.overlapping += 1,
+            }
+        }
+    }
     // If all objects have the same size, several candidates fit equally well.
     let usual = |layout: &Layout| (layout.header, layout.reference, layout.alignment) == (12, 4, 8);
     let best = candidates
         .iter()
         // HotSpot adds its own fields to some classes, and dumps without them make objects look too small, never too
         // large; a few in a thousand may be wrong nonetheless.
-        .filter(|&&(_, touching, overlapping)| {
-            touching >= distances / 4 && overlapping <= distances / 500
-        })
-        .max_by_key(|(layout, touching, overlapping)| {
-            let overlapping = Reverse(*overlapping);
-            (
-                *touching,
-                overlapping,
-                usual(layout),
-                Reverse(layout.alignment),
-            )
+        .filter(|of| of.touching >= distances / 4 && of.overlapping <= distances / 500)
+        .max_by_key(|of| {
+            let overlapping = Reverse(of.overlapping);
+            let alignment = Reverse(of.layout.alignment);
+            (of.touching, overlapping, usual(&of.layout), alignment)
         });
-    best.filter(|_| distances >= ENOUGH).map(|best| best.0)
+    best.filter(|_| distances >= ENOUGH).map(|best| best.layout)
+}
+
+/// A layout, with the number of distances at which objects touch, and at which they overlap.
+struct Candidate {
+    layout: Layout,
+    touching: u32,
+    overlapping: u32,
+}
+
+impl Candidate {
+    fn new(layout: Layout) -> Candidate {
+        Candidate {
+            layout,
+            touching: 0,
+            overlapping: 0,
+        }
+    }
 }
 
 fn candidates() -> impl Iterator<Item = Layout> {
@@ -143,23 +154,41 @@ fn shape(record: &HeapRecord<'_>, dump: &Dump, classes: &mut Classes) -> Option<
 mod tests {
     use super::*;
 
-    #[test]
-    fn of_layouts_that_fit_alike_the_usual_one_is_found() {
-        // A list whose elements, with one reference, are 16 bytes apart.
+    /// So many objects with one reference, 16 bytes apart, as in a list.
+    fn list(length: u64) -> Vec<(u64, Shape)> {
         let link = Shape::Instance {
             references: 1,
             others: 0,
         };
-        let fitting: Vec<(Layout, u32, u32)> = candidates()
-            .map(|layout| match link.size(&layout) {
-                16 => (layout, 1000, 0),
-                ..16 => (layout, 0, 0),
-                _ => (layout, 0, 1000),
-            })
-            .collect();
-        assert!(fitting.iter().filter(|fitting| fitting.1 > 0).count() > 1);
-        let found = best(&fitting, 1000).expect("one that fits");
-        assert_eq!((found.header, found.reference, found.alignment), (12, 4, 8));
-        assert_eq!(best(&fitting, ENOUGH - 1), None);
+        (0..length).map(|at| (0x1000 + 16 * at, link)).collect()
+    }
+
+    fn sizes(layout: Layout) -> (u32, u32, u32) {
+        (layout.header, layout.reference, layout.alignment)
+    }
+
+    #[test]
+    fn of_layouts_that_fit_alike_the_usual_one_is_found() {
+        let objects = list(1000);
+        let size = |layout: &Layout| objects[0].1.size(layout);
+        assert!(candidates().filter(|layout| size(layout) == 16).count() > 1);
+        assert_eq!(best(&objects).map(sizes), Some((12, 4, 8)));
+        assert_eq!(best(&objects[..ENOUGH as usize]), None);
+    }
+
+    #[test]
+    fn a_few_neighbors_among_objects_that_lie_far_apart_are_enough() {
+        let wide: Layout = "12,8,8".parse().expect("a layout");
+        let mut objects = Vec::new();
+        for at in 0..10_000 {
+            let (references, others) = (at % 3, at % 7);
+            let shape = Shape::Instance { references, others };
+            objects.push((at << 20, shape));
+            // The neighbor of one in twenty.
+            if at % 20 == 0 {
+                objects.push(((at << 20) + shape.size(&wide), shape));
+            }
+        }
+        assert_eq!(best(&objects).map(sizes), Some((12, 8, 8)));
     }
 }
