@@ -39,6 +39,23 @@ unsafe impl GlobalAlloc for Infallible {
     }
 }
 
+/// The size from which a block goes back to the system as soon as it is freed, in bytes: glibc's own at the start.
+#[cfg(target_env = "gnu")]
+const LARGE: libc::c_int = 128 << 10;
+
+/// Has glibc map every large block for itself. Otherwise it raises the size from which it does so with each one that is
+/// freed, up to 32 MB, and keeps smaller ones for the thread that had them: a large part of what a question about a dump
+/// needs for a short time.
+#[cfg(target_env = "gnu")]
+pub(crate) fn map_large_blocks() {
+    // SAFETY: `mallopt` takes two numbers. It sets words that threads may read meanwhile, and each of their values is right.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+}
+
+/// Other allocators do not keep large blocks.
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn map_large_blocks() {}
+
 #[inline]
 fn checked(memory: *mut u8, size: usize) -> *mut u8 {
     if memory.is_null() && !hprof_heap::is_asking() {
@@ -122,6 +139,16 @@ mod tests {
         line.push(&[b'x'; 200]);
         assert!(line.bytes.starts_with(usize::MAX.to_string().as_bytes()));
         assert_eq!(line.length, 80);
+    }
+
+    #[cfg(target_env = "gnu")]
+    #[test]
+    fn large_blocks_are_mapped_whatever_was_freed_before() {
+        map_large_blocks();
+        drop(vec![1_u8; 30 << 20]);
+        let block = vec![1_u8; 1 << 20];
+        // A mapping begins with two words of glibc's, an arena with more.
+        assert_eq!(block.as_ptr().addr() % 4096, 2 * size_of::<usize>());
     }
 
     #[test]

@@ -159,6 +159,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    allocator::map_large_blocks();
     let result = match Arguments::parse().command {
         Command::Record(arguments) => match record::run(&arguments) {
             Ok(status) => return ExitCode::from(status),

@@ -8,9 +8,8 @@ use crate::data::heap::Heap;
 use crate::data::layout::Known;
 use crate::data::progress::{Progress, Stage};
 use crate::data::saved;
-use crate::data::turns::at_once;
 
-/// The steps that the progress is told in: counts, paths, answers, writing.
+/// The steps that the progress is told in: counts, waste, answers, writing.
 const STEPS: u64 = 4;
 
 impl Heap<'_> {
@@ -34,20 +33,13 @@ impl Heap<'_> {
             if !self.record_offsets.ascending {
                 self.strides()?;
             }
-            // The answers need the paths. Waste needs neither.
-            let (waste, usual) = at_once(
-                self.dump.threads(),
-                || self.known_waste().map(drop),
-                || {
-                    self.shortest_paths()?;
-                    at(2);
-                    self.usual().map(drop)
-                },
-            );
-            waste.and(usual)?;
+            // Each of the two has tables of its own, which would be too much at the same time.
+            let waste = self.known_waste()?;
+            at(2);
+            let usual = self.usual()?;
             at(3);
-            let (paths, waste) = (self.shortest_paths()?, self.known_waste()?);
-            saved::write(self, (&counts, paths, waste, self.usual()?), index)
+            let paths = self.shortest_paths()?;
+            saved::write(self, (&counts, paths, waste, usual), index)
         })
     }
 }

@@ -9,22 +9,25 @@ mod model;
 use generate_extreme::{Shape, write};
 use hprof_heap::{By, Excluded, Heap, Memory};
 
-const COUNT: u64 = 100_000;
+/// More than a thread adds up at a time.
+const COUNT: u64 = 300_000;
+const CLASSES: u64 = 100_000;
 
-fn with_heap<T>(shape: Shape, then: impl FnOnce(&Heap<'_>) -> T) -> T {
+fn with_heap<T>(shape: Shape, count: u64, then: impl FnOnce(&Heap<'_>) -> T) -> T {
     let mut bytes = Vec::new();
-    write(shape, COUNT, &mut bytes).expect("a vector has room");
+    write(shape, count, &mut bytes).expect("a vector has room");
     model::with_heap(&bytes, Excluded::default(), Memory::unlimited(), then)
 }
 
-/// Asserts that the only suspect retains so many bytes.
+/// Asserts that the only suspect retains so many bytes, and that its list of what it keeps has them.
 fn assert_suspect(shape: Shape, bytes: u64) {
-    with_heap(shape, |heap| {
+    with_heap(shape, COUNT, |heap| {
         let leaks = heap.leaks(0.5, None).expect("readable records");
         let [suspect] = &leaks.suspects[..] else {
             panic!("{leaks:?}");
         };
-        assert_eq!(suspect.retained, bytes);
+        let kept = suspect.kept.iter().map(|kept| kept.shallow);
+        assert_eq!((suspect.retained, kept.sum()), (bytes, bytes));
     });
 }
 
@@ -36,9 +39,9 @@ fn a_list_is_a_suspect() {
 /// Each element retains all behind it, so none retains as much as another.
 #[test]
 fn elements_of_a_list_are_on_their_pages() {
-    with_heap(Shape::List, |heap| {
+    with_heap(Shape::List, COUNT, |heap| {
         let members = heap.members("many.Element").expect("its class");
-        for first in [0, 50_000, COUNT - 10] {
+        for first in [0, COUNT / 2, COUNT - 10] {
             let rows = heap.member_rows(&members, first as usize, 100);
             let retained = rows.expect("readable records").into_iter();
             let retained: Vec<u64> = retained.map(|row| row.retained).collect();
@@ -56,11 +59,11 @@ fn an_array_is_a_suspect() {
 
 #[test]
 fn classes_are_counted() {
-    with_heap(Shape::Classes, |heap| {
+    with_heap(Shape::Classes, CLASSES, |heap| {
         let groups = heap.groups(By::Class, 0).expect("groups");
         let many = groups
             .iter()
             .filter(|group| group.name.starts_with("many.Class"));
-        assert_eq!(many.count() as u64, COUNT);
+        assert_eq!(many.count() as u64, CLASSES);
     });
 }

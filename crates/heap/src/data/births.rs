@@ -36,6 +36,22 @@ pub struct MadeWhen {
     pub first_quarter_bytes: u64,
 }
 
+impl MadeWhen {
+    /// Adds other objects.
+    pub(crate) fn add(&mut self, other: &MadeWhen) {
+        self.youngest_millis = match (self.objects, other.objects) {
+            (0, _) => other.youngest_millis,
+            (_, 0) => self.youngest_millis,
+            _ => self.youngest_millis.min(other.youngest_millis),
+        };
+        self.oldest_millis = self.oldest_millis.max(other.oldest_millis);
+        self.objects += other.objects;
+        self.second_half += other.second_half;
+        self.bytes += other.bytes;
+        self.first_quarter_bytes += other.first_quarter_bytes;
+    }
+}
+
 /// The objects of a dump that were made after an earlier one.
 #[derive(Clone, Copy, Debug)]
 pub struct MadeAfter<'a> {
@@ -235,5 +251,41 @@ impl Births {
     pub(crate) fn age(&self, object: u64) -> Option<Age> {
         let since = self.since(object)?;
         Some(Age::between(since.least, since.most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_and_others_are_all() {
+        let some = MadeWhen {
+            objects: 2,
+            second_half: 1,
+            youngest_millis: 30,
+            oldest_millis: 80,
+            bytes: 48,
+            first_quarter_bytes: 16,
+        };
+        let others = MadeWhen {
+            objects: 3,
+            youngest_millis: 20,
+            oldest_millis: 70,
+            ..some
+        };
+        let mut all = MadeWhen::default();
+        for made in [some, MadeWhen::default(), others] {
+            all.add(&made);
+        }
+        let expected = MadeWhen {
+            objects: 5,
+            second_half: 2,
+            youngest_millis: 20,
+            oldest_millis: 80,
+            bytes: 96,
+            first_quarter_bytes: 32,
+        };
+        assert_eq!(all, expected);
     }
 }

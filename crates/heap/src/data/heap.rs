@@ -22,7 +22,7 @@ use crate::data::record_offsets::RecordOffsets;
 use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
 use crate::data::shortest_paths::ShortestPaths;
-use crate::data::usual::Usual;
+use crate::data::usual::{Usual, UsualSuspect};
 use crate::data::zones::SearchZones;
 
 /// The options for reading a dump.
@@ -56,6 +56,8 @@ pub struct Heap<'a> {
     /// Computed when first needed.
     pub(crate) waste: OnceLock<WasteFound>,
     pub(crate) joint_sizes: JointSizes,
+    /// The suspects for the usual question, computed when first needed.
+    pub(crate) usual_suspects: OnceLock<Vec<UsualSuspect>>,
     /// Computed for an index.
     pub(crate) usual: OnceLock<Usual>,
     /// Computed for an index.
@@ -120,6 +122,7 @@ impl<'a> Heap<'a> {
             shortest_paths: OnceLock::new(),
             waste: OnceLock::new(),
             joint_sizes: JointSizes::default(),
+            usual_suspects: OnceLock::new(),
             usual: OnceLock::new(),
             zones: OnceLock::new(),
         })

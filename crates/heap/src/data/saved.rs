@@ -335,6 +335,7 @@ fn read<'a>(
         shortest_paths: OnceLock::from(Arc::new(shortest_paths)),
         waste: OnceLock::from(waste),
         joint_sizes,
+        usual_suspects: OnceLock::new(),
         usual: OnceLock::from(usual),
         zones: OnceLock::from(zones),
     })

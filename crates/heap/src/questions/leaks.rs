@@ -17,7 +17,7 @@ use crate::questions::allocated::{Allocated, Rest, largest};
 use crate::questions::growing::{GrowingSites, LEAST, Piling};
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
 use crate::questions::paths::Path;
-use crate::questions::suspects::{FoundSuspect, SuspectKind};
+use crate::questions::suspects::{FoundSuspect, KeptBy, SuspectKind};
 use crate::questions::turnover::{TurningSites, Turnover};
 
 /// The default threshold of `hprof heap leaks`.
@@ -165,12 +165,12 @@ impl Heap<'_> {
         births: Option<&Births>,
     ) -> Result<Leaks, Error> {
         let live = self.retained(TOP);
-        let known = self.usual.get();
         let is_usual = threshold.to_bits() == USUAL_THRESHOLD.to_bits();
-        let known = known.filter(|_| is_usual && own.is_none() && births.is_none());
-        let (found, piling_else) = match known {
-            Some(usual) => (usual.suspects.iter().map(Measured::known).collect(), 0),
-            None => self.measured(threshold, own, births)?,
+        let (found, piling_else) = if is_usual && own.is_none() && births.is_none() {
+            let suspects = self.usual_suspects()?.iter();
+            (suspects.map(Measured::known).collect(), 0)
+        } else {
+            self.measured(threshold, own, births)?
         };
         let objects: Vec<u32> = found
             .iter()
@@ -197,10 +197,17 @@ impl Heap<'_> {
         })
     }
 
-    /// Returns the suspects for the usual question, as an index has them.
-    pub(crate) fn usual_suspects(&self) -> Result<Vec<UsualSuspect>, Error> {
+    /// Returns the suspects for the usual question, as an index has them. They are found once.
+    pub(crate) fn usual_suspects(&self) -> Result<&[UsualSuspect], Error> {
+        if let Some(known) = self.usual.get() {
+            return Ok(&known.suspects);
+        }
+        if let Some(known) = self.usual_suspects.get() {
+            return Ok(known);
+        }
         let (found, _) = self.measured(USUAL_THRESHOLD, None, None)?;
-        Ok(found.into_iter().map(Measured::usual).collect())
+        let found = found.into_iter().map(Measured::usual).collect();
+        Ok(self.usual_suspects.get_or_init(|| found))
     }
 
     /// Finds the suspects, those whose objects pile up first, and the number of sites that pile up else.
@@ -237,12 +244,7 @@ impl Heap<'_> {
     }
 
     fn measure(&self, suspect: &FoundSuspect, births: Option<&Births>) -> Result<Measured, Error> {
-        let mut made = births.map(|_| MadeWhen::default());
-        let sites = self.sites_below(&suspect.nodes, |object, size| {
-            if let (Some(births), Some(made)) = (births, &mut made) {
-                births.add_to(made, self.objects.ids.id(object), size);
-            }
-        });
+        let KeptBy { sites, made } = self.kept_by(&suspect.nodes, births)?;
         Ok(Measured {
             kind: suspect.kind,
             node: suspect.nodes[0],
@@ -252,7 +254,7 @@ impl Heap<'_> {
                 [only] => self.retained(only),
                 ref several => self.retained_by(several)?,
             },
-            made,
+            made: births.map(|_| made),
             piling: None,
             turnover: None,
             sites,

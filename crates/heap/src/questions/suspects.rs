@@ -1,19 +1,25 @@
 //! The search for the objects that keep most of the heap alive.
 
+use std::ops::Range;
+
 use fixedbitset::FixedBitSet;
 use foldhash::{HashMap, HashSet};
 use hprof_format::{ObjectId, Value};
 use serde::Serialize;
 
+use crate::data::births::{Births, MadeWhen};
 use crate::data::classes::{ClassIndex, Known};
-use crate::data::dominators::{Node, Step, TOP};
+use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::objects::SiteIndex;
+use crate::data::turns::in_turn;
 use crate::questions::own_code::OwnSites;
 
 /// An object with this many others of the same class above it is an element of one structure, a linked list.
 const REPEATS: u32 = 16;
+/// The nodes whose objects a thread adds up at a time.
+const PIECE: Node = 1 << 18;
 
 /// The kind of a suspect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -52,6 +58,24 @@ impl Common {
             Common::Class(_) => SuspectKind::Class,
             Common::Site(_) => SuspectKind::Site,
         }
+    }
+}
+
+/// What nodes keep alive.
+#[derive(Default)]
+pub(crate) struct KeptBy {
+    /// The objects by site, and their bytes.
+    pub(crate) sites: HashMap<SiteIndex, (u64, u64)>,
+    /// When they were made, as far as that is known.
+    pub(crate) made: MadeWhen,
+}
+
+impl KeptBy {
+    #[inline]
+    fn add_to_site(&mut self, site: SiteIndex, (objects, bytes): (u64, u64)) {
+        let sum = self.sites.entry(site).or_default();
+        sum.0 += objects;
+        sum.1 += bytes;
     }
 }
 
@@ -200,24 +224,50 @@ impl Heap<'_> {
         class.chain(site.map(Common::Site))
     }
 
-    /// Returns the objects below nodes by site, with their bytes. Calls `visit` with each of them and its size.
-    pub(crate) fn sites_below(
-        &self,
-        nodes: &[Node],
-        mut visit: impl FnMut(u32, u64),
-    ) -> HashMap<SiteIndex, (u64, u64)> {
-        let mut sites: HashMap<SiteIndex, (u64, u64)> = HashMap::default();
-        for &node in nodes {
-            self.dominators.walk(node, |step| {
-                if let Step::Enter(_, object) = step {
-                    let (objects, shallow) = sites.entry(self.objects.site(object)).or_default();
+    /// Returns what nodes keep alive, themselves included. Threads add it up.
+    pub(crate) fn kept_by(&self, nodes: &[Node], births: Option<&Births>) -> Result<KeptBy, Error> {
+        let pieces = self.pieces_below(nodes);
+        let read = |piece: usize, kept: &mut KeptBy| {
+            for nodes in &pieces[piece] {
+                for object in self.dominators.objects_of(nodes.clone()) {
                     let size = self.objects.size(object);
-                    *objects += 1;
-                    *shallow += size;
-                    visit(object, size);
+                    kept.add_to_site(self.objects.site(object), (1, size));
+                    if let Some(births) = births {
+                        births.add_to(&mut kept.made, self.objects.ids.id(object), size);
+                    }
                 }
-            });
+            }
+            Ok(())
+        };
+        let mut all = KeptBy::default();
+        let add = |kept: &mut KeptBy| {
+            for (site, found) in kept.sites.drain() {
+                all.add_to_site(site, found);
+            }
+            all.made.add(&std::mem::take(&mut kept.made));
+            Ok::<(), Error>(())
+        };
+        in_turn((self.dump.threads(), pieces.len()), read, add, |_| {})?;
+        Ok(all)
+    }
+
+    /// Returns nodes and all below them, in pieces for threads.
+    fn pieces_below(&self, nodes: &[Node]) -> Vec<Vec<Range<Node>>> {
+        let (mut pieces, mut piece, mut room) = (Vec::new(), Vec::new(), PIECE);
+        for &node in nodes {
+            let Range { mut start, end } = self.dominators.with_all_below(node);
+            while start < end {
+                let next = end.min(start.saturating_add(room));
+                piece.push(start..next);
+                room -= next - start;
+                start = next;
+                if room == 0 {
+                    pieces.push(std::mem::take(&mut piece));
+                    room = PIECE;
+                }
+            }
         }
-        sites
+        pieces.push(piece);
+        pieces
     }
 }

@@ -9,6 +9,7 @@ use crate::data::classes::ClassIndex;
 use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
+use crate::data::turns::at_once;
 use crate::data::usual::{
     ClassNodes, ClassPaths, USUAL_PATHS, Usual, UsualPath, objects_of_each_class,
 };
@@ -25,6 +26,17 @@ impl Heap<'_> {
         if let Some(usual) = self.usual.get() {
             return Ok(usual);
         }
+        let threads = self.dump.threads();
+        let (paths, usual) = at_once(threads, || self.usual_paths(), || self.usual_of_tree());
+        let usual = Usual {
+            paths: paths?,
+            ..usual?
+        };
+        Ok(self.usual.get_or_init(|| usual))
+    }
+
+    /// Returns the answers that the dominator tree has: all but the paths.
+    fn usual_of_tree(&self) -> Result<Usual, Error> {
         let groupings = By::ALL.map(|by| self.grouping(by));
         let mut largest = Largest::new(LARGEST);
         let mut of_classes = self.largest_of_classes();
@@ -43,17 +55,16 @@ impl Heap<'_> {
             class,
             nodes: largest.finish(),
         });
-        let usual = Usual {
+        Ok(Usual {
             groups: groups.map(|tallies| tallies.iter().map(|tally| tally.sum()).collect()),
             bytes: self.all_bytes(),
             largest: largest.finish(),
             threads: self.thread_nodes(),
             of_classes: of_classes.filter(|class| !class.nodes.is_empty()).collect(),
-            suspects: self.usual_suspects()?,
+            suspects: self.usual_suspects()?.to_vec(),
             areas: self.areas_below(TOP, Area::USUAL),
-            paths: self.usual_paths()?,
-        };
-        Ok(self.usual.get_or_init(|| usual))
+            paths: Vec::new(),
+        })
     }
 
     /// Returns a place for the nodes of each class that retain most; none, if there are too many classes.

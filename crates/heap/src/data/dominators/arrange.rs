@@ -4,16 +4,21 @@ use std::io;
 
 use crate::data::dominators::semi_nca::SearchTree;
 use crate::data::dominators::{Dominators, NewSizes, Node, RetainedSizes, TOP};
+use crate::data::graph::NONE;
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
 use crate::data::packed::{Packed, PackedWriter, Sequence, SequenceWriter};
 use crate::data::ranks::{NewSet, Ranks};
+use crate::data::turns::in_turn;
+
+/// The nodes whose sizes a thread looks up at a time.
+const PIECE: usize = 1 << 16;
 
 /// Arranges a tree, and adds the retained sizes up.
 pub(super) fn arrange(
     tree: SearchTree,
     objects: &Objects,
-    memory: &Memory,
+    (memory, threads): (&Memory, usize),
 ) -> io::Result<Dominators> {
     let SearchTree { order, above } = tree;
     let (new, below) = new_nodes(above, memory)?;
@@ -34,7 +39,7 @@ pub(super) fn arrange(
     drop((new, below));
     let (inner, sizes) = inner_places(&arranged, memory)?;
     drop(arranged);
-    let retained = add_up(&order, (&inner, &sizes), objects, memory)?;
+    let retained = add_up(&order, (&inner, &sizes), objects, (memory, threads))?;
     Ok(Dominators {
         order,
         inner,
@@ -108,12 +113,12 @@ impl Open {
     }
 }
 
-/// Returns the retained sizes of the inner nodes, by rank.
+/// Returns the retained sizes of the inner nodes, by rank. Threads look up the sizes of the objects.
 fn add_up(
     order: &Sequence,
     (inner, sizes): (&Ranks, &Packed),
     objects: &Objects,
-    memory: &Memory,
+    (memory, threads): (&Memory, usize),
 ) -> io::Result<RetainedSizes> {
     let inners = inner.count() as usize;
     let mut retained = NewSizes::new(inners, memory)?;
@@ -121,20 +126,34 @@ fn add_up(
         entries: memory.table(inners)?,
         depth: 0,
     };
-    let (mut rank, mut bytes) = (0_u32, 0);
-    for (node, object) in (TOP..).zip(order.iter()) {
-        while let Some((rank, before)) = open.pop(node) {
-            retained.set(rank, bytes - before);
+    let look_up = |piece: usize, found: &mut Vec<u64>| {
+        let members = order.iter_from(piece * PIECE).take(PIECE);
+        found.clear();
+        // The top is no object.
+        found.extend(members.map(|object| match object {
+            NONE => 0,
+            object => objects.size(object),
+        }));
+        Ok(())
+    };
+    let (mut node, mut rank, mut bytes) = (TOP, 0_u32, 0);
+    let add = |found: &mut Vec<u64>| {
+        for &size in &*found {
+            while let Some((rank, before)) = open.pop(node) {
+                retained.set(rank, bytes - before);
+            }
+            if inner.contains(node) {
+                let end = sizes.get(rank as usize) as u32 + node + 2;
+                open.push(rank, end, bytes);
+                rank += 1;
+            }
+            bytes += size;
+            node += 1;
         }
-        if inner.contains(node) {
-            let end = sizes.get(rank as usize) as u32 + node + 2;
-            open.push(rank, end, bytes);
-            rank += 1;
-        }
-        if node != TOP {
-            bytes += objects.size(object);
-        }
-    }
+        Ok::<(), io::Error>(())
+    };
+    let pieces = order.len().div_ceil(PIECE);
+    in_turn((threads, pieces), look_up, add, |_| {})?;
     while let Some((rank, before)) = open.pop(Node::MAX) {
         retained.set(rank, bytes - before);
     }

@@ -63,7 +63,7 @@ impl Dominators {
         };
         let search = Search::of(graph, objects, memory, &steps)?;
         let tree = semi_nca::semi_nca(search, graph, objects, memory, &steps)?;
-        arrange::arrange(tree, objects, memory)
+        arrange::arrange(tree, objects, (memory, threads))
     }
 
     /// Writes it as sections of an index.
@@ -228,11 +228,10 @@ impl Dominators {
     ) -> Option<Node> {
         let groups = zones_with(object, zones_of(self.nodes().len()), known);
         let find_in = |zone| {
-            let nodes = self.zone(zone);
-            let start = nodes.start as Node;
-            let mut objects = self.objects_from(start).take(nodes.len());
+            let Range { start, end } = self.zone(zone);
+            let mut objects = self.objects_of(start as Node..end as Node);
             let found = objects.position(|at| at == object);
-            Some(start + found? as Node)
+            Some((start + found?) as Node)
         };
         find_in_turn((threads, groups.len()), |place| {
             let group = &groups[place];
@@ -253,8 +252,8 @@ impl Dominators {
     /// Finds the zones of the objects in each zone of nodes. The objects are below `count`.
     pub(crate) fn zones(&self, count: u32, threads: usize, memory: &Memory) -> io::Result<Zones> {
         let objects_in = |zone| {
-            let nodes = self.zone(zone);
-            self.objects_from(nodes.start as Node).take(nodes.len())
+            let Range { start, end } = self.zone(zone);
+            self.objects_of(start as Node..end as Node)
         };
         let zones = zones_of(self.nodes().len());
         Zones::of((threads, zones), count, objects_in, memory)
@@ -263,6 +262,16 @@ impl Dominators {
     /// Returns how many pieces the nodes have, for threads that each look at one at a time.
     pub(crate) fn pieces(&self) -> usize {
         self.nodes().len().div_ceil(PIECE)
+    }
+
+    /// Returns a node and all that it dominates, which follow it.
+    pub(crate) fn with_all_below(&self, node: Node) -> Range<Node> {
+        node..self.end(node)
+    }
+
+    /// Iterates over the objects of nodes.
+    pub(crate) fn objects_of(&self, nodes: Range<Node>) -> impl Iterator<Item = u32> {
+        self.objects_from(nodes.start).take(nodes.len())
     }
 
     /// Returns the nodes of a piece.
