@@ -10,6 +10,12 @@ use super::read;
 pub(super) enum FrameState {
     /// None: the return address is the last thing on the stack, or in the link register.
     Absent,
+    /// Its room: the stack pointer is that of the whole frame, and nothing is in it yet.
+    #[cfg_attr(
+        target_arch = "x86_64",
+        allow(dead_code, reason = "the return address is on the stack there")
+    )]
+    Reserved,
     /// The caller's frame pointer has been saved behind the return address.
     FramePointerSaved,
     /// All of it, but the caller's frame pointer is still in its register.
@@ -354,6 +360,10 @@ const MOST_RESTORED: usize = 64;
 #[cfg(target_arch = "x86_64")]
 const MOST_INSTRUCTIONS: usize = 12;
 
+/// The most instructions before a frame is complete.
+#[cfg(target_arch = "aarch64")]
+const MOST_INSTRUCTIONS: usize = 64;
+
 #[cfg(target_arch = "aarch64")]
 impl InterruptedCode {
     #[inline(always)]
@@ -396,10 +406,35 @@ impl InterruptedCode {
         0
     }
 
-    /// Returns the state of the frame at an instruction before the one from which on it is complete.
+    /// Returns the state of the frame at an instruction before the one from which on it is complete, by the
+    /// instructions from the entry on: `sub sp, sp, size` and `stp x29, x30, [sp, size - 16]`, or for a large frame `stp x29,
+    /// x30, [sp, -16]!` and `sub sp, sp`, the rest of the size. `None` if there are too many.
     #[inline(always)]
-    pub(super) fn while_made(self, _entry: usize, _pc: usize) -> Option<FrameState> {
-        Some(FrameState::Absent)
+    pub(super) fn while_made(self, entry: usize, pc: usize) -> Option<FrameState> {
+        let mut at = entry;
+        let mut state = FrameState::Absent;
+        for _ in 0..MOST_INSTRUCTIONS {
+            // Before the entry, the class of the receiver is being checked.
+            if at >= pc {
+                return Some(state);
+            }
+            let instruction = self.instruction(at);
+            // The size is in the instruction, or in a register.
+            let is_sub_sp = instruction & 0xff80_03ff == 0xd100_03ff
+                || instruction & 0xffe0_ffff == 0xcb20_63ff;
+            state = match state {
+                FrameState::Absent if is_sub_sp => FrameState::Reserved,
+                FrameState::Absent if instruction == 0xa9bf_7bfd => FrameState::FramePointerSaved,
+                FrameState::Reserved if instruction & 0xffc0_7fff == 0xa900_7bfd => {
+                    FrameState::Complete
+                }
+                FrameState::FramePointerSaved if is_sub_sp => FrameState::Complete,
+                // A class that is being initialized, or the barrier that follows, may be asked about.
+                state => state,
+            };
+            at = at.wrapping_add(4);
+        }
+        None
     }
 
     /// Returns the state of the frame at an instruction after it was complete.

@@ -1,13 +1,61 @@
 use super::machine::{FrameState, InterruptedCode};
 
-fn assert_states(code: &[u32], expected: &[FrameState]) {
+fn interrupted(code: &[u32]) -> InterruptedCode {
     let begin = code.as_ptr().expose_provenance();
     let end = begin + size_of_val(code);
-    let code = InterruptedCode { begin, end };
+    InterruptedCode { begin, end }
+}
+
+/// Asserts the states of a frame at all instructions before it counts as complete, and at the one behind them.
+fn assert_made(code: &[u32], expected: &[FrameState]) {
+    let code = interrupted(code);
+    for (index, &state) in expected.iter().enumerate() {
+        let at = code.begin + 4 * index;
+        assert_eq!(code.while_made(code.begin, at), Some(state), "{index}");
+    }
+    // In front of the entry.
+    assert_eq!(
+        code.while_made(code.begin + 8, code.begin + 4),
+        Some(FrameState::Absent)
+    );
+}
+
+fn assert_states(code: &[u32], expected: &[FrameState]) {
+    let code = interrupted(code);
+    let begin = code.begin;
     for (index, &state) in expected.iter().enumerate() {
         let at = begin + 4 * index;
         assert_eq!(code.while_given_up(at), state, "{index}");
     }
+}
+
+#[test]
+fn a_frame_is_made_before_it_counts_as_complete() {
+    use FrameState::{Absent, Complete, FramePointerSaved, Reserved};
+    // sub x9, sp, 20, lsl 12; str xzr, [x9]; sub sp, sp, 64; stp x29, x30, [sp, 48]; then the barrier: ldr w8, 16;
+    // ldr w9, [x28, 32]; cmp w8, w9
+    let small = [
+        0xd140_53e9,
+        0xf900_013f,
+        0xd101_03ff,
+        0xa903_7bfd,
+        0x1800_0088,
+        0xb940_2389,
+        0x6b09_011f,
+    ];
+    let states = [
+        Absent, Absent, Absent, Reserved, Complete, Complete, Complete, Complete,
+    ];
+    assert_made(&small, &states);
+    // stp x29, x30, [sp, -16]!; sub sp, sp, 1008
+    assert_made(
+        &[0xa9bf_7bfd, 0xd10f_c3ff],
+        &[Absent, FramePointerSaved, Complete],
+    );
+    // stp x29, x30, [sp, -16]!; mov x8, 8000; sub sp, sp, x8
+    let large = [0xa9bf_7bfd, 0xd283_e808, 0xcb28_63ff];
+    let states = [Absent, FramePointerSaved, FramePointerSaved, Complete];
+    assert_made(&large, &states);
 }
 
 #[test]

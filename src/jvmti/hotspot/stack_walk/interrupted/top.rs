@@ -7,7 +7,7 @@ use super::code::CodeKind;
 use super::machine::FrameState;
 use super::method::IN_NATIVE;
 use super::walk::Walk;
-use super::{Interrupted, NoRecord, Place, read, refused};
+use super::{Interrupted, NoRecord, Place, refused};
 
 /// The most C frames that are followed from the VM's code outwards to the Java code that called it.
 const NATIVE_FRAMES: usize = 64;
@@ -83,12 +83,12 @@ impl Walk<'_> {
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
     unsafe fn frame_state(&self, blob: CodeBlob, pc: usize, is_method: bool) -> Option<FrameState> {
+        if self.frame_size(blob) == 0 {
+            // The calls of method handles, which only jump.
+            return Some(FrameState::Absent);
+        }
         // SAFETY: the caller's promise.
         unsafe {
-            if read::<i32>(blob.0 + self.walker.walker.layout.blob.frame_size) == 0 {
-                // The calls of method handles, which only jump.
-                return Some(FrameState::Absent);
-            }
             let begin = self.code_begin(blob);
             let complete = begin.wrapping_add(self.walker.code.frame_complete(blob)?);
             let code = self.code_around(pc, begin);
@@ -118,6 +118,10 @@ impl Walk<'_> {
                 Ok(Some(place)) => Some(self.with_fp(place, here.fp)),
                 _ => None,
             },
+            FrameState::Reserved => {
+                let sp = here.sp.wrapping_add(self.frame_size(blob));
+                self.behind_no_frame(Interrupted { sp, ..here })
+            }
             FrameState::FramePointerSaved => {
                 let fp = self.stack.word(here.sp)?;
                 self.returning(here.sp.wrapping_add(WORD), fp)
@@ -252,14 +256,9 @@ impl Walk<'_> {
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
     unsafe fn begin_in_stub(&mut self, blob: CodeBlob, here: Interrupted) -> i32 {
-        // SAFETY: the caller's promise; every code has this field.
-        let (words, state) = unsafe {
-            (
-                read::<i32>(blob.0 + self.walker.walker.layout.blob.frame_size),
-                self.frame_state(blob, here.pc, false),
-            )
-        };
-        if words >= 2
+        // SAFETY: the caller's promise.
+        let state = unsafe { self.frame_state(blob, here.pc, false) };
+        if self.frame_size(blob) >= 2 * WORD
             && let Some(state) = state
             && let Some(place) = self.behind(blob, here, state)
         {

@@ -151,6 +151,14 @@ impl Walk<'_> {
         self.below_code(blob, place)
     }
 
+    /// Returns the bytes of a frame of some code; 0 if it makes none.
+    #[inline(always)]
+    pub(super) fn frame_size(&self, blob: CodeBlob) -> usize {
+        // SAFETY: every code has this field.
+        let words = unsafe { read::<i32>(blob.0 + self.walker.walker.layout.blob.frame_size) };
+        (words.max(0) as usize).wrapping_mul(WORD)
+    }
+
     /// Returns the place behind a complete frame of code that is not the interpreter's, `None` if it is the last that is
     /// seen.
     #[inline(always)]
@@ -160,12 +168,11 @@ impl Walk<'_> {
         place: Place,
     ) -> Result<Option<Place>, i32> {
         let walker = &self.walker.walker;
-        // SAFETY: every code has this field.
-        let words = unsafe { read::<i32>(blob.0 + walker.layout.blob.frame_size) };
-        if words < 2 {
+        let size = self.frame_size(blob);
+        if size < 2 * WORD {
             return self.behind_continuation(blob, place);
         }
-        let sp = place.sp.wrapping_add((words as usize).wrapping_mul(WORD));
+        let sp = place.sp.wrapping_add(size);
         let stack = self.stack.from(place.sp);
         let (fp_at, pc_at) = (sp.wrapping_sub(2 * WORD), sp.wrapping_sub(WORD));
         found(walker.returned_to(stack, (sp, fp_at, pc_at), &mut NoRecord))
