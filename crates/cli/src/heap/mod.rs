@@ -42,7 +42,7 @@ use options::{Choice, ObjectId, Reading};
 /// The first question about a dump of 32 MB or more writes an index beside it (FILE.index), from which later questions are
 /// answered in a small part of the time.
 ///
-/// Memory: the mapped file and up to 48 bytes for each object; --memory sets a limit, beyond which temporary files are
+/// Memory: the mapped file and about 16 bytes for each object; --memory sets a limit, beyond which temporary files are
 /// used. Large dumps are read on all processors; --threads takes fewer.
 #[derive(Subcommand)]
 pub enum HeapCommand {
