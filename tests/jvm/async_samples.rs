@@ -8,7 +8,7 @@ use nix::sys::ptrace;
 use nix::unistd::Pid;
 
 use crate::exits::cpu_time;
-use crate::harness::{Finished, Jvm, Program, Running, any_jvm, cli};
+use crate::harness::{Finished, Jvm, Program, Running, any_jvm, c_library, cli};
 use crate::profile::Profile;
 
 /// The share of the whole by which a method may deviate from the truth.
@@ -187,6 +187,25 @@ fn a_stub_of_the_vm_is_charged_to_the_method_that_called_it(jvm: &Jvm) {
     let run = Program::new(jvm, options, "Stub").run_well();
     let copy = share_within(&Profile::parse(&run.read("x.txt")), "Stub", "copy");
     assert!(copy > 0.8, "{}: {copy}", jvm.feature);
+}
+
+on_every_jvm!(native_code_on_a_stack_of_its_own_is_charged_to_its_caller);
+
+fn native_code_on_a_stack_of_its_own_is_charged_to_its_caller(jvm: &Jvm) {
+    let Some(library) = c_library("java-tests/samples/other_stack.c") else {
+        return;
+    };
+    for native in ["n", "y"] {
+        let options =
+            format!("cpu=samples,engine=async,interval=4,depth=8,native={native},file=x.txt");
+        let run = Program::new(jvm, &options, "OtherStack")
+            .arg(&library)
+            .run_well();
+        assert_eq!(run.stdout.trim(), "spun", "{}", run.stderr);
+        let profile = Profile::parse(&run.read("x.txt"));
+        let share = share_within(&profile, "OtherStack", "spin");
+        assert!(share > 0.8, "{} {native}: {share}", jvm.feature);
+    }
 }
 
 on_every_jvm!(the_agents_own_time_is_told_apart_and_has_its_stack);

@@ -6,7 +6,20 @@ use super::cpp_name::cpp_name;
 /// The longest name that is taken apart, and the longest that comes of it: a short one can stand for a very long one.
 const LONGEST: usize = 4_096;
 
-/// Returns the name of a function in C, C++ or Rust, without its parameters, what it returns, and what the compiler says
+/// What GCC and LLVM append to the names of a function's copies and parts, some with a number behind it.
+const MARKS: [&str; 9] = [
+    "cold",
+    "isra",
+    "constprop",
+    "part",
+    "lto_priv",
+    "localalias",
+    "clone",
+    "llvm",
+    "__uniq",
+];
+
+/// Returns the name of a function in C, C++, Go, or Rust, without its parameters, what it returns, and what the compiler says
 /// of its copies (`.cold`, `.isra.0`).
 pub(super) fn demangled(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
@@ -16,14 +29,29 @@ pub(super) fn demangled(name: &[u8]) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(&text) {
         return as_one_word(&format!("{rust:#}"));
     }
-    // A name of C++ has no dot.
-    let plain = match text.find('.') {
-        Some(end @ 1..) => &text[..end],
-        _ => &text,
-    };
+    let plain = without_marks(&text);
     // Versions of glibc's symbols, in tables of static ones.
     let plain = plain.split('@').next().unwrap_or(plain);
     as_one_word(&cpp_name(plain).unwrap_or_else(|| plain.to_owned()))
+}
+
+/// Returns a name without what compilers append to it. Names of Go have dots of their own, those of C++ have none.
+fn without_marks(name: &str) -> &str {
+    let mut plain = name;
+    while let Some((before, last)) = plain.rsplit_once('.') {
+        // `isra.0`
+        let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+        let (before, last) = match before.rsplit_once('.') {
+            Some((before, mark)) if is_number => (before, mark),
+            _ => (before, last),
+        };
+        let is_mark = name.starts_with("_Z") || MARKS.contains(&last);
+        if before.is_empty() || !is_mark {
+            break;
+        }
+        plain = before;
+    }
+    plain
 }
 
 /// Returns a name of limited length, without spaces and parentheses.
@@ -50,10 +78,15 @@ mod tests {
         for (mangled, name) in [
             ("inflate_fast", "inflate_fast"),
             ("deflate_slow.isra.0", "deflate_slow"),
+            ("scan.constprop.0.isra.0.cold", "scan"),
+            ("scan.llvm.1234567", "scan"),
+            ("main.burn", "main.burn"),
+            ("main.init.0", "main.init.0"),
+            ("main.(*Pool).take", "main.{*Pool}.take"),
             ("memcpy@@GLIBC_2.14", "memcpy"),
             ("_ZN12G1ParallelGC4workEj", "G1ParallelGC::work"),
             (
-                "_ZN8PhaseIFG17build_ifg_virtualEv.cold",
+                "_ZN8PhaseIFG17build_ifg_virtualEv.part.0.cold",
                 "PhaseIFG::build_ifg_virtual",
             ),
             ("_ZNK5Klass12is_cloneableEv", "Klass::is_cloneable"),

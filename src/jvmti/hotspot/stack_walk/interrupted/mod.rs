@@ -37,6 +37,7 @@ mod walk;
 
 use super::super::super::native_code::UnwindTable;
 use super::super::cpu_timers::CallFrame;
+use super::layout::WORD;
 use super::{
     Env, Jni, Layout, MOST_FRAMES, NoRecord, Object, OwnStack, Place, StackWalker, VmStructs, read,
 };
@@ -142,11 +143,26 @@ impl InterruptedWalker {
         &self,
         thread: usize,
         stack: (usize, usize),
-        interrupted: Interrupted,
+        mut interrupted: Interrupted,
         (frames, depth): (*mut CallFrame, usize),
         native: Option<&UnwindTable>,
     ) -> i32 {
-        let Some(stack) = OwnStack::interrupted(interrupted.sp, stack) else {
+        let anchor = thread.wrapping_add(self.walker.layout.thread.anchor);
+        // SAFETY: fields of the current thread.
+        let (last_sp, state) = unsafe {
+            (
+                read::<usize>(anchor.wrapping_add(self.walker.layout.anchor.sp)),
+                read::<i32>(thread.wrapping_add(self.thread_state)),
+            )
+        };
+        let mut own = OwnStack::interrupted(interrupted.sp, stack);
+        if own.is_none() && last_sp != 0 && state != IN_JAVA {
+            // Native code may run on a stack of its own, as goroutines do. The call from Java has left its return address
+            // below the last Java frame.
+            interrupted.sp = last_sp.wrapping_sub(WORD);
+            own = OwnStack::interrupted(interrupted.sp, stack);
+        }
+        let Some(stack) = own else {
             return refused::OTHER_STACK;
         };
         let mut walk = Walk {
@@ -159,14 +175,6 @@ impl InterruptedWalker {
             is_certain: true,
             native,
             called_at: None,
-        };
-        let anchor = thread.wrapping_add(self.walker.layout.thread.anchor);
-        // SAFETY: fields of the current thread.
-        let (last_sp, state) = unsafe {
-            (
-                read::<usize>(anchor.wrapping_add(self.walker.layout.anchor.sp)),
-                read::<i32>(thread.wrapping_add(self.thread_state)),
-            )
         };
         let end = if last_sp != 0 { last_sp } else { stack.base() };
         let natives = walk.begin_native(interrupted, end);
