@@ -233,6 +233,24 @@ impl Facts {
         }
     }
 
+    /// Calls `visit` with the kinds of some objects, in their order.
+    #[inline]
+    pub(crate) fn each_kind(
+        &self,
+        numbers: impl Iterator<Item = u32>,
+        mut visit: impl FnMut(usize),
+    ) {
+        match &self.columns {
+            Columns::Together { of, .. } => {
+                let indexes = numbers.map(|number| number as usize);
+                of.each_at(indexes, |kind| visit(kind.into()));
+            }
+            Columns::Apart { .. } => {
+                numbers.for_each(|number| visit(self.site(number) as usize));
+            }
+        }
+    }
+
     /// Returns the site of each kind, in their order, of which there are `all_sites` if these are kept apart.
     pub(crate) fn kinds(&self, all_sites: usize) -> Vec<SiteIndex> {
         match &self.columns {

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Arc, OnceLock};
 
+use fixedbitset::FixedBitSet;
 use hprof_format::Root;
 
 use crate::data::classes::Classes;
@@ -24,6 +25,11 @@ use crate::data::references::Excluded;
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::usual::{Usual, UsualSuspect};
 use crate::data::zones::SearchZones;
+
+/// The objects that a thread looks at at a time.
+const PIECE: usize = 1 << 20;
+/// The objects whose kinds are looked up together. A branch for each one would often be mispredicted.
+const TOGETHER: usize = u64::BITS as usize;
 
 /// The options for reading a dump.
 #[derive(Clone, Debug)]
@@ -135,10 +141,42 @@ impl<'a> Heap<'a> {
         self.dominators.retained(node, &self.objects)
     }
 
-    /// Returns the same for a node whose object is known, in less time.
+    /// Returns the same for an object; `None` if no root reaches it.
     #[inline]
-    pub(crate) fn retained_with(&self, node: Node, object: u32) -> u64 {
-        self.dominators.retained_with(node, object, &self.objects)
+    pub(crate) fn retained_of(&self, object: u32) -> Option<u64> {
+        self.dominators.retained_of(object, &self.objects)
+    }
+
+    /// Returns how many pieces the objects have, for threads that each look at one at a time.
+    pub(crate) fn pieces(&self) -> usize {
+        (self.objects.count() as usize).div_ceil(PIECE)
+    }
+
+    /// Calls `visit` with the objects of a piece that are of some kinds and that roots reach, in their order, and with what
+    /// they retain.
+    pub(crate) fn each_live_in(
+        &self,
+        piece: usize,
+        kinds: &FixedBitSet,
+        mut visit: impl FnMut(u32, u64),
+    ) {
+        let all = self.objects.count();
+        let at = |piece: usize| (piece * PIECE).min(all as usize) as u32;
+        for first in (at(piece)..at(piece + 1)).step_by(TOGETHER) {
+            let objects = first..all.min(first.saturating_add(TOGETHER as u32));
+            let (mut wanted, mut bit) = (0_u64, 0);
+            self.objects.each_kind(objects, |kind| {
+                wanted |= u64::from(kinds.contains(kind)) << bit;
+                bit += 1;
+            });
+            while wanted != 0 {
+                let object = first + wanted.trailing_zeros();
+                wanted &= wanted - 1;
+                if let Some(retained) = self.retained_of(object) {
+                    visit(object, retained);
+                }
+            }
+        }
     }
 
     /// Returns the node of an object; `None` if no root reaches it.

@@ -66,6 +66,19 @@ impl Narrow {
         (bits & ((1 << self.bits) - 1)) as u16
     }
 
+    /// Calls `visit` with the numbers at some indexes, which are below the length. That takes less time than each by itself.
+    #[inline]
+    pub(crate) fn each_at(&self, indexes: impl Iterator<Item = usize>, mut visit: impl FnMut(u16)) {
+        let (bits, bytes) = (self.bits as usize, &self.bytes[..]);
+        let mask = (1 << bits) - 1;
+        for index in indexes {
+            let bit = index * bits;
+            let bytes = bytes.get(bit / 8..).and_then(<[u8]>::first_chunk::<BYTES>);
+            let bits = bytes.map_or(0, |&bytes| u32::from_le_bytes(bytes)) >> (bit % 8);
+            visit((bits & mask) as u16);
+        }
+    }
+
     /// Sets the number at an index, which is below the length.
     #[inline]
     pub(crate) fn set(&mut self, index: usize, number: u16) {

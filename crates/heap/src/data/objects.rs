@@ -136,6 +136,12 @@ impl Objects {
         self.facts.kind(number)
     }
 
+    /// Calls `visit` with the kinds of some objects, in their order. That takes less time than each by itself.
+    #[inline]
+    pub(crate) fn each_kind(&self, numbers: impl Iterator<Item = u32>, visit: impl FnMut(usize)) {
+        self.facts.each_kind(numbers, visit);
+    }
+
     /// Returns the site of each kind.
     pub(crate) fn kinds(&self) -> Vec<SiteIndex> {
         self.facts.kinds(self.sites.len())

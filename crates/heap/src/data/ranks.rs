@@ -21,6 +21,21 @@ impl NewSet {
         Ok(NewSet { words })
     }
 
+    /// Creates the set of all numbers below `length`.
+    pub(crate) fn all(length: usize, memory: &Memory) -> io::Result<NewSet> {
+        let mut set = NewSet::new(length, memory)?;
+        set.words.fill(u64::MAX);
+        if let (used @ 1.., Some(last)) = (length % WORD, set.words.last_mut()) {
+            *last = (1 << used) - 1;
+        }
+        Ok(set)
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, number: u32) {
+        self.words[number as usize / WORD] &= !(1 << (number as usize % WORD));
+    }
+
     #[inline]
     pub(crate) fn insert(&mut self, number: u32) {
         self.words[number as usize / WORD] |= 1 << (number as usize % WORD);
@@ -64,13 +79,14 @@ impl Ranks {
     }
 
     fn from_tables(words: Numbers<u64>, before: Numbers<u32>, length: usize) -> Option<Ranks> {
+        let last = words.last().copied().unwrap_or_default();
         let beyond = match length % WORD {
             0 => 0,
-            used => words.last()? >> used,
+            used => last >> used,
         };
         let is_sound =
             words.len() == length.div_ceil(WORD) && before.len() == words.len() && beyond == 0;
-        let (&last, &known) = (words.last()?, before.last()?);
+        let known = before.last().copied().unwrap_or_default();
         let count = known.checked_add(last.count_ones())?;
         is_sound.then_some(Ranks {
             words,

@@ -17,15 +17,15 @@ pub(crate) const USUAL_PATHS: usize = 10;
 
 /// The most objects of each class that are kept, those that retain most: `hprof browse` shows as many on a page.
 const CLASS_OBJECTS: usize = 100;
-/// As many nodes as this take so little that it does not matter how few objects there are.
-const FEW_NODES: usize = 1 << 16;
-/// At most one in so many nodes is kept, beyond these. A dump that has a class for every few objects has few objects, which
+/// As many take so little that it does not matter how few objects there are.
+const FEW_OBJECTS: usize = 1 << 16;
+/// At most one in so many objects is kept, beyond these. A dump that has a class for every few objects has few objects, which
 /// soon are looked through.
 const SHARE: usize = 32;
 
 /// Returns how many objects of each class are kept.
-pub(crate) fn objects_of_each_class(classes: usize, nodes: usize) -> usize {
-    let most = FEW_NODES.max(nodes / SHARE);
+pub(crate) fn objects_of_each_class(classes: usize, objects: usize) -> usize {
+    let most = FEW_OBJECTS.max(objects / SHARE);
     CLASS_OBJECTS.min(most / classes.max(1))
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct Usual {
     pub(crate) groups: [Vec<GroupSum>; GROUPINGS],
     /// The shallow size of all objects, whether roots reach them or not.
     pub(crate) bytes: u64,
-    /// The nodes that retain most, those first.
-    pub(crate) largest: Vec<Node>,
-    /// The nodes of threads, those that retain most first.
-    pub(crate) threads: Vec<Node>,
-    /// The nodes of each class that retain most, in the order of the classes.
-    pub(crate) of_classes: Vec<ClassNodes>,
+    /// The objects that retain most, those first.
+    pub(crate) largest: Vec<u32>,
+    /// The threads, those that retain most first.
+    pub(crate) threads: Vec<u32>,
+    /// The objects of each class that retain most, in the order of the classes.
+    pub(crate) of_classes: Vec<ClassObjects>,
     pub(crate) suspects: Vec<UsualSuspect>,
     /// The areas of the whole tree.
     pub(crate) areas: Vec<UsualArea>,
@@ -92,11 +92,11 @@ pub(crate) enum AreaOf {
     Class(ClassIndex),
 }
 
-/// The nodes of a class that retain most, those first.
+/// The objects of a class that retain most, those first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ClassNodes {
+pub(crate) struct ClassObjects {
     pub(crate) class: ClassIndex,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) objects: Vec<u32>,
 }
 
 /// The first of the objects of a class to which paths over the same classes lead, and the number of the others; those
@@ -152,12 +152,12 @@ impl Usual {
             });
         }
         bytes.put([self.bytes]);
-        for nodes in [&self.largest, &self.threads] {
-            bytes.list(nodes, |bytes, &node| bytes.put([node.into()]));
+        for objects in [&self.largest, &self.threads] {
+            bytes.list(objects, |bytes, &object| bytes.put([object.into()]));
         }
         bytes.list(&self.of_classes, |bytes, class| {
             bytes.put([class.class.into()]);
-            bytes.list(&class.nodes, |bytes, &node| bytes.put([node.into()]));
+            bytes.list(&class.objects, |bytes, &object| bytes.put([object.into()]));
         });
         bytes.list(&self.suspects, |bytes, suspect| {
             let UsualSuspect { node, objects, .. } = *suspect;
@@ -191,9 +191,15 @@ impl Usual {
             bytes: &bytes,
             at: 0,
         };
-        let Bounds { nodes, classes, .. } = *bounds;
+        let Bounds {
+            nodes,
+            objects,
+            classes,
+            ..
+        } = *bounds;
         let class = |bytes: &mut Read<'_>| bytes.below(classes as u64);
         let node = |bytes: &mut Read<'_>| bytes.between(TOP + 1, nodes);
+        let object = |bytes: &mut Read<'_>| bytes.below(objects.into());
         let mut groups = <[Vec<GroupSum>; GROUPINGS]>::default();
         for groups in &mut groups {
             *groups = bytes.list(Read::group)?;
@@ -203,12 +209,12 @@ impl Usual {
         Some(Usual {
             groups,
             bytes: bytes.sum()?,
-            largest: bytes.list(node)?,
-            threads: bytes.list(node)?,
+            largest: bytes.list(object)?,
+            threads: bytes.list(object)?,
             of_classes: bytes.list(|bytes| {
-                Some(ClassNodes {
+                Some(ClassObjects {
                     class: class(bytes)?,
-                    nodes: bytes.list(node)?,
+                    objects: bytes.list(object)?,
                 })
             })?,
             suspects: bytes.list(|bytes| bytes.suspect(bounds))?,
@@ -234,7 +240,7 @@ impl Usual {
                     paths: bytes.list(|bytes| {
                         Some(UsualPath {
                             distance: bytes.below(u64::from(u32::MAX))?,
-                            object: bytes.below(bounds.objects.into())?,
+                            object: object(bytes)?,
                             alike: bytes.sum()?,
                         })
                     })?,

@@ -140,7 +140,7 @@ impl Heap<'_> {
         self.dominators.walk(TOP, |step| match step {
             Step::Enter(TOP, _) | Step::Leave(TOP, _) => {}
             Step::Enter(node, object) if is_new(object) => {
-                let retained = self.retained(node);
+                let retained = self.retained_of(object).unwrap_or_default();
                 if open == 0 {
                     above = older.last().copied().unwrap_or(TOP);
                 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::data::births::{Births, MadeAfter};
 use crate::data::classes::{Class, ClassIndex};
-use crate::data::dominators::{Node, Step, TOP};
+use crate::data::dominators::{Step, TOP};
 use crate::data::error::Error;
 use crate::data::graph::NONE;
 use crate::data::heap::Heap;
@@ -285,7 +285,7 @@ impl Heap<'_> {
         &self,
         groupings: [&Grouping; N],
         is_wanted: impl Fn(u32) -> bool,
-        mut visit: impl FnMut(Node, SiteIndex, u64),
+        mut visit: impl FnMut(u32, SiteIndex, u64),
     ) -> [Vec<Tally>; N] {
         let mut all = groupings.map(|grouping| {
             let tallies = (0..grouping.count).map(Tally::of);
@@ -304,8 +304,11 @@ impl Heap<'_> {
                     return;
                 }
                 let (site, size) = (self.objects.site(object), self.objects.size(object));
-                let retained = if is_leaf { size } else { self.retained(node) };
-                visit(node, site, retained);
+                let retained = match is_leaf {
+                    true => size,
+                    false => self.retained_of(object).unwrap_or_default(),
+                };
+                visit(object, site, retained);
                 for (tallies, grouping) in all.iter_mut().zip(groupings) {
                     tallies[grouping.of(site)].enter(size, retained, is_leaf);
                 }

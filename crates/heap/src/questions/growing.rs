@@ -182,7 +182,7 @@ impl Heap<'_> {
                 if open == 1 {
                     outer = Some(site);
                     pile.nodes.push(node);
-                    pile.own += self.retained_with(node, object);
+                    pile.own += self.retained_of(object).unwrap_or_default();
                 } else if outer != Some(site) {
                     *inner += 1;
                 }

@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use fixedbitset::FixedBitSet;
 
-use crate::data::dominators::Node;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::turns::in_turn;
@@ -41,22 +40,22 @@ impl Members {
     }
 }
 
-/// The objects of a class, those that retain most first, then in the order of their nodes. Where a class has very many,
+/// The objects of a class, those that retain most first, then in the order of their numbers. Where a class has very many,
 /// most of them retain as much as others, and are in runs.
 #[derive(Debug)]
 struct Order {
     runs: Vec<Run>,
-    /// The nodes of all objects that are in no run.
-    single: Vec<Node>,
+    /// All objects that are in no run.
+    single: Vec<u32>,
 }
 
-/// All objects of a piece of the dominator tree that retain the same, whose nodes are found again when they are needed.
+/// All objects of a piece that retain the same, which are found again when they are needed.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     retained: u64,
     /// The objects before it.
     start: u64,
-    first: Node,
+    first: u32,
     piece: u32,
     count: u32,
     /// How many of the objects before it are in no run.
@@ -73,16 +72,16 @@ impl Run {
 #[derive(Default)]
 struct NewOrder {
     runs: Vec<Run>,
-    /// What the others retain, and their nodes.
-    single: Vec<(u64, Node)>,
+    /// What the others retain, and their numbers.
+    single: Vec<(u64, u32)>,
 }
 
 impl NewOrder {
     /// Adds the objects of the next piece, with what they retain, those that retain most first.
-    fn add_piece(&mut self, piece: usize, members: &[(Node, u64)]) {
+    fn add_piece(&mut self, piece: usize, members: &[(u32, u64)]) {
         for alike in members.chunk_by(|one, next| one.1 == next.1) {
             if alike.len() <= FEW {
-                let single = alike.iter().map(|&(node, retained)| (retained, node));
+                let single = alike.iter().map(|&(object, retained)| (retained, object));
                 self.single.extend(single);
                 continue;
             }
@@ -120,19 +119,19 @@ impl NewOrder {
         for run in &mut runs {
             let key = (Reverse(run.retained), run.first);
             let before =
-                single.partition_point(|&(retained, node)| (Reverse(retained), node) < key);
+                single.partition_point(|&(retained, object)| (Reverse(retained), object) < key);
             run.single = before as u32;
             run.start = in_runs + before as u64;
             in_runs += u64::from(run.count);
         }
-        let single = single.into_iter().map(|(_, node)| node).collect();
+        let single = single.into_iter().map(|(_, object)| object).collect();
         Order { runs, single }
     }
 }
 
 impl Order {
-    /// Returns the nodes of `most` objects from the `first` on. `find` finds those of a run.
-    fn nodes(&self, first: u64, most: usize, find: impl Fn(&Run) -> Vec<Node>) -> Vec<Node> {
+    /// Returns `most` objects from the `first` on. `find` finds those of a run.
+    fn objects(&self, first: u64, most: usize, find: impl Fn(&Run) -> Vec<u32>) -> Vec<u32> {
         let place = self.runs.partition_point(|run| run.end() <= first);
         let in_runs = self.runs[..place].last();
         let in_runs = in_runs.map_or(0, |run| run.end() - u64::from(run.single));
@@ -174,28 +173,25 @@ impl Heap<'_> {
         })
     }
 
-    /// Iterates over the objects of some kinds in a piece of the dominator tree: their nodes, and what they retain.
-    fn members_in(&self, piece: usize, kinds: &FixedBitSet) -> impl Iterator<Item = (Node, u64)> {
-        let is_member = |object| kinds.contains(self.objects.kind(object));
-        self.dominators.retained_in(piece, &self.objects, is_member)
-    }
-
     /// Finds the order of the objects of some kinds; `None` if it takes too much memory.
     fn order(&self, kinds: &FixedBitSet) -> Option<Order> {
-        let search = |piece, found: &mut NewOrder| {
-            let mut members: Vec<(Node, u64)> = self.members_in(piece, kinds).collect();
-            // Those that retain as much stay in the order of their nodes.
+        // A thread uses the first list again for each piece.
+        let search = |piece, (members, found): &mut (Vec<(u32, u64)>, NewOrder)| {
+            members.clear();
+            self.each_live_in(piece, kinds, |object, retained| {
+                members.push((object, retained));
+            });
+            // Those that retain as much stay in the order of their numbers.
             members.sort_by_key(|&(_, retained)| Reverse(retained));
-            found.add_piece(piece, &members);
+            found.add_piece(piece, members);
             Ok(())
         };
         let mut order = NewOrder::default();
-        let add = |found: &mut NewOrder| {
+        let add = |(_, found): &mut (_, NewOrder)| {
             order.append(found);
             (!order.takes_too_much()).then_some(()).ok_or(TooMuch)
         };
-        let work = (self.dump().threads(), self.dominators.pieces());
-        match in_turn(work, search, add, |_| {}) {
+        match in_turn((self.dump().threads(), self.pieces()), search, add, |_| {}) {
             Ok(()) => Some(order.finish()),
             Err(TooMuch) => None,
         }
@@ -213,8 +209,13 @@ impl Heap<'_> {
     ) -> Result<Vec<ObjectRow>, Error> {
         let end = first.saturating_add(most);
         let classes = self.classes_named(&members.class)?;
-        let rows = |nodes: &[Node]| {
-            let rows = || nodes.iter().map(|&node| self.object_row(node)).collect();
+        let rows = |objects: &[u32]| {
+            let rows = || {
+                objects
+                    .iter()
+                    .map(|&object| self.object_row(object))
+                    .collect()
+            };
             self.dump().unless_changed(rows)
         };
         if let Some(known) = self.known_largest(&classes, end) {
@@ -225,10 +226,14 @@ impl Heap<'_> {
             let mut rows = self.largest(Some(&members.class), end)?;
             return Ok(rows.split_off(first.min(rows.len())));
         };
-        rows(&order.nodes(first as u64, most, |run| {
-            let members = self.members_in(run.piece as usize, &kinds);
-            let members = members.filter(|&(_, retained)| retained == run.retained);
-            members.map(|(node, _)| node).collect()
+        rows(&order.objects(first as u64, most, |run| {
+            let mut members = Vec::new();
+            self.each_live_in(run.piece as usize, &kinds, |object, retained| {
+                if retained == run.retained {
+                    members.push(object);
+                }
+            });
+            members
         }))
     }
 }
@@ -238,18 +243,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_come_by_what_they_retain_and_then_by_their_nodes() {
-        // Three pieces of a hundred nodes, most of which retain 8 bytes, and few of the second 16.
-        let retained = |node: Node| match node % 100 {
+    fn objects_come_by_what_they_retain_and_then_by_their_numbers() {
+        // Three pieces of a hundred objects, most of which retain 8 bytes, and few of the second 16.
+        let retained = |object: u32| match object % 100 {
             7 | 57 => 1000,
-            _ if (100..200).contains(&node) && !node.is_multiple_of(15) => 8,
-            _ if node.is_multiple_of(3) => 16,
+            _ if (100..200).contains(&object) && !object.is_multiple_of(15) => 8,
+            _ if object.is_multiple_of(3) => 16,
             _ => 8,
         };
         let mut order = NewOrder::default();
         for piece in 0..3 {
-            let nodes = 100 * piece as Node..100 * (piece as Node + 1);
-            let mut members: Vec<_> = nodes.map(|node| (node, retained(node))).collect();
+            let objects = 100 * piece as u32..100 * (piece as u32 + 1);
+            let mut members: Vec<_> = objects.map(|object| (object, retained(object))).collect();
             members.sort_by_key(|&(_, retained)| Reverse(retained));
             let mut found = NewOrder::default();
             found.add_piece(piece, &members);
@@ -258,19 +263,19 @@ mod tests {
         let order = order.finish();
         assert_eq!((order.runs.len(), order.single.len()), (5, 13));
         let find = |run: &Run| {
-            let nodes = 100 * run.piece..100 * (run.piece + 1);
-            nodes
-                .filter(|&node| retained(node) == run.retained)
+            let objects = 100 * run.piece..100 * (run.piece + 1);
+            objects
+                .filter(|&object| retained(object) == run.retained)
                 .collect()
         };
-        let mut expected: Vec<Node> = (0..300).collect();
-        expected.sort_by_key(|&node| (Reverse(retained(node)), node));
+        let mut expected: Vec<u32> = (0..300).collect();
+        expected.sort_by_key(|&object| (Reverse(retained(object)), object));
         for first in 0..=301 {
             for most in [0, 1, 3, 40, 300] {
                 let behind = expected.get(first..).unwrap_or_default();
                 let page = &behind[..most.min(behind.len())];
                 assert_eq!(
-                    order.nodes(first as u64, most, find),
+                    order.objects(first as u64, most, find),
                     page,
                     "{first}, {most}"
                 );

@@ -80,14 +80,13 @@ impl Heap<'_> {
                 roots.push(name());
             }
         }
-        let node = self.node(number);
         let class = self.objects.class(number);
         Ok(Shown {
             object: self.label(number)?,
             id,
             class: self.classes.get(class).name.to_string(),
             shallow: self.objects.size(number),
-            retained: node.map(|node| self.retained(node)),
+            retained: self.retained_of(number),
             text: self.string(ObjectId(id), CHARACTERS)?,
             roots,
             values,

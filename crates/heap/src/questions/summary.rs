@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fixedbitset::FixedBitSet;
 use serde::Serialize;
 
-use crate::data::dominators::{Node, TOP};
+use crate::data::dominators::TOP;
 use crate::data::dump::FRAMES;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
@@ -164,53 +164,56 @@ impl Heap<'_> {
             Some(classes) => self.known_largest(classes, most),
             None => self.known_largest_of_all(most),
         };
-        let nodes = match known {
-            Some(nodes) => nodes,
+        let objects = match known {
+            Some(objects) => objects,
             None => self.search_largest(classes.as_ref(), most),
         };
-        let nodes = nodes.into_iter();
-        nodes.map(|node| self.object_row(node)).collect()
+        let objects = objects.into_iter();
+        objects.map(|object| self.object_row(object)).collect()
     }
 
     /// Looks at all objects.
-    fn search_largest(&self, classes: Option<&FixedBitSet>, most: usize) -> Vec<Node> {
-        let kinds = classes.map(|classes| self.kinds_of(classes));
-        let is_wanted = |object| {
-            let kinds = kinds.as_ref();
-            kinds.is_none_or(|kinds| kinds.contains(self.objects.kind(object)))
+    fn search_largest(&self, classes: Option<&FixedBitSet>, most: usize) -> Vec<u32> {
+        let kinds = match classes {
+            Some(classes) => self.kinds_of(classes),
+            None => {
+                let mut all = FixedBitSet::with_capacity(self.objects.kinds().len());
+                all.toggle_range(..);
+                all
+            }
         };
         let search = |piece, found: &mut Vec<WithSize>| {
             let mut largest = Largest::new(most);
-            let wanted = self.dominators.retained_in(piece, &self.objects, is_wanted);
-            wanted.for_each(|(node, retained)| largest.add(node, retained));
+            self.each_live_in(piece, &kinds, |object, retained| {
+                largest.add(object, retained);
+            });
             *found = largest.sorted();
             Ok::<(), Infallible>(())
         };
         let mut largest = Largest::new(most);
         let add = |found: &mut Vec<WithSize>| {
-            for &(Reverse(retained), node) in &*found {
-                largest.add(node, retained);
+            for &(Reverse(retained), object) in &*found {
+                largest.add(object, retained);
             }
             Ok(())
         };
-        let work = (self.dump.threads(), self.dominators.pieces());
+        let work = (self.dump.threads(), self.pieces());
         let Ok(()) = in_turn(work, search, add, |_| {});
         largest.finish()
     }
 
-    fn known_largest_of_all(&self, most: usize) -> Option<Vec<Node>> {
+    fn known_largest_of_all(&self, most: usize) -> Option<Vec<u32>> {
         let largest = &self.usual.get()?.largest;
         let is_known = largest.len() >= most || largest.len() == self.dominators.nodes().len();
         is_known.then(|| largest.iter().copied().take(most).collect())
     }
 
-    pub(crate) fn object_row(&self, node: u32) -> Result<ObjectRow, Error> {
-        let object = self.dominators.object(node);
+    pub(crate) fn object_row(&self, object: u32) -> Result<ObjectRow, Error> {
         Ok(ObjectRow {
             object: self.label(object)?,
             id: self.objects.ids.id(object),
             shallow: self.objects.size(object),
-            retained: self.retained(node),
+            retained: self.retained_of(object).unwrap_or_default(),
             stack: self.dump.stack(self.objects.trace(object)),
         })
     }
@@ -222,31 +225,24 @@ impl Heap<'_> {
     /// Those of reading records.
     pub fn threads(&self, most: usize) -> Result<(Vec<ThreadRow>, usize), Error> {
         let known = self.usual.get();
-        let nodes = known.map_or_else(|| self.thread_nodes(), |usual| usual.threads.clone());
-        let rows = nodes.iter().take(most);
+        let threads = known.map_or_else(|| self.live_threads(), |usual| usual.threads.clone());
+        let rows = threads.iter().take(most);
         let rows = self
             .dump
-            .unless_changed(|| rows.map(|&node| self.thread_row(node)).collect());
-        Ok((rows?, nodes.len()))
+            .unless_changed(|| rows.map(|&thread| self.thread_row(thread)).collect());
+        Ok((rows?, threads.len()))
     }
 
-    /// Returns the nodes of threads, those that retain most first.
-    pub(crate) fn thread_nodes(&self) -> Vec<Node> {
-        let mut threads = FixedBitSet::with_capacity(self.objects.count() as usize);
-        let all = self.graph.roots.traces.keys();
-        threads.extend(all.map(|&object| object as usize));
-        let all = self.dominators.all();
-        let all = all.filter(|&(_, object)| threads.contains(object as usize));
-        let mut nodes: Vec<Node> = all.map(|(node, _)| node).collect();
-        nodes.sort_by_key(|&node| {
-            let object = self.dominators.object(node);
-            (Reverse(self.retained(node)), object)
-        });
-        nodes
+    /// Returns the threads, those that retain most first.
+    pub(crate) fn live_threads(&self) -> Vec<u32> {
+        let all = self.graph.roots.traces.keys().copied();
+        let live = all.filter_map(|thread| Some((Reverse(self.retained_of(thread)?), thread)));
+        let mut threads: Vec<WithSize> = live.collect();
+        threads.sort_unstable();
+        threads.into_iter().map(|(_, thread)| thread).collect()
     }
 
-    fn thread_row(&self, node: u32) -> Result<ThreadRow, Error> {
-        let thread = self.dominators.object(node);
+    fn thread_row(&self, thread: u32) -> Result<ThreadRow, Error> {
         let stack = self.thread_stack(thread);
         let mut frames: Vec<FrameRow> = stack.iter().cloned().map(FrameRow::of).collect();
         let known = frames.len();
@@ -263,22 +259,22 @@ impl Heap<'_> {
             }
         }
         frames.retain(|frame| !frame.frame.is_empty() || !frame.locals.is_empty());
-        let mut object = self.object_row(node)?;
+        let mut object = self.object_row(thread)?;
         // The stack that allocated it would be taken for its current one.
         object.stack = Stack::default();
         Ok(ThreadRow { object, frames })
     }
 }
 
-/// A node and its retained size. The one that retains most is the least.
-type WithSize = (Reverse<u64>, Node);
+/// An object and its retained size. The one that retains most is the least.
+type WithSize = (Reverse<u64>, u32);
 
-/// The nodes that retain most, while nodes are looked through.
+/// The objects that retain most, while objects are looked through.
 pub(crate) struct Largest {
     most: usize,
-    nodes: Vec<WithSize>,
-    /// So many bytes are too few, as enough nodes have more, or as many and come before.
-    too_few: Option<u64>,
+    found: Vec<WithSize>,
+    /// The last one that was wanted when they were sorted: those behind it are not.
+    last: Option<WithSize>,
 }
 
 impl Largest {
@@ -286,39 +282,40 @@ impl Largest {
     pub(crate) fn new(most: usize) -> Largest {
         Largest {
             most,
-            nodes: Vec::new(),
-            too_few: None,
+            found: Vec::new(),
+            last: None,
         }
     }
 
-    /// Adds a node, which is behind those that have been added, or at least behind those that retain as much.
     #[inline]
-    pub(crate) fn add(&mut self, node: Node, retained: u64) {
-        if Some(retained) <= self.too_few {
+    pub(crate) fn add(&mut self, object: u32, retained: u64) {
+        let new = (Reverse(retained), object);
+        if self.last.is_some_and(|last| new > last) {
             return;
         }
-        self.nodes.push((Reverse(retained), node));
+        self.found.push(new);
         // Sorting now and then limits their number.
-        if self.nodes.len() / 2 > self.most {
+        if self.found.len() / 2 > self.most {
             self.sort();
-            self.too_few = self.nodes.last().map(|&(Reverse(retained), _)| retained);
+            self.last = self.found.last().copied();
         }
     }
 
     fn sort(&mut self) {
-        self.nodes.sort_unstable();
-        self.nodes.truncate(self.most);
+        self.found.sort_unstable();
+        self.found.truncate(self.most);
     }
 
     /// Returns them, those that retain most first.
-    pub(crate) fn finish(self) -> Vec<Node> {
-        self.sorted().into_iter().map(|(_, node)| node).collect()
+    pub(crate) fn finish(self) -> Vec<u32> {
+        let sorted = self.sorted().into_iter();
+        sorted.map(|(_, object)| object).collect()
     }
 
     /// Returns the same with their sizes.
     fn sorted(mut self) -> Vec<WithSize> {
         self.sort();
-        self.nodes
+        self.found
     }
 }
 

@@ -6,12 +6,12 @@ use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 
 use crate::data::classes::ClassIndex;
-use crate::data::dominators::{Node, TOP};
+use crate::data::dominators::TOP;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::turns::at_once;
 use crate::data::usual::{
-    ClassNodes, ClassPaths, USUAL_PATHS, Usual, UsualPath, objects_of_each_class,
+    ClassObjects, ClassPaths, USUAL_PATHS, Usual, UsualPath, objects_of_each_class,
 };
 use crate::questions::areas::Area;
 use crate::questions::groups::By;
@@ -43,31 +43,33 @@ impl Heap<'_> {
         let groups = self.tallies(
             groupings.each_ref(),
             |_| true,
-            |node, site, retained| {
-                largest.add(node, retained);
+            |object, site, retained| {
+                largest.add(object, retained);
                 let class = self.objects.sites.get(site).class;
                 if let Some(largest) = of_classes.get_mut(class as usize) {
-                    largest.add(node, retained);
+                    largest.add(object, retained);
                 }
             },
         );
-        let of_classes = (0..).zip(of_classes).map(|(class, largest)| ClassNodes {
+        let of_classes = (0..).zip(of_classes).map(|(class, largest)| ClassObjects {
             class,
-            nodes: largest.finish(),
+            objects: largest.finish(),
         });
         Ok(Usual {
             groups: groups.map(|tallies| tallies.iter().map(|tally| tally.sum()).collect()),
             bytes: self.all_bytes(),
             largest: largest.finish(),
-            threads: self.thread_nodes(),
-            of_classes: of_classes.filter(|class| !class.nodes.is_empty()).collect(),
+            threads: self.live_threads(),
+            of_classes: of_classes
+                .filter(|class| !class.objects.is_empty())
+                .collect(),
             suspects: self.usual_suspects()?.to_vec(),
             areas: self.areas_below(TOP, Area::USUAL),
             paths: Vec::new(),
         })
     }
 
-    /// Returns a place for the nodes of each class that retain most; none, if there are too many classes.
+    /// Returns a place for the objects of each class that retain most; none, if there are too many classes.
     fn largest_of_classes(&self) -> Vec<Largest> {
         let classes = self.classes.len();
         match self.objects_of_each_class() {
@@ -80,22 +82,21 @@ impl Heap<'_> {
         objects_of_each_class(self.classes.len(), self.dominators.len() as usize)
     }
 
-    /// Returns the nodes of the objects of classes that retain most, at most `most`, those first, if that takes no look at
-    /// all objects.
-    pub(crate) fn known_largest(&self, classes: &FixedBitSet, most: usize) -> Option<Vec<Node>> {
+    /// Returns the objects of classes that retain most, at most `most`, those first, if that takes no look at all objects.
+    pub(crate) fn known_largest(&self, classes: &FixedBitSet, most: usize) -> Option<Vec<u32>> {
         let each = self.objects_of_each_class();
         let usual = self.usual.get().filter(|_| each > 0)?;
         let known = usual.of_classes.iter();
         let known = known.filter(|known| classes.contains(known.class as usize));
-        let (mut nodes, mut are_all) = (Vec::new(), true);
-        for ClassNodes { nodes: some, .. } in known {
-            nodes.extend(some);
+        let (mut objects, mut are_all) = (Vec::new(), true);
+        for ClassObjects { objects: some, .. } in known {
+            objects.extend(some);
             are_all &= some.len() < each;
         }
-        nodes.sort_by_cached_key(|&node| (Reverse(self.retained(node)), node));
-        nodes.truncate(most);
+        objects.sort_by_cached_key(|&object| (Reverse(self.retained_of(object)), object));
+        objects.truncate(most);
         // The first ones of all classes are among the first ones of each.
-        (are_all || most <= each).then_some(nodes)
+        (are_all || most <= each).then_some(objects)
     }
 
     fn usual_paths(&self) -> Result<Vec<ClassPaths>, Error> {

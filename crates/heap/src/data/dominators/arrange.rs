@@ -2,8 +2,9 @@
 
 use std::io;
 
+use crate::data::dominators::retained_sizes::{NewSizes, RetainedSizes};
 use crate::data::dominators::semi_nca::SearchTree;
-use crate::data::dominators::{Dominators, NewSizes, Node, RetainedSizes, TOP};
+use crate::data::dominators::{Dominators, Node, TOP};
 use crate::data::graph::NONE;
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
@@ -89,62 +90,89 @@ fn inner_places(below: &[u32], memory: &Memory) -> io::Result<(Ranks, Packed)> {
     Ok((inner.rank(memory)?, sizes.finish()))
 }
 
-/// The inner nodes on the way down: their ranks and ends, and the bytes of all objects before each. Unused entries are
-/// never allocated.
+/// The inner objects on the way down: their numbers, the ends of their nodes, and the bytes of all objects before each.
+/// Unused entries are never allocated.
 struct Open {
     entries: Numbers<[u64; 2]>,
     depth: usize,
 }
 
 impl Open {
-    fn push(&mut self, rank: u32, end: u32, before: u64) {
-        self.entries[self.depth] = [u64::from(rank) << 32 | u64::from(end), before];
+    fn push(&mut self, object: u32, end: Node, before: u64) {
+        self.entries[self.depth] = [u64::from(object) << 32 | u64::from(end), before];
         self.depth += 1;
     }
 
-    /// Removes the last one if it has ended; returns its rank, and the bytes before it.
+    /// Removes the last one if it has ended; returns its object, and the bytes before it.
     fn pop(&mut self, node: Node) -> Option<(u32, u64)> {
         let last = self.depth.checked_sub(1)?;
-        let [rank_and_end, before] = self.entries[last];
-        (rank_and_end as u32 <= node).then(|| {
+        let [object_and_end, before] = self.entries[last];
+        (object_and_end as u32 <= node).then(|| {
             self.depth = last;
-            ((rank_and_end >> 32) as u32, before)
+            ((object_and_end >> 32) as u32, before)
         })
     }
 }
 
-/// Returns the retained sizes of the inner nodes, by rank. Threads look up the sizes of the objects.
+/// Returns the objects whose retained sizes are to be stored: all but those that are reached and dominate none.
+fn stored(
+    order: &Sequence,
+    inner: &Ranks,
+    count: u32,
+    (memory, threads): (&Memory, usize),
+) -> io::Result<NewSet> {
+    let mut stored = NewSet::all(count as usize, memory)?;
+    let find_leaves = |piece: usize, leaves: &mut Vec<u32>| {
+        let start = piece * PIECE;
+        let members = (start as Node..).zip(order.iter_from(start).take(PIECE));
+        let is_leaf = |&(node, _): &(Node, u32)| !inner.contains(node);
+        leaves.clear();
+        leaves.extend(members.filter(is_leaf).map(|(_, object)| object));
+        Ok(())
+    };
+    let remove = |leaves: &mut Vec<u32>| {
+        leaves.iter().for_each(|&object| stored.remove(object));
+        Ok::<(), io::Error>(())
+    };
+    let pieces = order.len().div_ceil(PIECE);
+    in_turn((threads, pieces), find_leaves, remove, |_| {})?;
+    Ok(stored)
+}
+
+/// Returns the retained sizes. Threads look up the sizes of the objects.
 fn add_up(
     order: &Sequence,
     (inner, sizes): (&Ranks, &Packed),
     objects: &Objects,
     (memory, threads): (&Memory, usize),
 ) -> io::Result<RetainedSizes> {
-    let inners = inner.count() as usize;
-    let mut retained = NewSizes::new(inners, memory)?;
+    let stored = stored(order, inner, objects.count(), (memory, threads))?;
+    let mut retained = NewSizes::new(stored, memory)?;
     let mut open = Open {
-        entries: memory.table(inners)?,
+        entries: memory.table(inner.count() as usize)?,
         depth: 0,
     };
-    let look_up = |piece: usize, found: &mut Vec<u64>| {
+    let look_up = |piece: usize, found: &mut Vec<(u32, u64)>| {
         let members = order.iter_from(piece * PIECE).take(PIECE);
         found.clear();
         // The top is no object.
         found.extend(members.map(|object| match object {
-            NONE => 0,
-            object => objects.size(object),
+            NONE => (object, 0),
+            object => (object, objects.size(object)),
         }));
         Ok(())
     };
-    let (mut node, mut rank, mut bytes) = (TOP, 0_u32, 0);
-    let add = |found: &mut Vec<u64>| {
-        for &size in &*found {
-            while let Some((rank, before)) = open.pop(node) {
-                retained.set(rank, bytes - before);
+    let (mut node, mut rank, mut bytes) = (TOP, 0, 0);
+    let add = |found: &mut Vec<(u32, u64)>| {
+        for &(object, size) in &*found {
+            while let Some((object, before)) = open.pop(node) {
+                retained.set(object, bytes - before);
             }
             if inner.contains(node) {
-                let end = sizes.get(rank as usize) as u32 + node + 2;
-                open.push(rank, end, bytes);
+                if node != TOP {
+                    let end = sizes.get(rank) as u32 + node + 2;
+                    open.push(object, end, bytes);
+                }
                 rank += 1;
             }
             bytes += size;
@@ -154,9 +182,9 @@ fn add_up(
     };
     let pieces = order.len().div_ceil(PIECE);
     in_turn((threads, pieces), look_up, add, |_| {})?;
-    while let Some((rank, before)) = open.pop(Node::MAX) {
-        retained.set(rank, bytes - before);
+    while let Some((object, before)) = open.pop(Node::MAX) {
+        retained.set(object, bytes - before);
     }
     drop(open);
-    retained.pack(memory)
+    retained.pack(bytes, memory)
 }

@@ -5,20 +5,19 @@
 //! so that a walk needs no table of children. Most objects dominate none, and need neither an end nor a retained size.
 
 mod arrange;
+mod retained_sizes;
 mod search;
 mod semi_nca;
 
 use std::io::{self, Write};
 use std::ops::Range;
 
-use foldhash::HashMap;
-
+use crate::data::dominators::retained_sizes::RetainedSizes;
 use crate::data::dominators::search::Search;
-use crate::data::facts::MOST_BYTES;
 use crate::data::graph::Graph;
 use crate::data::memory::{Memory, Numbers};
-use crate::data::objects::{Objects, UNIT};
-use crate::data::packed::{Packed, PackedWriter, Sequence};
+use crate::data::objects::Objects;
+use crate::data::packed::{Packed, Sequence};
 use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::ranks::Ranks;
 use crate::data::sections::{SectionReader, SectionWriter};
@@ -27,9 +26,6 @@ use crate::data::zones::{Zones, entries_in, entries_of, zones_of, zones_with};
 
 /// A node of a tree, as the position of its object in preorder; [`TOP`] is the virtual parent of all roots.
 pub(crate) type Node = u32;
-
-/// The nodes that a thread searches at a time.
-const PIECE: usize = 1 << 20;
 
 /// The virtual object that refers to all roots.
 pub(crate) const TOP: Node = 0;
@@ -43,7 +39,6 @@ pub(crate) struct Dominators {
     inner: Ranks,
     /// The number of nodes that each inner one dominates, less one, by its rank among them.
     sizes: Packed,
-    /// The retained sizes of the inner ones, by rank.
     retained: RetainedSizes,
     /// The greatest number of an object. What a damaged index has beyond it is taken for it.
     last: u32,
@@ -71,8 +66,7 @@ impl Dominators {
         self.order.save(out)?;
         self.inner.save(out)?;
         self.sizes.save(out)?;
-        self.retained.units.save(out)?;
-        out.map(&self.retained.large)
+        self.retained.save(out)
     }
 
     /// Reads it; `None` if it is damaged.
@@ -82,10 +76,7 @@ impl Dominators {
         let count = objects.count();
         let dominators = Dominators {
             sizes: Packed::load(index)?,
-            retained: RetainedSizes {
-                units: Packed::load(index)?,
-                large: index.map()?,
-            },
+            retained: RetainedSizes::load(index, count as usize)?,
             order,
             inner,
             last: count.saturating_sub(1),
@@ -95,9 +86,8 @@ impl Dominators {
         let is_sound = inners > 0
             && (1..=count as usize + 1).contains(&length)
             && dominators.inner.contains(TOP)
-            && (dominators.sizes.len(), dominators.retained.units.len()) == (inners, inners)
-            && dominators.end(TOP) == length as Node
-            && dominators.retained.is_possible();
+            && dominators.sizes.len() == inners
+            && dominators.end(TOP) == length as Node;
         is_sound.then_some(dominators)
     }
 
@@ -129,30 +119,6 @@ impl Dominators {
     /// Iterates over all nodes except [`TOP`] with their objects.
     pub(crate) fn all(&self) -> impl Iterator<Item = (Node, u32)> {
         self.nodes().zip(self.objects())
-    }
-
-    /// Iterates over the nodes of a piece whose objects are wanted, with their retained sizes.
-    pub(crate) fn retained_in(
-        &self,
-        piece: usize,
-        objects: &Objects,
-        is_wanted: impl Fn(u32) -> bool,
-    ) -> impl Iterator<Item = (Node, u64)> {
-        let nodes = self.piece(piece);
-        let mut next_rank = self.inner.rank(nodes.start);
-        let objects_of_nodes = self.objects_from(nodes.start);
-        nodes
-            .zip(objects_of_nodes)
-            .filter_map(move |(node, object)| {
-                let rank = next_rank;
-                let is_inner = self.inner.contains(node);
-                next_rank = rank.wrapping_add(is_inner.into());
-                let bytes = || match is_inner {
-                    true => self.retained.get(rank),
-                    false => objects.size(object),
-                };
-                is_wanted(object).then(|| (node, bytes()))
-            })
     }
 
     /// Returns the node of the direct dominator; [`TOP`] for the roots, and for itself. It searches backwards, so
@@ -204,19 +170,18 @@ impl Dominators {
     /// Returns the bytes that would be freed with the object at a node; for [`TOP`], all live bytes.
     #[inline]
     pub(crate) fn retained(&self, node: Node, objects: &Objects) -> u64 {
-        match self.inner.find(node) {
-            Some(rank) => self.retained.get(rank),
-            None => objects.size(self.object(node)),
+        match node {
+            TOP => self.retained.all(),
+            node => self
+                .retained_of(self.object(node), objects)
+                .unwrap_or_default(),
         }
     }
 
-    /// Returns the same for a node whose object is known, in less time.
+    /// Returns the bytes that would be freed with an object; `None` if no root reaches it.
     #[inline]
-    pub(crate) fn retained_with(&self, node: Node, object: u32, objects: &Objects) -> u64 {
-        match self.inner.find(node) {
-            Some(rank) => self.retained.get(rank),
-            None => objects.size(object),
-        }
+    pub(crate) fn retained_of(&self, object: u32, objects: &Objects) -> Option<u64> {
+        self.retained.get(object, objects)
     }
 
     /// Returns the node of an object; `None` if no root reaches it. The search takes so many threads, and looks only at
@@ -259,11 +224,6 @@ impl Dominators {
         Zones::of((threads, zones), count, objects_in, memory)
     }
 
-    /// Returns how many pieces the nodes have, for threads that each look at one at a time.
-    pub(crate) fn pieces(&self) -> usize {
-        self.nodes().len().div_ceil(PIECE)
-    }
-
     /// Returns a node and all that it dominates, which follow it.
     pub(crate) fn with_all_below(&self, node: Node) -> Range<Node> {
         node..self.end(node)
@@ -272,13 +232,6 @@ impl Dominators {
     /// Iterates over the objects of nodes.
     pub(crate) fn objects_of(&self, nodes: Range<Node>) -> impl Iterator<Item = u32> {
         self.objects_from(nodes.start).take(nodes.len())
-    }
-
-    /// Returns the nodes of a piece.
-    fn piece(&self, piece: usize) -> Range<Node> {
-        let Range { start, end } = self.nodes();
-        let at = |piece: usize| (start as usize + piece * PIECE).min(end as usize) as Node;
-        at(piece)..at(piece + 1)
     }
 
     /// Iterates over the nodes that a node directly dominates.
@@ -344,86 +297,4 @@ impl Steps<'_> {
 pub(crate) enum Step {
     Enter(Node, u32),
     Leave(Node, u32),
-}
-
-/// Retained sizes, in bytes. Like shallow sizes they are multiples of [`UNIT`].
-#[derive(Debug)]
-struct RetainedSizes {
-    /// In units; [`LARGE`] if the size is in `large`.
-    units: Packed,
-    large: HashMap<u32, u64>,
-}
-
-/// The marker that a size is stored elsewhere.
-const LARGE: u32 = u32::MAX;
-
-/// Retained sizes while they are found.
-struct NewSizes {
-    units: Numbers<u32>,
-    large: HashMap<u32, u64>,
-}
-
-impl NewSizes {
-    /// Starts with so many zeros.
-    fn new(count: usize, memory: &Memory) -> io::Result<NewSizes> {
-        Ok(NewSizes {
-            units: memory.table(count)?,
-            large: HashMap::default(),
-        })
-    }
-
-    fn set(&mut self, rank: u32, bytes: u64) {
-        self.units[rank as usize] = match u32::try_from(bytes / UNIT) {
-            Ok(units) if units < LARGE => units,
-            _ => {
-                self.large.insert(rank, bytes);
-                LARGE
-            }
-        };
-    }
-
-    fn pack(self, memory: &Memory) -> io::Result<RetainedSizes> {
-        let mut units = PackedWriter::new(self.units.len(), memory)?;
-        self.units.iter().for_each(|&size| units.push(size.into()));
-        Ok(RetainedSizes {
-            units: units.finish(),
-            large: self.large,
-        })
-    }
-}
-
-impl RetainedSizes {
-    #[inline]
-    fn get(&self, rank: u32) -> u64 {
-        // That of a damaged index may be any.
-        let place = (rank as usize).min(self.units.len() - 1);
-        match self.units.get(place) {
-            units if units < LARGE.into() => units * UNIT,
-            _ => self.large.get(&rank).copied().unwrap_or_default(),
-        }
-    }
-
-    /// Returns `true` unless a size is greater than that of any heap.
-    fn is_possible(&self) -> bool {
-        self.large.values().all(|&bytes| bytes <= MOST_BYTES)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_beyond_32_gb_are_kept() {
-        let memory = Memory::unlimited();
-        let most = u64::from(LARGE - 1) * UNIT;
-        let expected = [0, most, most + UNIT, most + 2 * UNIT, most + 3 * UNIT];
-        let mut sizes = NewSizes::new(expected.len(), &memory).expect("there is memory");
-        for (rank, &bytes) in (0..).zip(&expected) {
-            sizes.set(rank, bytes);
-        }
-        let sizes = sizes.pack(&memory).expect("there is memory");
-        assert_eq!([0, 1, 2, 3, 4].map(|rank| sizes.get(rank)), expected);
-        assert_eq!(sizes.large.len(), 3);
-    }
 }
