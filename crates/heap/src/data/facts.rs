@@ -1,6 +1,7 @@
 //! The site and the shallow size of each object, in two bytes at most as a rule.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use foldhash::HashMap;
 
@@ -233,17 +234,13 @@ impl Facts {
         }
     }
 
-    /// Calls `visit` with the kinds of some objects, in their order.
+    /// Calls `visit` with the kind of each object of a range.
     #[inline]
-    pub(crate) fn each_kind(
-        &self,
-        numbers: impl Iterator<Item = u32>,
-        mut visit: impl FnMut(usize),
-    ) {
+    pub(crate) fn each_kind(&self, numbers: Range<u32>, mut visit: impl FnMut(usize)) {
         match &self.columns {
             Columns::Together { of, .. } => {
-                let indexes = numbers.map(|number| number as usize);
-                of.each_at(indexes, |kind| visit(kind.into()));
+                let indexes = numbers.start as usize..numbers.end as usize;
+                of.each_in(indexes, |kind| visit(kind.into()));
             }
             Columns::Apart { .. } => {
                 numbers.for_each(|number| visit(self.site(number) as usize));

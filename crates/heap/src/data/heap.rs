@@ -161,18 +161,20 @@ impl<'a> Heap<'a> {
         mut visit: impl FnMut(u32, u64),
     ) {
         let all = self.objects.count();
+        let mut sizes = self.dominators.retained_near();
         let at = |piece: usize| (piece * PIECE).min(all as usize) as u32;
         for first in (at(piece)..at(piece + 1)).step_by(TOGETHER) {
             let objects = first..all.min(first.saturating_add(TOGETHER as u32));
-            let (mut wanted, mut bit) = (0_u64, 0);
+            let unused = TOGETHER - objects.len();
+            let mut wanted = 0_u64;
             self.objects.each_kind(objects, |kind| {
-                wanted |= u64::from(kinds.contains(kind)) << bit;
-                bit += 1;
+                wanted = wanted >> 1 | u64::from(kinds.contains(kind)) << (TOGETHER - 1);
             });
+            wanted >>= unused;
             while wanted != 0 {
                 let object = first + wanted.trailing_zeros();
                 wanted &= wanted - 1;
-                if let Some(retained) = self.retained_of(object) {
+                if let Some(retained) = sizes.get(object, &self.objects) {
                     visit(object, retained);
                 }
             }

@@ -130,6 +130,14 @@ impl Packed {
         self.block(index / BLOCK).get(index % BLOCK)
     }
 
+    /// Returns a reader for numbers most of which are near the one before.
+    pub(crate) fn near(&self) -> Near<'_> {
+        Near {
+            column: self,
+            last: None,
+        }
+    }
+
     /// Calls `visit` with all numbers, in their order.
     #[inline]
     pub(crate) fn each(&self, mut visit: impl FnMut(u64)) {
@@ -171,6 +179,25 @@ impl Packed {
             bytes,
             count,
         })
+    }
+}
+
+/// A reader that remembers the block of the last number.
+pub(crate) struct Near<'a> {
+    column: &'a Packed,
+    last: Option<(usize, Block<'a>)>,
+}
+
+impl Near<'_> {
+    /// Returns the number at an index, which is below the length.
+    #[inline]
+    pub(crate) fn get(&mut self, index: usize) -> u64 {
+        let number = index / BLOCK;
+        let last = self.last.take().filter(|&(last, _)| last == number);
+        let (_, block) = self
+            .last
+            .insert(last.unwrap_or_else(|| (number, self.column.block(number))));
+        block.get(index % BLOCK)
     }
 }
 
@@ -378,6 +405,9 @@ mod tests {
             for (index, &number) in numbers.iter().enumerate() {
                 assert_eq!(column.get(index), number, "{index}");
             }
+            let mut near = column.near();
+            let some = (0..numbers.len()).step_by(3).chain((0..numbers.len()).rev());
+            some.for_each(|index| assert_eq!(near.get(index), numbers[index], "{index}"));
             let mut all = Vec::new();
             column.each(|number| all.push(number));
             assert_eq!(all, numbers);

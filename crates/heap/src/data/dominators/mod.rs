@@ -12,7 +12,7 @@ mod semi_nca;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use crate::data::dominators::retained_sizes::RetainedSizes;
+use crate::data::dominators::retained_sizes::{NearSizes, RetainedSizes};
 use crate::data::dominators::search::Search;
 use crate::data::graph::Graph;
 use crate::data::memory::{Memory, Numbers};
@@ -182,6 +182,11 @@ impl Dominators {
     #[inline]
     pub(crate) fn retained_of(&self, object: u32, objects: &Objects) -> Option<u64> {
         self.retained.get(object, objects)
+    }
+
+    /// Returns a reader of the same for objects most of which are near the one before.
+    pub(crate) fn retained_near(&self) -> NearSizes<'_> {
+        self.retained.near()
     }
 
     /// Returns the node of an object; `None` if no root reaches it. The search takes so many threads, and looks only at

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use crate::data::facts::MOST_BYTES;
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::{Objects, UNIT};
-use crate::data::packed::{Packed, PackedWriter};
+use crate::data::packed::{Near, Packed, PackedWriter};
 use crate::data::ranks::{NewSet, Ranks};
 use crate::data::sections::{SectionReader, SectionWriter};
 
@@ -40,19 +40,32 @@ impl RetainedSizes {
     #[inline]
     pub(super) fn get(&self, object: u32, objects: &Objects) -> Option<u64> {
         match self.stored.find(object) {
-            Some(rank) => self.at(rank),
+            Some(rank) => self.bytes(rank, self.units.get(self.place(rank)?)),
             None => Some(objects.size(object)),
         }
     }
 
+    /// Returns the place of a size with this rank. That of a damaged index may be any.
     #[inline]
-    fn at(&self, rank: u32) -> Option<u64> {
-        // That of a damaged index may be any.
-        let place = (rank as usize).min(self.units.len().checked_sub(1)?);
-        match self.units.get(place) {
+    fn place(&self, rank: u32) -> Option<usize> {
+        let last = self.units.len().checked_sub(1)?;
+        Some(last.min(rank as usize))
+    }
+
+    #[inline]
+    fn bytes(&self, rank: u32, units: u64) -> Option<u64> {
+        match units {
             units if units == UNREACHED.into() => None,
             units if units < LARGE.into() => Some((units - 1) * UNIT),
             _ => Some(self.large.get(&rank).copied().unwrap_or_default()),
+        }
+    }
+
+    /// Returns a reader for objects most of which are near the one before.
+    pub(super) fn near(&self) -> NearSizes<'_> {
+        NearSizes {
+            sizes: self,
+            units: self.units.near(),
         }
     }
 
@@ -77,6 +90,26 @@ impl RetainedSizes {
             && sizes.large.values().all(is_possible)
             && is_possible(&sizes.all);
         is_sound.then_some(sizes)
+    }
+}
+
+/// A reader for objects most of which are near the one before.
+pub(crate) struct NearSizes<'a> {
+    sizes: &'a RetainedSizes,
+    units: Near<'a>,
+}
+
+impl NearSizes<'_> {
+    /// Returns what an object retains; `None` if no root reaches it.
+    #[inline]
+    pub(crate) fn get(&mut self, object: u32, objects: &Objects) -> Option<u64> {
+        match self.sizes.stored.find(object) {
+            Some(rank) => {
+                let units = self.units.get(self.sizes.place(rank)?);
+                self.sizes.bytes(rank, units)
+            }
+            None => Some(objects.size(object)),
+        }
     }
 }
 
@@ -140,7 +173,8 @@ mod tests {
             sizes.set(object, bytes);
         }
         let sizes = sizes.pack(0, &memory).expect("there is memory");
-        let found = [0, 1, 2, 3, 4, 5].map(|rank| sizes.at(rank));
+        let found =
+            [0, 1, 2, 3, 4, 5].map(|rank| sizes.bytes(rank, sizes.units.get(rank as usize)));
         assert_eq!(found[..5], expected.map(Some));
         assert_eq!(found[5], None, "no root reaches it");
         assert_eq!(sizes.large.len(), 3);
