@@ -6,7 +6,8 @@ mod generate_dump;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod model;
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::num::NonZero;
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -303,6 +304,33 @@ fn the_first_page_of_a_class_takes_no_look_at_all_objects() {
     let all = heap.member_rows(&members, 0, 200).expect("rows");
     let ids = |rows: &[hprof_heap::ObjectRow]| rows.iter().map(|row| row.id).collect::<Vec<u64>>();
     assert_eq!(ids(&all), [ids(&first), ids(&next)].concat());
+    let places: Vec<_> = all
+        .iter()
+        .map(|row| (Reverse(row.retained), row.id))
+        .collect();
+    assert!(
+        places.is_sorted(),
+        "those that retain as much are in the order of their ids"
+    );
+    let retained = places.iter().map(|&(retained, _)| retained);
+    let different: BTreeSet<_> = retained.collect();
+    assert!(different.len() < places.len(), "some retain as much");
+}
+
+#[test]
+fn only_live_objects_are_among_those_that_retain_most() {
+    let indexed = Indexed::new(&generated(30_000), Excluded::NONE);
+    let dump = open(&indexed.file);
+    let read = Heap::of(&dump, &options(Excluded::NONE), &Silent).expect("a heap");
+    let saved = Saved::open(&dump, &indexed.index).expect("an index of the dump");
+    let saved = saved.heap(&options(Excluded::NONE));
+    for heap in [read, saved.expect("an index that fits")] {
+        let summary = heap.summary();
+        assert!(summary.unreachable_objects > 0);
+        let live = heap.largest(None, usize::MAX).expect("rows");
+        let ids: HashSet<u64> = live.iter().map(|row| row.id).collect();
+        assert_eq!([live.len() as u64, ids.len() as u64], [summary.objects; 2]);
+    }
 }
 
 #[test]
