@@ -308,7 +308,7 @@ fn read<'a>(
     let count = objects.count();
     let zones = SearchZones {
         rows: Zones::load(index, zones_of(count as usize), count)?,
-        nodes: Zones::load(index, zones_of(dominators.nodes().len()), count)?,
+        nodes: Zones::load(index, zones_of(dominators.live()), count)?,
     };
     let shortest_paths = ShortestPaths::load(index, objects.count())?;
     let waste = WasteFound::load(index, &objects, &classes)?;

@@ -161,7 +161,7 @@ impl Usual {
         });
         bytes.list(&self.suspects, |bytes, suspect| {
             let UsualSuspect { node, objects, .. } = *suspect;
-            bytes.put([node.into(), objects, suspect.is_site.into()]);
+            bytes.put([node.0.into(), objects, suspect.is_site.into()]);
             bytes.put([suspect.own, suspect.retained]);
             bytes.list(&suspect.sites, |bytes, &(site, objects, shallow)| {
                 bytes.put([site.into(), objects, shallow]);
@@ -169,7 +169,7 @@ impl Usual {
         });
         bytes.list(&self.areas, |bytes, area| {
             let (kind, of) = match area.of {
-                AreaOf::Node(node) => (0, node),
+                AreaOf::Node(Node(node)) => (0, node),
                 AreaOf::Class(class) => (1, class),
             };
             bytes.put([area.above as u64, kind, of.into()]);
@@ -198,7 +198,7 @@ impl Usual {
             ..
         } = *bounds;
         let class = |bytes: &mut Read<'_>| bytes.below(classes as u64);
-        let node = |bytes: &mut Read<'_>| bytes.between(TOP + 1, nodes);
+        let node = |bytes: &mut Read<'_>| bytes.node(nodes);
         let object = |bytes: &mut Read<'_>| bytes.below(objects.into());
         let mut groups = <[Vec<GroupSum>; GROUPINGS]>::default();
         for groups in &mut groups {
@@ -286,6 +286,11 @@ impl Read<'_> {
         self.below(end.into()).filter(|&number| number >= first)
     }
 
+    /// Reads a node that has an object.
+    fn node(&mut self, end: u32) -> Option<Node> {
+        self.between(TOP.0 + 1, end).map(Node)
+    }
+
     fn list<T>(&mut self, mut entry: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let length = self.next()?;
         (0..length).map(|_| entry(self)).collect()
@@ -301,7 +306,7 @@ impl Read<'_> {
 
     fn suspect(&mut self, bounds: &Bounds) -> Option<UsualSuspect> {
         let suspect = UsualSuspect {
-            node: self.between(TOP + 1, bounds.nodes)?,
+            node: self.node(bounds.nodes)?,
             objects: self.sum()?,
             is_site: self.next()? != 0,
             own: self.sum()?,

@@ -9,10 +9,10 @@ use crate::data::memory::Numbers;
 /// The retained sizes of all objects of a dump.
 pub struct Keeping<'a> {
     heap: &'a Heap<'a>,
-    /// The node of each object in the dominator tree; [`TOP`] if no root reaches it.
-    nodes: Numbers<Node>,
-    /// The dominator of each node.
-    above: Numbers<Node>,
+    /// The position of each object in the dominator tree; that of [`TOP`] if no root reaches it.
+    nodes: Numbers<u32>,
+    /// That of the dominator of each node.
+    above: Numbers<u32>,
 }
 
 /// The retained size of an object, and its dominator.
@@ -30,9 +30,9 @@ impl<'a> Keeping<'a> {
     /// # Errors
     /// An error if a temporary file cannot be created.
     pub fn of(heap: &'a Heap<'a>) -> io::Result<Keeping<'a>> {
-        let mut nodes: Numbers<Node> = heap.memory.table(heap.objects.count() as usize)?;
+        let mut nodes: Numbers<u32> = heap.memory.table(heap.objects.count() as usize)?;
         for (node, object) in heap.dominators.all() {
-            nodes[object as usize] = node;
+            nodes[object as usize] = node.0;
         }
         let above = heap.dominators.all_above(&heap.memory)?;
         Ok(Keeping { heap, nodes, above })
@@ -42,12 +42,12 @@ impl<'a> Keeping<'a> {
     #[must_use]
     pub fn find(&self, id: u64) -> Option<Retained> {
         let number = self.heap.objects.ids.find(id)?;
-        let node = self.nodes[number as usize];
+        let node = Node(self.nodes[number as usize]);
         if node == TOP {
             return None;
         }
         let dominators = &self.heap.dominators;
-        let above = self.above[node as usize];
+        let above = Node(self.above[node.0 as usize]);
         let dominator = (above != TOP).then(|| dominators.object(above));
         Some(Retained {
             bytes: self.heap.retained(node),

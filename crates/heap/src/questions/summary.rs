@@ -204,7 +204,7 @@ impl Heap<'_> {
 
     fn known_largest_of_all(&self, most: usize) -> Option<Vec<u32>> {
         let largest = &self.usual.get()?.largest;
-        let is_known = largest.len() >= most || largest.len() == self.dominators.nodes().len();
+        let is_known = largest.len() >= most || largest.len() == self.dominators.live();
         is_known.then(|| largest.iter().copied().take(most).collect())
     }
 

@@ -1,7 +1,5 @@
 //! The search for the objects that keep most of the heap alive.
 
-use std::ops::Range;
-
 use fixedbitset::FixedBitSet;
 use foldhash::{HashMap, HashSet};
 use hprof_format::{ObjectId, Value};
@@ -18,8 +16,6 @@ use crate::questions::own_code::OwnSites;
 
 /// An object with this many others of the same class above it is an element of one structure, a linked list.
 const REPEATS: u32 = 16;
-/// The nodes whose objects a thread adds up at a time.
-const PIECE: Node = 1 << 18;
 
 /// The kind of a suspect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -226,10 +222,10 @@ impl Heap<'_> {
 
     /// Returns what nodes keep alive, themselves included. Threads add it up.
     pub(crate) fn kept_by(&self, nodes: &[Node], births: Option<&Births>) -> Result<KeptBy, Error> {
-        let pieces = self.pieces_below(nodes);
+        let pieces = self.dominators.pieces_below(nodes);
         let read = |piece: usize, kept: &mut KeptBy| {
             for nodes in &pieces[piece] {
-                for object in self.dominators.objects_of(nodes.clone()) {
+                for object in self.dominators.objects_of(nodes) {
                     let size = self.objects.size(object);
                     kept.add_to_site(self.objects.site(object), (1, size));
                     if let Some(births) = births {
@@ -249,25 +245,5 @@ impl Heap<'_> {
         };
         in_turn((self.dump.threads(), pieces.len()), read, add, |_| {})?;
         Ok(all)
-    }
-
-    /// Returns nodes and all below them, in pieces for threads.
-    fn pieces_below(&self, nodes: &[Node]) -> Vec<Vec<Range<Node>>> {
-        let (mut pieces, mut piece, mut room) = (Vec::new(), Vec::new(), PIECE);
-        for &node in nodes {
-            let Range { mut start, end } = self.dominators.with_all_below(node);
-            while start < end {
-                let next = end.min(start.saturating_add(room));
-                piece.push(start..next);
-                room -= next - start;
-                start = next;
-                if room == 0 {
-                    pieces.push(std::mem::take(&mut piece));
-                    room = PIECE;
-                }
-            }
-        }
-        pieces.push(piece);
-        pieces
     }
 }

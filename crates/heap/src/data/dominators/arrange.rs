@@ -4,7 +4,7 @@ use std::io;
 
 use crate::data::dominators::retained_sizes::{NewSizes, RetainedSizes};
 use crate::data::dominators::semi_nca::SearchTree;
-use crate::data::dominators::{Dominators, Node, TOP};
+use crate::data::dominators::{Dominators, Position, TOP};
 use crate::data::graph::NONE;
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
@@ -52,20 +52,20 @@ pub(super) fn arrange(
 
 /// Returns the new node of each node, and the number of those that it dominates, directly or not. The nodes that one
 /// directly dominates keep their order.
-fn new_nodes(above: Numbers<Node>, memory: &Memory) -> io::Result<(Numbers<Node>, Packed)> {
+fn new_nodes(above: Numbers<Position>, memory: &Memory) -> io::Result<(Numbers<Position>, Packed)> {
     let length = above.len();
     // A dominator comes before all that it dominates.
-    let mut sizes: Numbers<Node> = memory.table(length)?;
+    let mut sizes: Numbers<Position> = memory.table(length)?;
     for node in (1..length).rev() {
         sizes[node] += 1;
         sizes[above[node] as usize] += sizes[node];
     }
     let mut below = PackedWriter::new(length, memory)?;
-    below.push(sizes[TOP as usize].into());
+    below.push(sizes[TOP.0 as usize].into());
     // The size of a node, which is read for the last time, is replaced by the next free node below it, and its dominator
     // by its own new node.
     let (mut free, mut new) = (sizes, above);
-    (free[TOP as usize], new[TOP as usize]) = (TOP + 1, TOP);
+    (free[TOP.0 as usize], new[TOP.0 as usize]) = (TOP.0 + 1, TOP.0);
     for node in 1..length {
         let above = new[node] as usize;
         let own = free[above];
@@ -81,8 +81,8 @@ fn new_nodes(above: Numbers<Node>, memory: &Memory) -> io::Result<(Numbers<Node>
 fn inner_places(below: &[u32], memory: &Memory) -> io::Result<(Ranks, Packed)> {
     let mut inner = NewSet::new(below.len(), memory)?;
     let mut sizes = PackedWriter::new(below.len(), memory)?;
-    for (node, &below) in (TOP..).zip(below) {
-        if below > 0 || node == TOP {
+    for (node, &below) in (TOP.0..).zip(below) {
+        if below > 0 || node == TOP.0 {
             inner.insert(node);
             sizes.push(below.saturating_sub(1).into());
         }
@@ -98,13 +98,13 @@ struct Open {
 }
 
 impl Open {
-    fn push(&mut self, object: u32, end: Node, before: u64) {
+    fn push(&mut self, object: u32, end: Position, before: u64) {
         self.entries[self.depth] = [u64::from(object) << 32 | u64::from(end), before];
         self.depth += 1;
     }
 
     /// Removes the last one if it has ended; returns its object, and the bytes before it.
-    fn pop(&mut self, node: Node) -> Option<(u32, u64)> {
+    fn pop(&mut self, node: Position) -> Option<(u32, u64)> {
         let last = self.depth.checked_sub(1)?;
         let [object_and_end, before] = self.entries[last];
         (object_and_end as u32 <= node).then(|| {
@@ -124,8 +124,8 @@ fn stored(
     let mut stored = NewSet::all(count as usize, memory)?;
     let find_leaves = |piece: usize, leaves: &mut Vec<u32>| {
         let start = piece * PIECE;
-        let members = (start as Node..).zip(order.iter_from(start).take(PIECE));
-        let is_leaf = |&(node, _): &(Node, u32)| !inner.contains(node);
+        let members = (start as Position..).zip(order.iter_from(start).take(PIECE));
+        let is_leaf = |&(node, _): &(Position, u32)| !inner.contains(node);
         leaves.clear();
         leaves.extend(members.filter(is_leaf).map(|(_, object)| object));
         Ok(())
@@ -162,14 +162,14 @@ fn add_up(
         }));
         Ok(())
     };
-    let (mut node, mut rank, mut bytes) = (TOP, 0, 0);
+    let (mut node, mut rank, mut bytes) = (TOP.0, 0, 0);
     let add = |found: &mut Vec<(u32, u64)>| {
         for &(object, size) in &*found {
             while let Some((object, before)) = open.pop(node) {
                 retained.set(object, bytes - before);
             }
             if inner.contains(node) {
-                if node != TOP {
+                if node != TOP.0 {
                     let end = sizes.get(rank) as u32 + node + 2;
                     open.push(object, end, bytes);
                 }
@@ -182,7 +182,7 @@ fn add_up(
     };
     let pieces = order.len().div_ceil(PIECE);
     in_turn((threads, pieces), look_up, add, |_| {})?;
-    while let Some((object, before)) = open.pop(Node::MAX) {
+    while let Some((object, before)) = open.pop(Position::MAX) {
         retained.set(object, bytes - before);
     }
     drop(open);

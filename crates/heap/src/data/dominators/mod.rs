@@ -24,11 +24,22 @@ use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::turns::find_in_turn;
 use crate::data::zones::{Zones, entries_in, entries_of, zones_of, zones_with};
 
-/// A node of a tree, as the position of its object in preorder; [`TOP`] is the virtual parent of all roots.
-pub(crate) type Node = u32;
+/// A node of the dominator tree, as the position of its object in preorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Node(pub(crate) u32);
+
+/// Nodes that follow each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Nodes(Range<Position>);
+
+/// A position in preorder, in tables and loops: of the search's tree or the dominator tree.
+type Position = u32;
+
+/// The nodes whose objects a thread adds up at a time.
+const PIECE: u32 = 1 << 18;
 
 /// The virtual object that refers to all roots.
-pub(crate) const TOP: Node = 0;
+pub(crate) const TOP: Node = Node(0);
 
 /// The dominator tree of the objects that roots reach, in preorder.
 #[derive(Debug)]
@@ -85,9 +96,9 @@ impl Dominators {
         let length = dominators.order.len();
         let is_sound = inners > 0
             && (1..=count as usize + 1).contains(&length)
-            && dominators.inner.contains(TOP)
+            && dominators.inner.contains(TOP.0)
             && dominators.sizes.len() == inners
-            && dominators.end(TOP) == length as Node;
+            && dominators.end(TOP) == Node(length as u32);
         is_sound.then_some(dominators)
     }
 
@@ -96,14 +107,14 @@ impl Dominators {
         self.order.len() as u32
     }
 
-    /// Returns all nodes except [`TOP`].
-    pub(crate) fn nodes(&self) -> Range<Node> {
-        1..self.len()
+    /// Returns the number of objects, which is that of all nodes except [`TOP`].
+    pub(crate) fn live(&self) -> usize {
+        self.order.len() - 1
     }
 
     #[inline]
     pub(crate) fn object(&self, node: Node) -> u32 {
-        self.order.get(node as usize).min(self.last)
+        self.order.get(node.0 as usize).min(self.last)
     }
 
     /// Iterates over all objects of the tree, in the order of their nodes, from 1.
@@ -111,30 +122,31 @@ impl Dominators {
         self.objects_from(1)
     }
 
-    fn objects_from(&self, node: Node) -> impl Iterator<Item = u32> {
-        let objects = self.order.iter_from(node as usize);
+    fn objects_from(&self, start: Position) -> impl Iterator<Item = u32> {
+        let objects = self.order.iter_from(start as usize);
         objects.map(|object| object.min(self.last))
     }
 
     /// Iterates over all nodes except [`TOP`] with their objects.
     pub(crate) fn all(&self) -> impl Iterator<Item = (Node, u32)> {
-        self.nodes().zip(self.objects())
+        (1..).map(Node).zip(self.objects())
     }
 
     /// Returns the node of the direct dominator; [`TOP`] for the roots, and for itself. It searches backwards, so
     /// [`Dominators::all_above`] is better for many nodes.
     pub(crate) fn above(&self, node: Node) -> Node {
-        let mut inner = self.inner.below(node);
+        let mut inner = self.inner.below(node.0).map(Node);
         inner.find(|&above| self.end(above) > node).unwrap_or(TOP)
     }
 
-    /// Returns the node of the direct dominator of each node.
-    pub(crate) fn all_above(&self, memory: &Memory) -> io::Result<Numbers<Node>> {
-        let mut all: Numbers<Node> = memory.table(self.order.len())?;
+    /// Returns the position of the direct dominator of each node.
+    pub(crate) fn all_above(&self, memory: &Memory) -> io::Result<Numbers<u32>> {
+        let mut all: Numbers<Position> = memory.table(self.order.len())?;
         let mut open = Vec::new();
         self.walk(TOP, |step| match step {
             Step::Enter(node, _) => {
-                all[node as usize] = open.last().copied().unwrap_or(TOP);
+                let above: Option<&Node> = open.last();
+                all[node.0 as usize] = above.unwrap_or(&TOP).0;
                 open.push(node);
             }
             Step::Leave(..) => {
@@ -147,15 +159,15 @@ impl Dominators {
     /// Returns `true` if a node dominates others, or is the [`TOP`].
     #[inline]
     pub(crate) fn is_inner(&self, node: Node) -> bool {
-        self.inner.contains(node)
+        self.inner.contains(node.0)
     }
 
     /// Returns the node behind everything that a node dominates.
     #[inline]
     fn end(&self, node: Node) -> Node {
-        match self.inner.find(node) {
+        match self.inner.find(node.0) {
             Some(rank) => self.end_of_inner(node, rank),
-            None => node + 1,
+            None => Node(node.0 + 1),
         }
     }
 
@@ -163,8 +175,8 @@ impl Dominators {
     #[inline]
     fn end_of_inner(&self, node: Node, rank: u32) -> Node {
         let rank = (rank as usize).min(self.sizes.len() - 1);
-        let end = self.sizes.get(rank) + u64::from(node) + 2;
-        end.min(self.len().into()) as Node
+        let end = self.sizes.get(rank) + u64::from(node.0) + 2;
+        Node(end.min(self.len().into()) as u32)
     }
 
     /// Returns the bytes that would be freed with the object at a node; for [`TOP`], all live bytes.
@@ -196,12 +208,12 @@ impl Dominators {
         object: u32,
         (threads, known): (usize, Option<&Zones>),
     ) -> Option<Node> {
-        let groups = zones_with(object, zones_of(self.nodes().len()), known);
+        let groups = zones_with(object, zones_of(self.live()), known);
         let find_in = |zone| {
             let Range { start, end } = self.zone(zone);
-            let mut objects = self.objects_of(start as Node..end as Node);
+            let mut objects = self.objects_from(start as u32).take(end - start);
             let found = objects.position(|at| at == object);
-            Some((start + found?) as Node)
+            Some(Node((start + found?) as u32))
         };
         find_in_turn((threads, groups.len()), |place| {
             let group = &groups[place];
@@ -215,27 +227,41 @@ impl Dominators {
 
     /// Returns the nodes of a zone.
     fn zone(&self, zone: usize) -> Range<usize> {
-        let Range { start, end } = self.nodes();
-        entries_in(zone, start as usize..end as usize)
+        entries_in(zone, 1..self.order.len())
     }
 
     /// Finds the zones of the objects in each zone of nodes. The objects are below `count`.
     pub(crate) fn zones(&self, count: u32, threads: usize, memory: &Memory) -> io::Result<Zones> {
         let objects_in = |zone| {
             let Range { start, end } = self.zone(zone);
-            self.objects_of(start as Node..end as Node)
+            self.objects_from(start as u32).take(end - start)
         };
-        let zones = zones_of(self.nodes().len());
+        let zones = zones_of(self.live());
         Zones::of((threads, zones), count, objects_in, memory)
     }
 
-    /// Returns a node and all that it dominates, which follow it.
-    pub(crate) fn with_all_below(&self, node: Node) -> Range<Node> {
-        node..self.end(node)
+    /// Returns nodes with all that they dominate, which follow them, in pieces for threads.
+    pub(crate) fn pieces_below(&self, nodes: &[Node]) -> Vec<Vec<Nodes>> {
+        let (mut pieces, mut piece, mut room) = (Vec::new(), Vec::new(), PIECE);
+        for &node in nodes {
+            let (mut start, Node(end)) = (node.0, self.end(node));
+            while start < end {
+                let next = end.min(start.saturating_add(room));
+                piece.push(Nodes(start..next));
+                room -= next - start;
+                start = next;
+                if room == 0 {
+                    pieces.push(std::mem::take(&mut piece));
+                    room = PIECE;
+                }
+            }
+        }
+        pieces.push(piece);
+        pieces
     }
 
     /// Iterates over the objects of nodes.
-    pub(crate) fn objects_of(&self, nodes: Range<Node>) -> impl Iterator<Item = u32> {
+    pub(crate) fn objects_of(&self, Nodes(nodes): &Nodes) -> impl Iterator<Item = u32> {
         self.objects_from(nodes.start).take(nodes.len())
     }
 
@@ -243,21 +269,23 @@ impl Dominators {
     pub(crate) fn children(&self, node: Node) -> impl Iterator<Item = Node> {
         let end = self.end(node);
         let within = move |node: Node| Some(node).filter(|&node| node < end);
-        std::iter::successors(within(node + 1), move |&node| within(self.end(node)))
+        std::iter::successors(within(Node(node.0 + 1)), move |&node| {
+            within(self.end(node))
+        })
     }
 
     /// Visits `start` and everything below it. Its memory is proportional to the depth of the tree.
     pub(crate) fn walk(&self, start: Node, mut visit: impl FnMut(Step)) {
         // The inner nodes above the current one, with their objects and ends.
         let mut open: Vec<(Node, u32, Node)> = Vec::new();
-        let mut rank = self.inner.rank(start);
-        let objects = self.objects_from(start);
-        for (node, object) in (start..self.end(start)).zip(objects) {
+        let mut rank = self.inner.rank(start.0);
+        let objects = self.objects_from(start.0);
+        for (node, object) in (start.0..self.end(start).0).map(Node).zip(objects) {
             while let Some((above, object, _)) = open.pop_if(|&mut (.., end)| end <= node) {
                 visit(Step::Leave(above, object));
             }
             visit(Step::Enter(node, object));
-            if self.inner.contains(node) {
+            if self.is_inner(node) {
                 open.push((node, object, self.end_of_inner(node, rank)));
                 rank = rank.wrapping_add(1);
             } else {

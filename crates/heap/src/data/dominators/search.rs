@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::data::dominators::{Node, Steps};
+use crate::data::dominators::{Position, Steps};
 use crate::data::graph::{Followed, Graph, NONE};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
@@ -15,7 +15,7 @@ pub(super) struct Search {
     pub(super) order: Sequence,
     pub(super) parents: Parents,
     /// The node of each object, 0 for those not found.
-    pub(super) node: Numbers<Node>,
+    pub(super) node: Numbers<Position>,
     /// The nodes that several references lead to. All others are dominated by their parents.
     pub(super) joined: Ranks,
 }
@@ -26,11 +26,11 @@ pub(super) struct Parents(Packed);
 impl Parents {
     /// Calls `visit` with each node except the top, in their order, and its parent.
     #[inline]
-    pub(super) fn each(&self, mut visit: impl FnMut(Node, Node)) {
+    pub(super) fn each(&self, mut visit: impl FnMut(Position, Position)) {
         let mut node = 0;
         self.0.each(|distance| {
             node += 1;
-            visit(node, node - 1 - distance as Node);
+            visit(node, node - 1 - distance as Position);
         });
     }
 }
@@ -105,7 +105,7 @@ struct Run {
     used: usize,
     order: SequenceWriter,
     parents: PackedWriter,
-    node: Numbers<Node>,
+    node: Numbers<Position>,
     joined: NewSet,
 }
 
@@ -152,10 +152,10 @@ impl Run {
 
     /// Gives an object the next node.
     #[inline]
-    fn find(&mut self, object: u32, parent: Node) {
+    fn find(&mut self, object: u32, parent: Position) {
         self.parents.push(self.used as u64 - u64::from(parent));
         self.used += 1;
-        self.node[object as usize] = self.used as Node;
+        self.node[object as usize] = self.used as Position;
         self.order.push(object);
     }
 }

@@ -6,7 +6,7 @@ use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 
 use crate::data::dominators::search::Search;
-use crate::data::dominators::{Node, Steps, TOP};
+use crate::data::dominators::{Position, Steps, TOP};
 use crate::data::graph::{Graph, To};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::objects::Objects;
@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 256 << 10;
 
 /// What the search has found out about the objects.
 struct Found<'a> {
-    node: &'a [Node],
+    node: &'a [Position],
     joined: &'a Ranks,
     graph: &'a Graph,
     objects: &'a Objects,
@@ -32,8 +32,8 @@ struct Found<'a> {
 struct Joined {
     /// The rank of the target among such nodes.
     rank: u32,
-    from: Node,
-    target: Node,
+    from: Position,
+    target: Position,
     /// `true` if it is that of an object to its class.
     is_class: bool,
 }
@@ -75,7 +75,7 @@ impl Found<'_> {
             let from = self.node[from as usize];
             let target = self.node[to.number() as usize];
             if let Some(rank) = self.joined.find(target)
-                && from != TOP
+                && from != TOP.0
                 && from != target
             {
                 visit(Joined {
@@ -103,7 +103,7 @@ impl Backward {
     /// path is never compressed, so only the source counts.
     fn of(
         found: &Found<'_>,
-        least: &mut [Node],
+        least: &mut [Position],
         memory: &Memory,
         threads: usize,
     ) -> io::Result<Backward> {
@@ -148,11 +148,11 @@ impl Backward {
 
     /// Calls `visit` with each greater node that refers to this one, as long as it returns `true`.
     #[inline]
-    fn each(&self, rank: u32, to: Node, mut visit: impl FnMut(Node) -> bool) {
+    fn each(&self, rank: u32, to: Position, mut visit: impl FnMut(Position) -> bool) {
         let row = &self.bytes[self.rows.range(rank as usize)];
         let mut at = 0;
         while at < row.len() {
-            if !visit(to + varint::read(row, &mut at) as Node) {
+            if !visit(to + varint::read(row, &mut at) as Position) {
                 return;
             }
         }
@@ -173,14 +173,14 @@ struct Instances {
 #[derive(Default)]
 struct ClassInstances {
     /// The last instance that was counted or added.
-    last: Node,
+    last: Position,
     start: usize,
     end: usize,
 }
 
 impl ClassInstances {
     /// Returns the distance of an instance from the last one, with the sign in the lowest bit.
-    fn distance_to(&mut self, instance: Node) -> u64 {
+    fn distance_to(&mut self, instance: Position) -> u64 {
         let distance = i64::from(instance) - i64::from(self.last);
         self.last = instance;
         varint::fold(distance)
@@ -198,7 +198,7 @@ impl Instances {
 
     /// Counts an instance, all of which are then added in the same order.
     #[inline]
-    fn count(&mut self, class: u32, instance: Node) {
+    fn count(&mut self, class: u32, instance: Position) {
         self.is_class.insert(class as usize);
         let class = self.classes.entry(class).or_default();
         class.end += varint::width(class.distance_to(instance)) as usize;
@@ -217,7 +217,7 @@ impl Instances {
     }
 
     #[inline]
-    fn add(&mut self, class: u32, instance: Node) {
+    fn add(&mut self, class: u32, instance: Position) {
         if let Some(class) = self.classes.get_mut(&class) {
             let distance = class.distance_to(instance);
             varint::put(distance, &mut self.bytes, &mut class.end);
@@ -225,14 +225,14 @@ impl Instances {
     }
 
     /// Calls `visit` with each instance of a class, as long as it returns `true`.
-    fn each(&self, class: u32, mut visit: impl FnMut(Node) -> bool) {
+    fn each(&self, class: u32, mut visit: impl FnMut(Position) -> bool) {
         let Some(class) = self.classes.get(&class) else {
             return;
         };
         let (mut at, mut instance) = (class.start, 0);
         while at < class.end {
             instance += varint::unfold(varint::read(&self.bytes, &mut at));
-            if !visit(instance as Node) {
+            if !visit(instance as Position) {
                 return;
             }
         }
@@ -244,7 +244,7 @@ pub(super) struct SearchTree {
     /// The object at each node.
     pub(super) order: Sequence,
     /// The node of the direct dominator of each node.
-    pub(super) above: Numbers<Node>,
+    pub(super) above: Numbers<Position>,
 }
 
 /// Finds the dominators.
@@ -265,8 +265,8 @@ pub(super) fn semi_nca(
         joined,
     } = search;
     let length = order.len();
-    let mut label: Numbers<Node> = memory.table(joined.count() as usize)?;
-    label.fill(Node::MAX);
+    let mut label: Numbers<Position> = memory.table(joined.count() as usize)?;
+    label.fill(Position::MAX);
     let found = Found {
         node: &node,
         joined: &joined,
@@ -275,7 +275,7 @@ pub(super) fn semi_nca(
     };
     let backward = Backward::of(&found, &mut label, memory, steps.threads)?;
     drop(node);
-    let mut up: Numbers<Node> = memory.table(length)?;
+    let mut up: Numbers<Position> = memory.table(length)?;
     parents.each(|node, parent| up[node as usize] = parent);
     let mut forest = Forest {
         up,
@@ -307,12 +307,12 @@ pub(super) fn semi_nca(
 /// The processed part of the search's tree, with compressed paths.
 struct Forest {
     /// A node above each one. No joined node is between the two if the lower one is not joined.
-    up: Numbers<Node>,
+    up: Numbers<Position>,
     joined: Ranks,
     /// The least semidominator of the joined nodes on the path up, excluding its end, by rank; at first the least node
     /// that refers to each one.
-    label: Numbers<Node>,
-    way: Vec<Node>,
+    label: Numbers<Position>,
+    way: Vec<Position>,
 }
 
 impl Forest {
@@ -321,7 +321,7 @@ impl Forest {
         let length = self.up.len();
         let mut rank = self.joined.count();
         let mut done = 0;
-        let mut node = length as Node;
+        let mut node = length as Position;
         while rank > 0 {
             node = self.joined.before(node);
             rank -= 1;
@@ -329,7 +329,7 @@ impl Forest {
             backward.each(rank, node, |from| {
                 least = least.min(self.least(from, node));
                 // There is none below.
-                least != TOP
+                least != TOP.0
             });
             self.label[rank as usize] = least;
             // Only smaller nodes follow, so the end of this row is not needed any more.
@@ -343,13 +343,13 @@ impl Forest {
     }
 
     #[inline]
-    fn label_at(&self, node: Node) -> usize {
+    fn label_at(&self, node: Position) -> usize {
         self.joined.rank(node) as usize
     }
 
     /// Returns the least semidominator from `node` up to the last node above `end`, or that of a node between.
     #[inline]
-    fn least(&mut self, node: Node, end: Node) -> Node {
+    fn least(&mut self, node: Position, end: Position) -> Position {
         let joined = self.climb(node, end);
         if joined <= end {
             // It is the parent of the last node above `end`, which is its semidominator.
@@ -365,7 +365,7 @@ impl Forest {
 
     /// Returns the first node from `node` on up that is joined, or not above `end`.
     #[inline]
-    fn climb(&mut self, node: Node, end: Node) -> Node {
+    fn climb(&mut self, node: Position, end: Position) -> Position {
         if node <= end || self.joined.contains(node) {
             return node;
         }
@@ -384,7 +384,7 @@ impl Forest {
         at
     }
 
-    fn shorten(&mut self, node: Node, end: Node) {
+    fn shorten(&mut self, node: Position, end: Position) {
         let mut at = node;
         loop {
             let above = self.climb(self.up[at as usize], end);
