@@ -8,14 +8,12 @@ use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize};
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::layout::Layout;
+use crate::data::numbers::ClassIndex;
 use crate::data::records;
 use crate::data::references::{Excluded, Strength};
 
-/// The index of a class in [`Classes`].
-pub(crate) type ClassIndex = u32;
-
 /// No class.
-pub(crate) const NO_CLASS: ClassIndex = u32::MAX;
+pub(crate) const NO_CLASS: ClassIndex = ClassIndex(u32::MAX);
 
 /// A class that the dump lacks, in an index: one by the id of its object, of arrays of a primitive type, and of classes.
 const OBJECT: u64 = 0;
@@ -128,7 +126,7 @@ impl Classes {
 
     /// Adds a class; if two have the same id, the first one counts.
     pub(crate) fn add(&mut self, offset: u64, class: &ClassDump<'_>, dump: &Dump) {
-        let next = self.all.len() as ClassIndex;
+        let next = ClassIndex::at(self.all.len());
         if *self.index.entry(class.class.0).or_insert(next) != next {
             return;
         }
@@ -172,18 +170,18 @@ impl Classes {
         }
         let mut is_placed = vec![false; self.all.len()];
         let mut chain = Vec::new();
-        for start in 0..self.all.len() as ClassIndex {
-            let mut at = start;
-            while at != NO_CLASS && !is_placed[at as usize] {
+        for start in 0..self.all.len() {
+            let mut at = ClassIndex::at(start);
+            while at != NO_CLASS && !is_placed[at.place()] {
                 chain.push(at);
                 if chain.len() > self.all.len() {
-                    let Class { offset, id, .. } = self.all[start as usize];
+                    let Class { offset, id, .. } = self.all[start];
                     return Err(Error::SuperCircle { offset, class: id });
                 }
-                at = self.all[at as usize].above;
+                at = self.all[at.place()].above;
             }
             while let Some(index) = chain.pop() {
-                is_placed[index as usize] = true;
+                is_placed[index.place()] = true;
                 self.downwards.push(index);
                 self.inherit(index);
             }
@@ -193,9 +191,9 @@ impl Classes {
     }
 
     fn inherit(&mut self, index: ClassIndex) {
-        let class = &self.all[index as usize];
+        let class = &self.all[index.place()];
         let (references, others) = sum(class.declared.iter().map(|&(_, kind)| kind));
-        let (inherited, strength, known, declaring_above) = match self.all.get(class.above as usize)
+        let (inherited, strength, known, declaring_above) = match self.all.get(class.above.place())
         {
             None => ((0, 0), Strength::Strong, 0, NO_CLASS),
             Some(above) if above.declared.is_empty() => (
@@ -206,7 +204,7 @@ impl Classes {
             ),
             Some(above) => (above.fields, above.strength, above.known, class.above),
         };
-        let class = &mut self.all[index as usize];
+        let class = &mut self.all[index.place()];
         class.fields = (inherited.0 + references, inherited.1 + others);
         class.strength = Strength::of_class(&class.name).unwrap_or(strength);
         class.known |= known;
@@ -218,8 +216,8 @@ impl Classes {
         let mut found: Vec<Option<T>> = self.all.iter().map(own).collect();
         for &index in &self.downwards {
             let above = self.get(index).above;
-            if found[index as usize].is_none() && above != NO_CLASS {
-                found[index as usize] = found[above as usize];
+            if found[index.place()].is_none() && above != NO_CLASS {
+                found[index.place()] = found[above.place()];
             }
         }
         found
@@ -239,10 +237,10 @@ impl Classes {
         let mut arrays = [NO_CLASS; 12];
         for (index, class) in self.all.iter().enumerate() {
             if &*class.name == CLASS {
-                self.class_class = index as ClassIndex;
+                self.class_class = ClassIndex::at(index);
             }
             if let Some(element) = class.name.strip_suffix("[]").and_then(primitive) {
-                arrays[element as usize] = index as ClassIndex;
+                arrays[element as usize] = ClassIndex::at(index);
             }
         }
         self.primitive_arrays = arrays;
@@ -259,7 +257,7 @@ impl Classes {
     pub(crate) fn class_object_size(&self, index: Option<ClassIndex>, layout: &Layout) -> u64 {
         let own = self
             .all
-            .get(self.class_class as usize)
+            .get(self.class_class.place())
             .map_or((0, 0), |class| class.fields);
         let statics = index.map_or((0, 0), |index| self.get(index).statics);
         layout.instance(own.0 + statics.0, own.1 + statics.1)
@@ -267,7 +265,7 @@ impl Classes {
 
     #[inline]
     pub(crate) fn get(&self, index: ClassIndex) -> &Class {
-        &self.all[index as usize]
+        &self.all[index.place()]
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -278,7 +276,7 @@ impl Classes {
         self.all
             .iter()
             .enumerate()
-            .map(|(index, class)| (index as ClassIndex, class))
+            .map(|(index, class)| (ClassIndex::at(index), class))
     }
 
     /// Iterates over the classes of the dump, in the order in which they were added.
@@ -308,7 +306,7 @@ impl Classes {
 
     /// Adds a class that the dump lacks; `None` if there is no such class.
     pub(crate) fn add_other(&mut self, [kind, value]: [u64; 2], dump: &Dump) -> Option<()> {
-        let next = self.all.len() as ClassIndex;
+        let next = ClassIndex::at(self.all.len());
         let class = match kind {
             OBJECT => ClassOf::Object(value),
             ARRAY => ClassOf::Primitives(BasicType::from_byte(u8::try_from(value).ok()?)?),
@@ -381,7 +379,7 @@ impl Classes {
 
     fn push(&mut self, class: Class) -> ClassIndex {
         self.all.push(class);
-        self.all.len() as ClassIndex - 1
+        ClassIndex::at(self.all.len() - 1)
     }
 
     /// Returns the number of references in an instance, and the bytes of its other fields.
@@ -533,7 +531,7 @@ mod tests {
     #[test]
     fn a_long_chain_is_as_long_as_the_fields_in_it() {
         let classes = chain(40_000);
-        let last = classes.len() as ClassIndex - 1;
+        let last = ClassIndex::at(classes.len() - 1);
         assert_eq!(classes.declaring(last).count(), 1 + 40);
         assert_eq!(classes.fields(last).count(), 40);
         assert_eq!(classes.field_sizes(last), (40, 0));

@@ -7,10 +7,8 @@ use foldhash::HashMap;
 
 use crate::data::memory::{Memory, Numbers};
 use crate::data::narrow::Narrow;
+use crate::data::numbers::SiteIndex;
 use crate::data::sections::{SectionReader, SectionWriter};
-
-/// The index of a site: a class and the stack that allocated some of its objects. 0 is not a site.
-pub(crate) type SiteIndex = u32;
 
 /// Sizes are multiples of this.
 pub(crate) const UNIT: u64 = 8;
@@ -35,10 +33,10 @@ enum Columns {
     Together { kinds: FactKinds, of: Narrow },
     /// Both apart, if there are too many of them together.
     Apart {
-        sites: Numbers<SiteIndex>,
+        sites: Numbers<u32>,
         units: Numbers<u16>,
         /// The first and the last index that a site can have. What a damaged index has beyond them is taken for them.
-        range: (SiteIndex, SiteIndex),
+        range: (u32, u32),
     },
 }
 
@@ -67,7 +65,7 @@ impl FactKinds {
     /// Returns the index of a kind; `None` if there are too many.
     #[inline]
     fn intern(&mut self, kind: FactKind) -> Option<u16> {
-        let site = kind.site as usize;
+        let site = kind.site.place();
         if let Some(&last) = self.last.get(site)
             && self.all[usize::from(last)] == kind
         {
@@ -117,7 +115,7 @@ impl Facts {
             Columns::Together { kinds, of } => {
                 // As many as the column may name, so that nobody need look through it for others.
                 let all = kinds.all[1..].iter().chain(std::iter::repeat(kinds.last()));
-                let all = all.map(|kind| [kind.site, kind.units]);
+                let all = all.map(|kind| [kind.site.0, kind.units]);
                 out.table(&all.take(of.range() - 1).collect::<Vec<[u32; 2]>>())?;
                 of.save(out)?;
             }
@@ -132,11 +130,11 @@ impl Facts {
 
     /// Reads the facts about this many objects of this many sites; `None` if they are damaged. All objects have a site.
     pub(crate) fn load(index: &mut SectionReader, count: usize, all_sites: usize) -> Option<Facts> {
-        let is_site = |site: SiteIndex| (1..all_sites).contains(&(site as usize));
+        let is_site = |site: SiteIndex| (1..all_sites).contains(&site.place());
         let kinds: Vec<[u32; 2]> = index.list()?;
         let columns = if kinds.is_empty() {
             let (sites, units) = (index.table()?, index.table()?);
-            let range = (1, SiteIndex::try_from(all_sites.checked_sub(1)?).ok()?);
+            let range = (1, u32::try_from(all_sites.checked_sub(1)?).ok()?);
             let is_sound =
                 sites.len() == count && units.len() == count && (range.1 > 0 || count == 0);
             is_sound.then_some(Columns::Apart {
@@ -149,7 +147,10 @@ impl Facts {
             // All objects have one of these, none has 0.
             let first = kinds[0];
             let all = std::iter::once(first).chain(kinds);
-            let all = all.map(|[site, units]| FactKind { site, units });
+            let all = all.map(|[site, units]| FactKind {
+                site: SiteIndex(site),
+                units,
+            });
             let kinds = FactKinds {
                 all: all.collect(),
                 index: HashMap::default(),
@@ -201,7 +202,7 @@ impl Facts {
         let apart = Columns::Apart {
             sites: self.memory.table(of.len())?,
             units: self.memory.table(of.len())?,
-            range: (0, SiteIndex::MAX),
+            range: (0, u32::MAX),
         };
         let kinds = kinds.all.clone();
         if let Columns::Together { of, .. } = std::mem::replace(&mut self.columns, apart) {
@@ -218,7 +219,7 @@ impl Facts {
         let Columns::Apart { sites, units, .. } = &mut self.columns else {
             return;
         };
-        sites[number as usize] = site;
+        sites[number as usize] = site.0;
         units[number as usize] = u16::try_from(size).unwrap_or(u16::MAX);
         if size >= u16::MAX.into() {
             self.large.entry(number).or_insert(size * UNIT);
@@ -230,7 +231,7 @@ impl Facts {
     pub(crate) fn kind(&self, number: u32) -> usize {
         match &self.columns {
             Columns::Together { of, .. } => of.get(number as usize).into(),
-            Columns::Apart { .. } => self.site(number) as usize,
+            Columns::Apart { .. } => self.site(number).place(),
         }
     }
 
@@ -243,7 +244,7 @@ impl Facts {
                 of.each_in(indexes, |kind| visit(kind.into()));
             }
             Columns::Apart { .. } => {
-                numbers.for_each(|number| visit(self.site(number) as usize));
+                numbers.for_each(|number| visit(self.site(number).place()));
             }
         }
     }
@@ -252,7 +253,7 @@ impl Facts {
     pub(crate) fn kinds(&self, all_sites: usize) -> Vec<SiteIndex> {
         match &self.columns {
             Columns::Together { kinds, .. } => kinds.all.iter().map(|kind| kind.site).collect(),
-            Columns::Apart { .. } => (0..).take(all_sites).collect(),
+            Columns::Apart { .. } => (0..).map(SiteIndex).take(all_sites).collect(),
         }
     }
 
@@ -264,7 +265,7 @@ impl Facts {
                 sites,
                 range: (first, last),
                 ..
-            } => sites[number as usize].clamp(*first, *last),
+            } => SiteIndex(sites[number as usize].clamp(*first, *last)),
         }
     }
 
@@ -298,7 +299,10 @@ mod tests {
         let memory = Memory::unlimited();
         let mut facts = Facts::new(count as usize, &memory).expect("there is memory");
         for number in (0..count).rev() {
-            assert_eq!((facts.site(number), facts.size(number)), (0, 0));
+            assert_eq!(
+                (facts.site(number), facts.size(number)),
+                (SiteIndex::NONE, 0)
+            );
             let (site, size) = fact(number);
             facts.set(number, site, size).expect("there is memory");
         }
@@ -312,7 +316,10 @@ mod tests {
     fn the_facts_are_those_that_were_set() {
         assert!(assert_facts(1000, |number| {
             let large = if number % 100 == 7 { 40 << 30 } else { 0 };
-            (1 + number % 5, u64::from(number % 50) * UNIT + large)
+            (
+                SiteIndex(1 + number % 5),
+                u64::from(number % 50) * UNIT + large,
+            )
         }));
     }
 
@@ -325,7 +332,7 @@ mod tests {
                 2 => u64::from(u16::MAX) * UNIT,
                 _ => u64::from(number % 3) * UNIT,
             };
-            (1 + number / 2, size)
+            (SiteIndex(1 + number / 2), size)
         }));
     }
 }

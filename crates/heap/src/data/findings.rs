@@ -8,9 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use foldhash::HashMap;
 use foldhash::fast::FixedState;
 
-use crate::data::classes::{ClassIndex, Classes};
+use crate::data::classes::Classes;
 use crate::data::facts::MOST_BYTES;
-use crate::data::objects::{Objects, SiteIndex};
+use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::objects::Objects;
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The most sites that are kept for a row of waste.
@@ -137,13 +138,13 @@ impl WasteRow {
     fn numbers(&self) -> [u64; ROW] {
         let (kind, of) = match self.kind {
             WasteKind::Equal(object) => (0, object),
-            WasteKind::Empty(class) => (1, class),
-            WasteKind::Sparse(class) => (2, class),
+            WasteKind::Empty(class) => (1, class.0),
+            WasteKind::Sparse(class) => (2, class.0),
         };
         let mut numbers = [0; ROW];
         numbers[..4].copy_from_slice(&[kind, of.into(), self.objects, self.wasted]);
         for (&(site, objects, bytes), place) in self.makers.iter().zip(0..) {
-            numbers[4 + 3 * place..][..3].copy_from_slice(&[site.into(), objects, bytes]);
+            numbers[4 + 3 * place..][..3].copy_from_slice(&[site.0.into(), objects, bytes]);
         }
         numbers
     }
@@ -154,16 +155,16 @@ impl WasteRow {
         let class = Some(of).filter(|&class| (class as usize) < classes.len());
         let kind = match kind {
             0 => WasteKind::Equal(Some(of).filter(|&object| object < objects.count())?),
-            1 => WasteKind::Empty(class?),
-            2 => WasteKind::Sparse(class?),
+            1 => WasteKind::Empty(ClassIndex(class?)),
+            2 => WasteKind::Sparse(ClassIndex(class?)),
             _ => return None,
         };
         let makers = numbers[4..].as_chunks::<3>().0.iter();
         // 0 is not a site.
         let makers = makers.filter(|&&[site, ..]| site != 0);
         let makers = makers.map(|&[site, objects_of, bytes]| {
-            let site = SiteIndex::try_from(site).ok()?;
-            let is_site = (site as usize) < objects.sites.len();
+            let site = SiteIndex(u32::try_from(site).ok()?);
+            let is_site = site.place() < objects.sites.len();
             is_site.then_some((site, objects_of, bytes))
         });
         Some(WasteRow {

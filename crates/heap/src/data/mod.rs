@@ -26,6 +26,7 @@ pub(crate) mod mapping;
 pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod narrow;
+pub(crate) mod numbers;
 pub(crate) mod object_record;
 pub(crate) mod objects;
 pub(crate) mod offsets;

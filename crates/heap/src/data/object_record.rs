@@ -12,6 +12,7 @@ use crate::data::graph::Local;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
 use crate::data::names::{Stack, push_printable};
+use crate::data::numbers::ClassIndex;
 use crate::data::record_offsets::{NewStrides, Strides};
 use crate::data::records;
 
@@ -74,7 +75,7 @@ impl Heap<'_> {
     }
 
     /// Returns the class with this object.
-    pub(crate) fn class_of_object(&self, number: u32) -> Option<u32> {
+    pub(crate) fn class_of_object(&self, number: u32) -> Option<ClassIndex> {
         self.classes
             .find(self.objects.ids.id(number))
             .filter(|&class| self.classes.get(class).id != 0)

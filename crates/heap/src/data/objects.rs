@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use foldhash::HashMap;
 
-use crate::data::classes::ClassIndex;
 use crate::data::facts::Facts;
-pub(crate) use crate::data::facts::{SiteIndex, UNIT};
+pub(crate) use crate::data::facts::UNIT;
 use crate::data::ids::Ids;
 use crate::data::memory::Memory;
+use crate::data::numbers::{ClassIndex, SiteIndex};
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// A class and the trace that allocated objects of it.
@@ -33,16 +33,16 @@ impl Sites {
             // The entry for objects without a record.
             all: vec![Site::default()],
             index: HashMap::default(),
-            last: (Site::default(), 0),
+            last: (Site::default(), SiteIndex::NONE),
         }
     }
 
     #[inline]
     pub(crate) fn intern(&mut self, site: Site) -> SiteIndex {
-        if self.last.1 != 0 && self.last.0 == site {
+        if self.last.1 != SiteIndex::NONE && self.last.0 == site {
             return self.last.1;
         }
-        let next = self.all.len() as SiteIndex;
+        let next = SiteIndex::at(self.all.len());
         let index = *self.index.entry((site.class, site.trace)).or_insert(next);
         if index == next {
             self.all.push(site);
@@ -53,7 +53,7 @@ impl Sites {
 
     #[inline]
     pub(crate) fn get(&self, index: SiteIndex) -> Site {
-        self.all[index as usize]
+        self.all[index.place()]
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -83,7 +83,7 @@ impl Objects {
     /// Writes them as sections of an index.
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
         self.ids.save(out)?;
-        let sites = self.sites.all.iter().map(|site| [site.class, site.trace]);
+        let sites = self.sites.all.iter().map(|site| [site.class.0, site.trace]);
         out.table(&sites.collect::<Vec<[u32; 2]>>())?;
         self.facts.save(out)
     }
@@ -93,10 +93,15 @@ impl Objects {
         let ids = Ids::load(index)?;
         let all = index.list::<[u32; 2]>()?.into_iter();
         let mut sites = Sites::new();
-        sites.all = all.map(|[class, trace]| Site { class, trace }).collect();
+        sites.all = all
+            .map(|[class, trace]| Site {
+                class: ClassIndex(class),
+                trace,
+            })
+            .collect();
         // The first one stands for objects without a record.
         let mut own = sites.all.iter().skip(1);
-        if sites.all.is_empty() || own.any(|site| site.class as usize >= classes) {
+        if sites.all.is_empty() || own.any(|site| site.class.place() >= classes) {
             return None;
         }
         let facts = Facts::load(index, ids.count() as usize, sites.len())?;
@@ -173,7 +178,7 @@ impl NewObjects<'_> {
     /// Sets the facts about an object; returns `true` if they were not known before.
     #[inline]
     pub(crate) fn set(&mut self, number: u32, site: SiteIndex, size: u64) -> io::Result<bool> {
-        if self.facts.site(number) != 0 {
+        if self.facts.site(number) != SiteIndex::NONE {
             return Ok(false);
         }
         self.facts.set(number, site, size)?;

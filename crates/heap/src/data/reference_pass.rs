@@ -4,14 +4,15 @@ use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 use hprof_format::Root;
 
-use crate::data::classes::{ClassIndex, ClassOf, Classes};
+use crate::data::classes::{ClassOf, Classes};
 use crate::data::contents::Contents;
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::graph::{Graph, NONE, Roots};
 use crate::data::layout::Layout;
 use crate::data::memory::Memory;
-use crate::data::objects::{NewObjects, Objects, Site, SiteIndex};
+use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::objects::{NewObjects, Objects, Site};
 use crate::data::omitted::{NewOmitted, Omitted};
 use crate::data::parts::Pieces;
 use crate::data::pieces::{Edge, Piece, PieceReader, References};
@@ -53,7 +54,7 @@ impl OtherClasses {
         if let ClassOf::Known(index) = class {
             return index;
         }
-        let next = (self.first + self.all.len()) as ClassIndex;
+        let next = ClassIndex::at(self.first + self.all.len());
         let index = *self.indexes.entry(class).or_insert(next);
         if index == next {
             self.all.push(class);
@@ -312,7 +313,7 @@ impl<'a> ReferencePass<'a> {
     fn class_objects(&self) -> Vec<u32> {
         let class_object = |site: SiteIndex| {
             // The first entry is not a site.
-            let site = Some(site).filter(|&site| site != 0)?;
+            let site = Some(site).filter(|&site| site != SiteIndex::NONE)?;
             let class = self
                 .contents
                 .classes

@@ -7,7 +7,8 @@ use crate::data::counts::{CountSum, Counts, Made};
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::layout::Layout;
-use crate::data::objects::{SiteIndex, Sites};
+use crate::data::numbers::SiteIndex;
+use crate::data::objects::Sites;
 use crate::data::pieces::PieceSite;
 use crate::data::records;
 
@@ -22,7 +23,7 @@ impl Tallies {
     /// Adds what has been counted of a site.
     pub(crate) fn add(&mut self, site: SiteIndex, found: &PieceSite) {
         self.classes += found.classes;
-        let site = site as usize;
+        let site = site.place();
         if self.sums.len() <= site {
             self.sums.resize(site + 1, CountSum::default());
         }

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::data::classes::ClassIndex;
 use crate::data::dominators::{Node, TOP};
 use crate::data::facts::MOST_BYTES;
-use crate::data::objects::SiteIndex;
+use crate::data::numbers::{ClassIndex, SiteIndex};
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::varint;
 
@@ -156,7 +155,7 @@ impl Usual {
             bytes.list(objects, |bytes, &object| bytes.put([object.into()]));
         }
         bytes.list(&self.of_classes, |bytes, class| {
-            bytes.put([class.class.into()]);
+            bytes.put([class.class.0.into()]);
             bytes.list(&class.objects, |bytes, &object| bytes.put([object.into()]));
         });
         bytes.list(&self.suspects, |bytes, suspect| {
@@ -164,19 +163,19 @@ impl Usual {
             bytes.put([node.0.into(), objects, suspect.is_site.into()]);
             bytes.put([suspect.own, suspect.retained]);
             bytes.list(&suspect.sites, |bytes, &(site, objects, shallow)| {
-                bytes.put([site.into(), objects, shallow]);
+                bytes.put([site.0.into(), objects, shallow]);
             });
         });
         bytes.list(&self.areas, |bytes, area| {
             let (kind, of) = match area.of {
                 AreaOf::Node(Node(node)) => (0, node),
-                AreaOf::Class(class) => (1, class),
+                AreaOf::Class(ClassIndex(class)) => (1, class),
             };
             bytes.put([area.above as u64, kind, of.into()]);
             bytes.put([area.objects, area.retained]);
         });
         bytes.list(&self.paths, |bytes, class| {
-            bytes.put([class.class.into()]);
+            bytes.put([class.class.0.into()]);
             bytes.list(&class.paths, |bytes, path| {
                 bytes.put([path.distance.into(), path.object.into(), path.alike]);
             });
@@ -197,7 +196,7 @@ impl Usual {
             classes,
             ..
         } = *bounds;
-        let class = |bytes: &mut Read<'_>| bytes.below(classes as u64);
+        let class = |bytes: &mut Read<'_>| bytes.below(classes as u64).map(ClassIndex);
         let node = |bytes: &mut Read<'_>| bytes.node(nodes);
         let object = |bytes: &mut Read<'_>| bytes.below(objects.into());
         let mut groups = <[Vec<GroupSum>; GROUPINGS]>::default();
@@ -313,7 +312,7 @@ impl Read<'_> {
             retained: self.sum()?,
             sites: self.list(|bytes| {
                 let site = bytes.between(1, u32::try_from(bounds.sites).ok()?)?;
-                Some((site, bytes.sum()?, bytes.sum()?))
+                Some((SiteIndex(site), bytes.sum()?, bytes.sum()?))
             })?,
         };
         let sites = suspect.sites.iter();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::data::heap::Heap;
 use crate::data::names::Stack;
-use crate::data::objects::SiteIndex;
+use crate::data::numbers::SiteIndex;
 
 /// The most rows about what a suspect retains, and the most stacks.
 const ROWS: usize = 5;
@@ -45,8 +45,8 @@ pub struct Allocated {
 }
 
 /// Returns those with the most bytes, and the sum of the others.
-pub(crate) fn largest(sums: &HashMap<u32, (u64, u64)>) -> (Vec<(u32, u64, u64)>, Rest) {
-    let mut rows: Vec<(u32, u64, u64)> = sums
+pub(crate) fn largest<K: Copy + Ord>(sums: &HashMap<K, (u64, u64)>) -> (Vec<(K, u64, u64)>, Rest) {
+    let mut rows: Vec<(K, u64, u64)> = sums
         .iter()
         .map(|(&key, &(objects, shallow))| (key, objects, shallow))
         .collect();

@@ -5,10 +5,10 @@ use std::collections::BinaryHeap;
 use foldhash::HashMap;
 use serde::Serialize;
 
-use crate::data::classes::ClassIndex;
 use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
+use crate::data::numbers::ClassIndex;
 use crate::data::usual::{AreaOf, UsualArea};
 
 /// Areas below one in this many parts of the whole are omitted.

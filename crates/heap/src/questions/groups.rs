@@ -11,13 +11,14 @@ use hprof_format::Age;
 use serde::Serialize;
 
 use crate::data::births::{Births, MadeAfter};
-use crate::data::classes::{Class, ClassIndex};
+use crate::data::classes::Class;
 use crate::data::dominators::{Step, TOP};
 use crate::data::error::Error;
 use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::names::{self, Stack};
-use crate::data::objects::{Site, SiteIndex};
+use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::objects::Site;
 use crate::data::usual::{GROUPINGS, GroupSum};
 
 /// The most passes over the graph at the same time, each of which needs 4 bytes per object.
@@ -77,8 +78,8 @@ pub(crate) struct Grouping {
 
 impl Grouping {
     #[inline]
-    fn of(&self, site: u32) -> usize {
-        self.of_site[site as usize] as usize
+    fn of(&self, site: SiteIndex) -> usize {
+        self.of_site[site.place()] as usize
     }
 }
 
@@ -182,7 +183,7 @@ impl Heap<'_> {
             let classes = self.classes_named(class)?;
             let grouping = self.grouping(By::Site);
             let mut tallies = self.tally_all(&grouping);
-            tallies.retain(|tally| classes.contains(grouping.first[tally.group].class as usize));
+            tallies.retain(|tally| classes.contains(grouping.first[tally.group].class.place()));
             self.describe(&grouping, tallies, exact)
         })
     }
@@ -207,7 +208,7 @@ impl Heap<'_> {
             };
             let mut tallies = self.tally(&grouping, is_old);
             tallies.retain(|tally| {
-                let class = grouping.first[tally.group].class as usize;
+                let class = grouping.first[tally.group].class.place();
                 classes
                     .as_ref()
                     .is_none_or(|classes| classes.contains(class))

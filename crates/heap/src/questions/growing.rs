@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::data::births::Births;
 use crate::data::dominators::{Node, Step, TOP};
 use crate::data::heap::Heap;
-use crate::data::objects::SiteIndex;
+use crate::data::numbers::SiteIndex;
 
 /// The parts into which the time of the profile is divided.
 const PARTS: usize = 64;

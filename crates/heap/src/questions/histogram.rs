@@ -13,6 +13,7 @@ use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::layout::Layout;
 use crate::data::names::{self, Stack};
+use crate::data::numbers::ClassIndex;
 use crate::data::progress::Progress;
 use crate::data::references::Excluded;
 use crate::data::saved::Saved;
@@ -146,7 +147,7 @@ impl Groups<'_> {
     fn add(
         &mut self,
         classes: &Classes,
-        class: u32,
+        class: ClassIndex,
         (trace, age): (u32, Option<Age>),
         objects: u64,
         bytes: u64,

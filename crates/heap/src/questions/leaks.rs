@@ -10,7 +10,7 @@ use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Reference};
-use crate::data::objects::SiteIndex;
+use crate::data::numbers::{ClassIndex, SiteIndex};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::usual::UsualSuspect;
 use crate::questions::allocated::{Allocated, Rest, largest};
@@ -312,7 +312,7 @@ impl Heap<'_> {
 
     /// Adds up sites by class: those with the most bytes, and the others.
     fn kept(&self, sites: &HashMap<SiteIndex, (u64, u64)>) -> (Vec<Kept>, Rest) {
-        let mut classes: HashMap<u32, (u64, u64)> = HashMap::default();
+        let mut classes: HashMap<ClassIndex, (u64, u64)> = HashMap::default();
         for (&site, &(objects, shallow)) in sites {
             let class = self.objects.sites.get(site).class;
             let sum = classes.entry(class).or_default();

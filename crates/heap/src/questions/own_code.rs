@@ -7,6 +7,7 @@ use foldhash::HashMap;
 
 use crate::data::heap::Heap;
 use crate::data::names::Stack;
+use crate::data::numbers::SiteIndex;
 use crate::questions::allocated::{Allocated, Rest, largest};
 use crate::questions::groups::Group;
 
@@ -103,13 +104,14 @@ impl Heap<'_> {
     /// Returns the objects of sites by class and innermost own frame: the largest sums, and the rest.
     pub(crate) fn allocated_by_own(
         &self,
-        sites: &HashMap<u32, (u64, u64)>,
+        sites: &HashMap<SiteIndex, (u64, u64)>,
         is_own: IsOwn<'_>,
     ) -> (Vec<Allocated>, Rest) {
         let mut places: HashMap<(Arc<str>, Arc<str>), u32> = HashMap::default();
         let mut rows: Vec<Allocated> = Vec::new();
         let mut sums: HashMap<u32, (u64, u64)> = HashMap::default();
-        let mut order: Vec<(u32, (u64, u64))> = sites.iter().map(|(&s, &sum)| (s, sum)).collect();
+        let mut order: Vec<(SiteIndex, (u64, u64))> =
+            sites.iter().map(|(&s, &sum)| (s, sum)).collect();
         order.sort_unstable();
         for (site, (objects, shallow)) in order {
             let mut row = self.allocated(site, 0, 0);

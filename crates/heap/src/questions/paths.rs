@@ -8,11 +8,11 @@ use foldhash::{HashMap, HashMapExt};
 use hprof_format::{Root, nearest};
 use serde::Serialize;
 
-use crate::data::classes::ClassIndex;
 use crate::data::error::Error;
 use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
+use crate::data::numbers::ClassIndex;
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::small_numbers::SmallNumbers;
 use crate::data::usual::{USUAL_PATHS, UsualPath};
@@ -126,7 +126,7 @@ impl Heap<'_> {
         let mut found = match self.usual.get() {
             Some(usual) if most <= USUAL_PATHS => {
                 let known = usual.paths.iter();
-                let known = known.filter(|known| classes.contains(known.class as usize));
+                let known = known.filter(|known| classes.contains(known.class.place()));
                 known.flat_map(|known| known.paths.clone()).collect()
             }
             _ => self.find_paths(Some(classes))?,
@@ -145,7 +145,7 @@ impl Heap<'_> {
         let shortest_paths = self.shortest_paths()?;
         let mut shapes = Shapes::new(self, shortest_paths, ByReference::No)?;
         let is_wanted = |object| {
-            let class = |object| self.objects.class(object) as usize;
+            let class = |object| self.objects.class(object).place();
             classes.is_none_or(|classes| classes.contains(class(object)))
         };
         // By the number of the shape.
@@ -170,7 +170,7 @@ impl Heap<'_> {
         let all = self.classes.iter();
         let named = all.filter(|(_, class)| *class.name == *wanted);
         let mut found = FixedBitSet::with_capacity(self.classes.len());
-        found.extend(named.map(|(index, _)| index as usize));
+        found.extend(named.map(|(index, _)| index.place()));
         match found.is_clear() {
             true => Err(Error::NoClass {
                 nearest: self.class_like(&wanted),
@@ -186,7 +186,7 @@ impl Heap<'_> {
         let mut found = FixedBitSet::with_capacity(sites.len());
         for (kind, site) in sites.into_iter().enumerate() {
             let class = self.objects.sites.get(site).class;
-            found.set(kind, classes.contains(class as usize));
+            found.set(kind, classes.contains(class.place()));
         }
         found
     }

@@ -6,11 +6,11 @@ use hprof_format::{ObjectId, Value};
 use serde::Serialize;
 
 use crate::data::births::{Births, MadeWhen};
-use crate::data::classes::{ClassIndex, Known};
+use crate::data::classes::Known;
 use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::objects::SiteIndex;
+use crate::data::numbers::{ClassIndex, SiteIndex};
 use crate::data::turns::in_turn;
 use crate::questions::own_code::OwnSites;
 
@@ -121,7 +121,7 @@ impl Heap<'_> {
     /// Follows the only large object below, down to the last one; returns that and the large ones below it.
     fn descend(&self, start: Node, least: u64) -> (Node, Vec<Node>) {
         let mut at = start;
-        let mut classes: HashMap<u32, (Node, u32)> = HashMap::default();
+        let mut classes: HashMap<ClassIndex, (Node, u32)> = HashMap::default();
         loop {
             let retained = self.retained(at);
             let large: Vec<Node> = self

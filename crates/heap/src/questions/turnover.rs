@@ -6,7 +6,7 @@ use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::data::heap::Heap;
-use crate::data::objects::SiteIndex;
+use crate::data::numbers::SiteIndex;
 
 /// A site turns over if it has made at least so many times the objects that are alive.
 const TURNS: u64 = 2;

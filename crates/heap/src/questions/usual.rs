@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 
-use crate::data::classes::ClassIndex;
 use crate::data::dominators::TOP;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
+use crate::data::numbers::ClassIndex;
 use crate::data::turns::at_once;
 use crate::data::usual::{
     ClassObjects, ClassPaths, USUAL_PATHS, Usual, UsualPath, objects_of_each_class,
@@ -46,15 +46,18 @@ impl Heap<'_> {
             |object, site, retained| {
                 largest.add(object, retained);
                 let class = self.objects.sites.get(site).class;
-                if let Some(largest) = of_classes.get_mut(class as usize) {
+                if let Some(largest) = of_classes.get_mut(class.place()) {
                     largest.add(object, retained);
                 }
             },
         );
-        let of_classes = (0..).zip(of_classes).map(|(class, largest)| ClassObjects {
-            class,
-            objects: largest.finish(),
-        });
+        let of_classes = (0..)
+            .map(ClassIndex)
+            .zip(of_classes)
+            .map(|(class, largest)| ClassObjects {
+                class,
+                objects: largest.finish(),
+            });
         Ok(Usual {
             groups: groups.map(|tallies| tallies.iter().map(|tally| tally.sum()).collect()),
             bytes: self.all_bytes(),
@@ -87,7 +90,7 @@ impl Heap<'_> {
         let each = self.objects_of_each_class();
         let usual = self.usual.get().filter(|_| each > 0)?;
         let known = usual.of_classes.iter();
-        let known = known.filter(|known| classes.contains(known.class as usize));
+        let known = known.filter(|known| classes.contains(known.class.place()));
         let (mut objects, mut are_all) = (Vec::new(), true);
         for ClassObjects { objects: some, .. } in known {
             objects.extend(some);

@@ -7,12 +7,13 @@ use foldhash::HashSet;
 use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, ClassDump, HeapKind, HeapRecord, Root};
 
-use crate::data::classes::{ClassIndex, Classes};
+use crate::data::classes::Classes;
 use crate::data::contents::{Content, Contents};
 use crate::data::dump::{Dump, Found};
 use crate::data::error::Error;
 use crate::data::find_layout::layout_of;
 use crate::data::layout::Layout;
+use crate::data::numbers::ClassIndex;
 use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::records;
 use crate::data::references::Excluded;
@@ -223,8 +224,8 @@ impl<'a> Walk<'a> {
     #[inline]
     fn tell_classes<V: Visitor>(&mut self, visitor: &mut V) {
         while self.told < self.contents.classes.len() {
-            let class = self.told as ClassIndex;
-            visitor.class(class, self.contents.classes.get(class).object);
+            let class = ClassIndex::at(self.told);
+            visitor.class(class.0, self.contents.classes.get(class).object);
             self.told += 1;
         }
     }
@@ -249,7 +250,7 @@ impl<'a> Walk<'a> {
         };
         visitor.object(&ObjectRecord {
             id: object.id,
-            class: object_class,
+            class: object_class.0,
             trace: object.trace,
             shallow: object.size,
             length,
@@ -293,7 +294,7 @@ impl<'a> Walk<'a> {
         let constants = class.constants.iter();
         let constants = constants.map(|(_, value)| (value.object(), CONSTANT));
         let index = self.contents.classes.find(id);
-        let first = index.and_then(|index| self.first_fields.get(index as usize));
+        let first = index.and_then(|index| self.first_fields.get(index.place()));
         let statics = first.map_or(0, |first| first + class.fields.len() as u32);
         let statics = class.statics.iter().zip(statics..);
         let statics = statics.map(|((_, value), field)| (value.object(), field));
@@ -307,7 +308,7 @@ impl<'a> Walk<'a> {
 
     #[inline]
     fn references(&mut self, class: ClassIndex) -> &[Holder] {
-        let index = class as usize;
+        let index = class.place();
         if self.references.len() <= index {
             self.references.resize(index + 1, None);
         }
@@ -322,7 +323,7 @@ impl<'a> Walk<'a> {
         let mut references = Vec::new();
         let mut offset = 0;
         for index in self.contents.classes.declaring(class) {
-            let first = self.first_fields.get(index as usize).copied();
+            let first = self.first_fields.get(index.place()).copied();
             let declared = self.contents.classes.get(index).declared.iter();
             for (field, &(_, kind)) in (first.unwrap_or_default()..).zip(declared) {
                 if kind == BasicType::Object {

@@ -5,9 +5,9 @@ use foldhash::HashMap;
 use super::gather::{Gathered, first, second};
 use super::kinds::NO_ARRAY;
 use super::{Fill, Makers};
-use crate::data::classes::ClassIndex;
 use crate::data::findings::{WasteKind, WasteRow, WasteRows};
 use crate::data::heap::Heap;
+use crate::data::numbers::ClassIndex;
 
 /// A collection that uses less than one slot in this many is sparse.
 const SPARSE: u32 = 4;

@@ -11,10 +11,11 @@ use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, HeapKind, HeapRecord};
 
 use super::kinds::{self, NO_ARRAY};
-use crate::data::classes::{ClassIndex, primitive};
+use crate::data::classes::primitive;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::memory::{Memory, Numbers};
+use crate::data::numbers::ClassIndex;
 use crate::data::records;
 use crate::data::turns::in_turn;
 
@@ -97,7 +98,7 @@ impl Gathered {
 fn roles(heap: &Heap<'_>, live: &FixedBitSet) -> Vec<Role> {
     let mut has_live = FixedBitSet::with_capacity(heap.classes.len());
     for number in live.ones() {
-        has_live.insert(heap.objects.class(number as u32) as usize);
+        has_live.insert(heap.objects.class(number as u32).place());
     }
     let offset = |class: ClassIndex, name: &str| {
         let mut fields = heap.classes.fields(class);
@@ -123,12 +124,12 @@ fn roles(heap: &Heap<'_>, live: &FixedBitSet) -> Vec<Role> {
                 None => Role::Other,
             });
         }
-        let elements = reference(index, collections[index as usize]?)?;
+        let elements = reference(index, collections[index.place()]?)?;
         Some(Role::Collection { elements })
     };
     let classes = heap.classes.iter();
     classes
-        .map(|(index, class)| match has_live.contains(index as usize) {
+        .map(|(index, class)| match has_live.contains(index.place()) {
             true => of(index, &class.name).unwrap_or(Role::Other),
             false => Role::Other,
         })
@@ -190,7 +191,7 @@ impl Reader<'_> {
         let mut role = |class: u64| {
             if last.0 != class {
                 let index = self.heap.classes.find(class);
-                let role = index.map_or(Role::Other, |index| self.roles[index as usize]);
+                let role = index.map_or(Role::Other, |index| self.roles[index.place()]);
                 last = (class, role);
             }
             last.1
@@ -321,7 +322,7 @@ impl Tables {
         } = *reader;
         let (mut strings, mut collections, mut elements, mut arrays) = (0, 0, 0, 0);
         for number in live.ones() {
-            match roles[heap.objects.class(number as u32) as usize] {
+            match roles[heap.objects.class(number as u32).place()] {
                 Role::Other => {}
                 Role::String { .. } => strings += 1,
                 Role::Collection { .. } => collections += 1,

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::data::error::Error;
 use crate::data::findings::{MAKERS, WasteFound, WasteKind, WasteRow, WasteRows};
 use crate::data::heap::Heap;
-use crate::data::objects::SiteIndex;
+use crate::data::numbers::SiteIndex;
 use crate::questions::allocated::Allocated;
 use gather::Gathered;
 
