@@ -10,7 +10,7 @@ use foldhash::fast::FixedState;
 
 use crate::data::classes::Classes;
 use crate::data::facts::MOST_BYTES;
-use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::objects::Objects;
 use crate::data::sections::{SectionReader, SectionWriter};
 
@@ -49,7 +49,7 @@ pub(crate) struct WasteRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WasteKind {
     /// They are equal to this one.
-    Equal(u32),
+    Equal(ObjectNumber),
     /// They are collections of a class without elements.
     Empty(ClassIndex),
     /// They are collections of a class with few elements.
@@ -64,7 +64,7 @@ impl JointSizes {
     /// Returns the size of these objects, which is computed once.
     pub(crate) fn get<E>(
         &self,
-        objects: &[u32],
+        objects: &[ObjectNumber],
         compute: impl FnOnce() -> Result<u64, E>,
     ) -> Result<u64, E> {
         let key = FixedState::with_seed(0).hash_one(objects);
@@ -137,7 +137,7 @@ impl WasteFound {
 impl WasteRow {
     fn numbers(&self) -> [u64; ROW] {
         let (kind, of) = match self.kind {
-            WasteKind::Equal(object) => (0, object),
+            WasteKind::Equal(object) => (0, object.0),
             WasteKind::Empty(class) => (1, class.0),
             WasteKind::Sparse(class) => (2, class.0),
         };
@@ -152,9 +152,10 @@ impl WasteRow {
     fn of(numbers: [u64; ROW], objects: &Objects, classes: &Classes) -> Option<WasteRow> {
         let [kind, of, count, wasted] = *numbers.first_chunk()?;
         let of = u32::try_from(of).ok()?;
+        let object = Some(ObjectNumber(of)).filter(|_| of < objects.count());
         let class = Some(of).filter(|&class| (class as usize) < classes.len());
         let kind = match kind {
-            0 => WasteKind::Equal(Some(of).filter(|&object| object < objects.count())?),
+            0 => WasteKind::Equal(object?),
             1 => WasteKind::Empty(ClassIndex(class?)),
             2 => WasteKind::Sparse(ClassIndex(class?)),
             _ => return None,

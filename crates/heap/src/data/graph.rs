@@ -8,6 +8,7 @@ use foldhash::HashMap;
 use hprof_format::Root;
 
 use crate::data::memory::Memory;
+use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
 use crate::data::omitted::Omitted;
 use crate::data::rows::{Cursor, Row, Rows};
@@ -20,9 +21,6 @@ const PART: usize = 1 << 13;
 /// The objects of a neighbourhood.
 const NEAR: usize = 32;
 
-/// No object.
-pub(crate) const NONE: u32 = u32::MAX;
-
 /// The references between the objects of a dump.
 ///
 /// References to roots are omitted, because a root keeps itself alive; so are those that do not keep their target alive.
@@ -32,11 +30,11 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Graph {
     rows: Rows,
     /// The references of classes and threads in addition to those in their rows.
-    more: HashMap<u32, Vec<u32>>,
+    more: HashMap<ObjectNumber, Vec<ObjectNumber>>,
     /// The neighbourhoods, each of [`NEAR`] objects, in which some have more; nearly all have none.
     has_more: FixedBitSet,
-    /// The class object of each kind of objects; [`NONE`] if it is a root or not in the dump.
-    class_of_kind: Vec<u32>,
+    /// The class object of each kind of objects; [`ObjectNumber::NONE`] if it is a root or not in the dump.
+    class_of_kind: Vec<ObjectNumber>,
     omitted: Omitted,
     pub(crate) roots: Roots,
 }
@@ -45,12 +43,12 @@ pub(crate) struct Graph {
 #[derive(Debug)]
 pub(crate) struct Roots {
     /// Objects with the reason each is a root, in the dump's order; an object may occur several times.
-    pub(crate) all: Vec<(u32, Root)>,
+    pub(crate) all: Vec<(ObjectNumber, Root)>,
     pub(crate) is_root: FixedBitSet,
     /// The objects of threads, by serial number.
-    pub(crate) threads: HashMap<u32, u32>,
+    pub(crate) threads: HashMap<u32, ObjectNumber>,
     /// The trace of each thread, by its object.
-    pub(crate) traces: HashMap<u32, u32>,
+    pub(crate) traces: HashMap<ObjectNumber, u32>,
     /// Local variables, sorted by thread: the objects that threads hold in their frames.
     pub(crate) locals: Vec<Local>,
 }
@@ -58,10 +56,10 @@ pub(crate) struct Roots {
 /// An object that a thread holds in a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Local {
-    pub(crate) thread: u32,
+    pub(crate) thread: ObjectNumber,
     /// The frame's position in the thread's stack, 0 for the innermost; -1 if unknown.
     pub(crate) frame: i32,
-    pub(crate) object: u32,
+    pub(crate) object: ObjectNumber,
 }
 
 impl Roots {
@@ -95,7 +93,7 @@ impl Roots {
                 }),
                 None => {
                     found.all.push((object, root));
-                    found.is_root.insert(object as usize);
+                    found.is_root.insert(object.place());
                 }
             }
         }
@@ -104,7 +102,7 @@ impl Roots {
     }
 
     /// Returns the objects that a thread holds, in the dump's order.
-    pub(crate) fn locals_of(&self, thread: u32) -> &[Local] {
+    pub(crate) fn locals_of(&self, thread: ObjectNumber) -> &[Local] {
         let start = self.locals.partition_point(|local| local.thread < thread);
         let behind = self.locals.partition_point(|local| local.thread <= thread);
         &self.locals[start..behind]
@@ -132,13 +130,13 @@ impl Graph {
     /// Creates the graph of references that have been read. `more` has those of classes and threads.
     pub(crate) fn new(
         rows: Rows,
-        more: HashMap<u32, Vec<u32>>,
-        class_of_kind: Vec<u32>,
+        more: HashMap<ObjectNumber, Vec<ObjectNumber>>,
+        class_of_kind: Vec<ObjectNumber>,
         omitted: Omitted,
         roots: Roots,
     ) -> Graph {
         let mut has_more = FixedBitSet::with_capacity(rows.objects() as usize / NEAR + 1);
-        has_more.extend(more.keys().map(|&number| number as usize / NEAR));
+        has_more.extend(more.keys().map(|number| number.place() / NEAR));
         Graph {
             rows,
             more,
@@ -154,22 +152,23 @@ impl Graph {
     /// the object, if they are known.
     pub(crate) fn referrers(
         &self,
-        number: u32,
+        number: ObjectNumber,
         most: usize,
-        is_class: impl Fn(u32) -> bool,
+        is_class: impl Fn(ObjectNumber) -> bool,
         search: (usize, Option<&Zones>),
-    ) -> Option<Vec<u32>> {
+    ) -> Option<Vec<ObjectNumber>> {
         let omitted = self.omitted.iter()?;
-        let mut found: Vec<u32> = Vec::new();
-        if !self.roots.is_root.contains(number as usize) {
-            found = self.referrers_in_rows(number, most, search);
+        let mut found: Vec<ObjectNumber> = Vec::new();
+        if !self.roots.is_root.contains(number.place()) {
+            let in_rows = self.referrers_in_rows(number.0, most, search).into_iter();
+            found.extend(in_rows.map(ObjectNumber));
             let others = self.more.iter();
             let others = others.filter(|&(&from, to)| to.contains(&number) && is_class(from));
             found.extend(others.map(|(&from, _)| from));
         }
-        let omitted = omitted.filter(|&[_, to]| to == number);
-        found.extend(omitted.map(|[from, _]| from));
-        found.retain(|&from| from < self.rows.objects());
+        let omitted = omitted.filter(|&[_, to]| to == number.0);
+        found.extend(omitted.map(|[from, _]| ObjectNumber(from)));
+        found.retain(|from| from.0 < self.rows.objects());
         found.sort_unstable();
         found.dedup();
         found.truncate(most);
@@ -221,17 +220,17 @@ impl Graph {
 
     /// Returns the objects that an object refers to, without roots.
     #[inline]
-    pub(crate) fn targets(&self, number: u32, objects: &Objects) -> Targets<'_> {
+    pub(crate) fn targets(&self, number: ObjectNumber, objects: &Objects) -> Targets<'_> {
         Targets {
             class: self.class_of_kind[objects.kind(number)],
-            row: self.rows.row(number),
+            row: self.rows.row(number.0),
             more: self.more(number),
         }
     }
 
     #[inline]
-    fn more(&self, number: u32) -> &[u32] {
-        if self.has_more.contains(number as usize / NEAR) {
+    fn more(&self, number: ObjectNumber) -> &[ObjectNumber] {
+        if self.has_more.contains(number.place() / NEAR) {
             self.more.get(&number).map_or(&[][..], Vec::as_slice)
         } else {
             &[]
@@ -246,14 +245,19 @@ impl Graph {
 
     /// Calls `visit` with every object that an object refers to, without roots.
     #[inline]
-    pub(crate) fn each(&self, number: u32, objects: &Objects, mut visit: impl FnMut(u32)) {
+    pub(crate) fn each(
+        &self,
+        number: ObjectNumber,
+        objects: &Objects,
+        mut visit: impl FnMut(ObjectNumber),
+    ) {
         let Targets { class, row, more } = self.targets(number, objects);
-        if class != NONE {
+        if class != ObjectNumber::NONE {
             visit(class);
         }
         let mut at = row.start();
         while let Some(to) = row.next(&mut at) {
-            visit(to);
+            visit(ObjectNumber(to));
         }
         for &to in more {
             visit(to);
@@ -282,16 +286,17 @@ impl Graph {
         &self,
         part: usize,
         objects: &Objects,
-        mut visit: impl FnMut(u32, To),
+        mut visit: impl FnMut(ObjectNumber, To),
     ) {
         for (number, row) in self.rows.iter_in(self.part(part)) {
+            let number = ObjectNumber(number);
             let class = self.class_of_kind[objects.kind(number)];
-            if class != NONE {
+            if class != ObjectNumber::NONE {
                 visit(number, To::Class(class));
             }
             let mut at = row.start();
             while let Some(to) = row.next(&mut at) {
-                visit(number, To::Other(to));
+                visit(number, To::Other(ObjectNumber(to)));
             }
             for &to in self.more(number) {
                 visit(number, To::Other(to));
@@ -307,13 +312,13 @@ struct Enough;
 #[derive(Clone, Copy)]
 pub(crate) enum To {
     /// Its class.
-    Class(u32),
-    Other(u32),
+    Class(ObjectNumber),
+    Other(ObjectNumber),
 }
 
 impl To {
     #[inline]
-    pub(crate) fn number(self) -> u32 {
+    pub(crate) fn number(self) -> ObjectNumber {
         match self {
             To::Class(number) | To::Other(number) => number,
         }
@@ -322,9 +327,9 @@ impl To {
 
 /// The objects that an object refers to, without roots.
 pub(crate) struct Targets<'a> {
-    class: u32,
+    class: ObjectNumber,
     row: Row<'a>,
-    more: &'a [u32],
+    more: &'a [ObjectNumber],
 }
 
 /// A position among the objects that an object refers to.
@@ -342,12 +347,12 @@ impl Targets<'_> {
     pub(crate) fn find_from(
         &self,
         position: &mut Followed,
-        mut wanted: impl FnMut(u32) -> bool,
-    ) -> Option<u32> {
+        mut wanted: impl FnMut(ObjectNumber) -> bool,
+    ) -> Option<ObjectNumber> {
         if position.next == 0 {
             position.next = 1;
             position.last = self.row.start().last;
-            if self.class != NONE && wanted(self.class) {
+            if self.class != ObjectNumber::NONE && wanted(self.class) {
                 return Some(self.class);
             }
         }
@@ -356,9 +361,9 @@ impl Targets<'_> {
             last: position.last,
         };
         while let Some(to) = self.row.next(&mut cursor) {
-            if wanted(to) {
+            if wanted(ObjectNumber(to)) {
                 (position.next, position.last) = (cursor.at as u64 + 1, to);
-                return Some(to);
+                return Some(ObjectNumber(to));
             }
         }
         let at = cursor.at;

@@ -17,6 +17,7 @@ use crate::data::first_pass::FirstPass;
 use crate::data::graph::Graph;
 use crate::data::layout::Layout;
 use crate::data::memory::Memory;
+use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
 use crate::data::progress::{Progress, Stage};
 use crate::data::record_offsets::RecordOffsets;
@@ -143,7 +144,7 @@ impl<'a> Heap<'a> {
 
     /// Returns the same for an object; `None` if no root reaches it.
     #[inline]
-    pub(crate) fn retained_of(&self, object: u32) -> Option<u64> {
+    pub(crate) fn retained_of(&self, object: ObjectNumber) -> Option<u64> {
         self.dominators.retained_of(object, &self.objects)
     }
 
@@ -158,7 +159,7 @@ impl<'a> Heap<'a> {
         &self,
         piece: usize,
         kinds: &FixedBitSet,
-        mut visit: impl FnMut(u32, u64),
+        mut visit: impl FnMut(ObjectNumber, u64),
     ) {
         let all = self.objects.count();
         let mut sizes = self.dominators.retained_near();
@@ -172,7 +173,7 @@ impl<'a> Heap<'a> {
             });
             wanted >>= unused;
             while wanted != 0 {
-                let object = first + wanted.trailing_zeros();
+                let object = ObjectNumber(first + wanted.trailing_zeros());
                 wanted &= wanted - 1;
                 if let Some(retained) = sizes.get(object, &self.objects) {
                     visit(object, retained);
@@ -182,7 +183,7 @@ impl<'a> Heap<'a> {
     }
 
     /// Returns the node of an object; `None` if no root reaches it.
-    pub(crate) fn node(&self, object: u32) -> Option<Node> {
+    pub(crate) fn node(&self, object: ObjectNumber) -> Option<Node> {
         let zones = self.zones.get().map(|zones| &zones.nodes);
         self.dominators.node(object, (self.dump.threads(), zones))
     }
@@ -212,7 +213,10 @@ impl<'a> Heap<'a> {
 
     /// Returns the shortest paths from roots to these objects. If those to all objects are not known, the search ends as
     /// soon as these are found, and is made again the next time.
-    pub(crate) fn shortest_paths_to(&self, objects: &[u32]) -> Result<Arc<ShortestPaths>, Error> {
+    pub(crate) fn shortest_paths_to(
+        &self,
+        objects: &[ObjectNumber],
+    ) -> Result<Arc<ShortestPaths>, Error> {
         if let Some(shortest_paths) = self.shortest_paths.get() {
             return Ok(Arc::clone(shortest_paths));
         }

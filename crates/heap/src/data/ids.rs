@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use foldhash::HashMap;
 
 use crate::data::id_pages::{Directory, PAGE_BITS, SavedBitmap, WORDS, id_at, place};
+use crate::data::numbers::ObjectNumber;
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
@@ -313,20 +314,21 @@ impl Ids {
 
     /// Returns the number of an object, if the dump has it.
     #[inline]
-    pub(crate) fn find(&self, id: u64) -> Option<u32> {
-        match self {
+    pub(crate) fn find(&self, id: u64) -> Option<ObjectNumber> {
+        let number = match self {
             Ids::Bitmap(bitmap) => bitmap.find(id),
             Ids::Saved(bitmap) => bitmap.find(id),
-            Ids::List(list) => list.binary_search(&id).ok().map(|place| place as u32),
-        }
+            Ids::List(list) => return list.binary_search(&id).ok().map(ObjectNumber::at),
+        };
+        number.map(ObjectNumber)
     }
 
     /// Returns the id of an object.
-    pub(crate) fn id(&self, number: u32) -> u64 {
+    pub(crate) fn id(&self, number: ObjectNumber) -> u64 {
         match self {
-            Ids::Bitmap(bitmap) => bitmap.id(number),
-            Ids::Saved(bitmap) => bitmap.id(number),
-            Ids::List(list) => list[number as usize],
+            Ids::Bitmap(bitmap) => bitmap.id(number.0),
+            Ids::Saved(bitmap) => bitmap.id(number.0),
+            Ids::List(list) => list[number.place()],
         }
     }
 }
@@ -377,8 +379,8 @@ mod tests {
         let sorted: BTreeSet<u64> = ids.iter().copied().collect();
         assert_eq!(numbers.count() as usize, sorted.len());
         for (number, &id) in sorted.iter().enumerate() {
-            assert_eq!(numbers.find(id), Some(number as u32), "{id:x}");
-            assert_eq!(numbers.id(number as u32), id);
+            assert_eq!(numbers.find(id), Some(ObjectNumber::at(number)), "{id:x}");
+            assert_eq!(numbers.id(ObjectNumber::at(number)), id);
             for other in [id ^ 1, id ^ 8, id ^ (1 << 40)] {
                 assert_eq!(numbers.find(other).is_some(), sorted.contains(&other));
             }
@@ -427,7 +429,7 @@ mod tests {
             let sorted: BTreeSet<u64> = one.iter().chain(&other).copied().collect();
             assert_eq!(numbers.count() as usize, sorted.len());
             for (number, &id) in sorted.iter().enumerate() {
-                assert_eq!(numbers.find(id), Some(number as u32), "{id:x}");
+                assert_eq!(numbers.find(id), Some(ObjectNumber::at(number)), "{id:x}");
             }
         }
     }
@@ -441,7 +443,7 @@ mod tests {
         }
         one.add_all(other);
         let ids = one.number();
-        assert_eq!(ids.find(99_999 << 24), Some(ids.count() - 1));
+        assert_eq!(ids.find(99_999 << 24), Some(ObjectNumber(ids.count() - 1)));
         assert_eq!(ids.count(), 199_999);
     }
 
@@ -453,7 +455,7 @@ mod tests {
         }
         assert!(set.list.is_some());
         let ids = set.number();
-        assert_eq!(ids.find(99_999 << 24), Some(99_999));
+        assert_eq!(ids.find(99_999 << 24), Some(ObjectNumber(99_999)));
         assert_eq!(ids.find(8), None);
     }
 }

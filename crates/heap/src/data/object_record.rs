@@ -12,13 +12,13 @@ use crate::data::graph::Local;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
 use crate::data::names::{Stack, push_printable};
-use crate::data::numbers::ClassIndex;
+use crate::data::numbers::{ClassIndex, ObjectNumber};
 use crate::data::record_offsets::{NewStrides, Strides};
 use crate::data::records;
 
 impl Heap<'_> {
     /// Returns the record of an object; `None` if the dump has none.
-    pub(crate) fn record(&self, number: u32) -> Result<Option<HeapRecord<'_>>, Error> {
+    pub(crate) fn record(&self, number: ObjectNumber) -> Result<Option<HeapRecord<'_>>, Error> {
         let id = self.objects.ids.id(number);
         if let Some(class) = self.class_of_object(number) {
             let offset = self.classes.get(class).offset;
@@ -28,7 +28,7 @@ impl Heap<'_> {
         let offset = if offsets.ascending {
             offsets.before_id(id)
         } else {
-            let stride = self.strides()?.get(number);
+            let stride = self.strides()?.get(number.0);
             stride.and_then(|stride| offsets.in_stride(stride))
         };
         let Some(offset) = offset else {
@@ -57,7 +57,7 @@ impl Heap<'_> {
         for found in self.dump.records() {
             let found = found?;
             if let Some(number) = self.id_of(&found).and_then(|id| self.objects.ids.find(id)) {
-                strides.add(number, found.offset);
+                strides.add(number.0, found.offset);
             }
         }
         let strides = strides.finish(&self.memory)?;
@@ -75,14 +75,14 @@ impl Heap<'_> {
     }
 
     /// Returns the class with this object.
-    pub(crate) fn class_of_object(&self, number: u32) -> Option<ClassIndex> {
+    pub(crate) fn class_of_object(&self, number: ObjectNumber) -> Option<ClassIndex> {
         self.classes
             .find(self.objects.ids.id(number))
             .filter(|&class| self.classes.get(class).id != 0)
     }
 
     /// Returns the description of an object.
-    pub(crate) fn label(&self, number: u32) -> Result<Label, Error> {
+    pub(crate) fn label(&self, number: ObjectNumber) -> Result<Label, Error> {
         if let Some(class) = self.class_of_object(number) {
             return Ok(Label::Class(Arc::clone(&self.classes.get(class).name)));
         }
@@ -95,7 +95,7 @@ impl Heap<'_> {
     }
 
     /// Returns an array type with its length: `byte[100]`.
-    pub(crate) fn array_type(&self, number: u32) -> Result<String, Error> {
+    pub(crate) fn array_type(&self, number: ObjectNumber) -> Result<String, Error> {
         let Some(HeapRecord::PrimitiveArray {
             element, elements, ..
         }) = self.record(number)?
@@ -107,7 +107,7 @@ impl Heap<'_> {
     }
 
     /// Returns the name of a thread; `None` for other objects.
-    pub(crate) fn thread_name(&self, number: u32) -> Result<Option<String>, Error> {
+    pub(crate) fn thread_name(&self, number: ObjectNumber) -> Result<Option<String>, Error> {
         if !self.is_a(number, Known::Thread) {
             return Ok(None);
         }
@@ -118,12 +118,12 @@ impl Heap<'_> {
     }
 
     /// Returns `true` if an object is of this class or of a subclass.
-    pub(crate) fn is_a(&self, number: u32, known: Known) -> bool {
+    pub(crate) fn is_a(&self, number: ObjectNumber, known: Known) -> bool {
         self.classes.is(self.objects.class(number), known)
     }
 
     /// Returns the value of the first field of this name.
-    pub(crate) fn field(&self, number: u32, name: &str) -> Result<Option<Value>, Error> {
+    pub(crate) fn field(&self, number: ObjectNumber, name: &str) -> Result<Option<Value>, Error> {
         let Some(HeapRecord::Instance { fields, .. }) = self.record(number)? else {
             return Ok(None);
         };
@@ -186,7 +186,11 @@ impl Heap<'_> {
     }
 
     /// Returns the reference by which `from` refers to `to`.
-    pub(crate) fn reference(&self, from: u32, to: u32) -> Result<Reference, Error> {
+    pub(crate) fn reference(
+        &self,
+        from: ObjectNumber,
+        to: ObjectNumber,
+    ) -> Result<Reference, Error> {
         let wanted = self.objects.ids.id(to);
         let id_size = self.dump.id_size();
         let found = match self.record(from)? {
@@ -236,7 +240,7 @@ impl Heap<'_> {
     }
 
     /// Returns the stack of a thread, innermost frame first.
-    pub(crate) fn thread_stack(&self, thread: u32) -> Stack {
+    pub(crate) fn thread_stack(&self, thread: ObjectNumber) -> Stack {
         let trace = self.graph.roots.traces.get(&thread);
         trace.map_or_else(Stack::default, |&trace| self.dump.stack(trace))
     }

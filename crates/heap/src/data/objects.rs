@@ -9,7 +9,7 @@ use crate::data::facts::Facts;
 pub(crate) use crate::data::facts::UNIT;
 use crate::data::ids::Ids;
 use crate::data::memory::Memory;
-use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// A class and the trace that allocated objects of it.
@@ -112,8 +112,8 @@ impl Objects {
         self.ids.count()
     }
 
-    pub(crate) fn numbers(&self) -> Range<u32> {
-        0..self.count()
+    pub(crate) fn numbers(&self) -> impl DoubleEndedIterator<Item = ObjectNumber> {
+        (0..self.count()).map(ObjectNumber)
     }
 
     /// Returns the ids, and what is still to be found out about the objects.
@@ -132,14 +132,14 @@ impl Objects {
 
     /// Returns its shallow size, in bytes.
     #[inline]
-    pub(crate) fn size(&self, number: u32) -> u64 {
-        self.facts.size(number)
+    pub(crate) fn size(&self, number: ObjectNumber) -> u64 {
+        self.facts.size(number.0)
     }
 
     /// Returns the number of the kind of an object: all of a kind have the same site.
     #[inline]
-    pub(crate) fn kind(&self, number: u32) -> usize {
-        self.facts.kind(number)
+    pub(crate) fn kind(&self, number: ObjectNumber) -> usize {
+        self.facts.kind(number.0)
     }
 
     /// Calls `visit` with the kind of each object of a range. That takes less time than each by itself.
@@ -154,16 +154,16 @@ impl Objects {
     }
 
     #[inline]
-    pub(crate) fn site(&self, number: u32) -> SiteIndex {
-        self.facts.site(number)
+    pub(crate) fn site(&self, number: ObjectNumber) -> SiteIndex {
+        self.facts.site(number.0)
     }
 
     #[inline]
-    pub(crate) fn class(&self, number: u32) -> ClassIndex {
+    pub(crate) fn class(&self, number: ObjectNumber) -> ClassIndex {
         self.sites.get(self.site(number)).class
     }
 
-    pub(crate) fn trace(&self, number: u32) -> u32 {
+    pub(crate) fn trace(&self, number: ObjectNumber) -> u32 {
         self.sites.get(self.site(number)).trace
     }
 }
@@ -177,11 +177,16 @@ pub(crate) struct NewObjects<'a> {
 impl NewObjects<'_> {
     /// Sets the facts about an object; returns `true` if they were not known before.
     #[inline]
-    pub(crate) fn set(&mut self, number: u32, site: SiteIndex, size: u64) -> io::Result<bool> {
-        if self.facts.site(number) != SiteIndex::NONE {
+    pub(crate) fn set(
+        &mut self,
+        number: ObjectNumber,
+        site: SiteIndex,
+        size: u64,
+    ) -> io::Result<bool> {
+        if self.facts.site(number.0) != SiteIndex::NONE {
             return Ok(false);
         }
-        self.facts.set(number, site, size)?;
+        self.facts.set(number.0, site, size)?;
         Ok(true)
     }
 }

@@ -11,14 +11,15 @@ use crate::data::contents::{Content, Contents, Object};
 use crate::data::counts::CountSum;
 use crate::data::error::Error;
 use crate::data::ids::Ids;
+use crate::data::numbers::ObjectNumber;
 use crate::data::rows::NewRows;
 
 /// A reference to an object.
 pub(crate) enum Edge {
     /// One that keeps its target alive, to an object that is not a root.
-    Counting(u32),
+    Counting(ObjectNumber),
     /// One that is omitted.
-    Omitted(u32),
+    Omitted(ObjectNumber),
 }
 
 /// What is needed to read the references of objects.
@@ -35,9 +36,9 @@ pub(crate) struct Piece {
     objects: Vec<PieceObject>,
     rows: NewRows,
     /// The references of objects that are omitted, each with the index of the object.
-    omitted: Vec<(usize, u32)>,
+    omitted: Vec<(usize, ObjectNumber)>,
     /// The objects that are classes, with their references, which have no rows.
-    classes: Vec<(usize, Vec<u32>)>,
+    classes: Vec<(usize, Vec<ObjectNumber>)>,
     sites: Vec<PieceSite>,
     site_indexes: HashMap<(ClassOf, u32), usize>,
 }
@@ -45,7 +46,7 @@ pub(crate) struct Piece {
 /// An object of a piece.
 #[derive(Clone, Copy)]
 struct PieceObject {
-    number: u32,
+    number: ObjectNumber,
     /// The index of its site in the piece.
     site: u32,
     size: u64,
@@ -63,18 +64,18 @@ pub(crate) struct PieceSite {
 
 /// An object of a piece, with its references.
 pub(crate) struct Referrer<'p> {
-    pub(crate) number: u32,
+    pub(crate) number: ObjectNumber,
     /// The index of its site in the piece.
     pub(crate) site: usize,
     pub(crate) size: u64,
-    pub(crate) omitted: &'p [(usize, u32)],
+    pub(crate) omitted: &'p [(usize, ObjectNumber)],
     pub(crate) content: References<'p>,
 }
 
 /// The references of an object that are not omitted, except that to its class.
 pub(crate) enum References<'p> {
     Row(&'p [u8]),
-    OfClass(&'p [u32]),
+    OfClass(&'p [ObjectNumber]),
 }
 
 impl Piece {
@@ -168,7 +169,7 @@ impl PieceReader<'_, '_> {
     }
 
     #[inline]
-    fn add(&self, number: u32, object: &Object<'_>, piece: &mut Piece) {
+    fn add(&self, number: ObjectNumber, object: &Object<'_>, piece: &mut Piece) {
         let site = piece.site(object) as u32;
         let index = piece.objects.len();
         if matches!(object.content, Content::Class(_)) {
@@ -180,7 +181,7 @@ impl PieceReader<'_, '_> {
             piece.classes.push((index, references));
         } else {
             self.each_target(object, |to| match to {
-                Edge::Counting(to) => piece.rows.push(number, to),
+                Edge::Counting(to) => piece.rows.push(number.0, to.0),
                 Edge::Omitted(to) => piece.omitted.push((index, to)),
             });
         }
@@ -199,7 +200,7 @@ impl PieceReader<'_, '_> {
         let find = |id: u64| self.ids.find(id).filter(|_| id != 0);
         let mut to = |id: u64| {
             if let Some(number) = find(id) {
-                visit(match self.is_root.contains(number as usize) {
+                visit(match self.is_root.contains(number.place()) {
                     true => Edge::Omitted(number),
                     false => Edge::Counting(number),
                 });

@@ -8,10 +8,10 @@ use crate::data::classes::{ClassOf, Classes};
 use crate::data::contents::Contents;
 use crate::data::dump::Dump;
 use crate::data::error::Error;
-use crate::data::graph::{Graph, NONE, Roots};
+use crate::data::graph::{Graph, Roots};
 use crate::data::layout::Layout;
 use crate::data::memory::Memory;
-use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::objects::{NewObjects, Objects, Site};
 use crate::data::omitted::{NewOmitted, Omitted};
 use crate::data::parts::Pieces;
@@ -28,7 +28,7 @@ use crate::data::turns::in_turn;
 pub(crate) struct ReferencePass<'a> {
     contents: Contents<'a>,
     objects: Objects,
-    more: HashMap<u32, Vec<u32>>,
+    more: HashMap<ObjectNumber, Vec<ObjectNumber>>,
     roots: Roots,
     tallies: Tallies,
 }
@@ -67,7 +67,7 @@ impl OtherClasses {
 struct Collected<'p> {
     objects: NewObjects<'p>,
     others: OtherClasses,
-    more: &'p mut HashMap<u32, Vec<u32>>,
+    more: &'p mut HashMap<ObjectNumber, Vec<ObjectNumber>>,
     tallies: &'p mut Tallies,
     omitted: NewOmitted,
     /// The sites of the piece.
@@ -77,7 +77,11 @@ struct Collected<'p> {
 impl Collected<'_> {
     /// Adds the objects of the next piece. Calls `visit` with the row of every object at its first occurrence, except
     /// classes, whose references are kept apart.
-    fn add(&mut self, piece: &Piece, mut visit: impl FnMut(u32, &[u8])) -> Result<(), Error> {
+    fn add(
+        &mut self,
+        piece: &Piece,
+        mut visit: impl FnMut(ObjectNumber, &[u8]),
+    ) -> Result<(), Error> {
         self.sites.clear();
         for found in piece.sites() {
             let class = self.others.index_of(found.class);
@@ -92,7 +96,7 @@ impl Collected<'_> {
                 continue;
             }
             for &(_, to) in object.omitted {
-                self.omitted.add([number, to]);
+                self.omitted.add([number.0, to.0]);
             }
             match object.content {
                 References::Row(row) => visit(number, row),
@@ -183,7 +187,7 @@ impl<'a> ReferencePass<'a> {
             // Another record of the same id may come first, which then counts.
             let number = self.objects.ids.find(object.id);
             let is_first =
-                |&number: &u32| ClassOf::Known(self.objects.class(number)) == object.class;
+                |&number: &ObjectNumber| ClassOf::Known(self.objects.class(number)) == object.class;
             let Some(number) = number.filter(is_first) else {
                 continue;
             };
@@ -211,7 +215,7 @@ impl<'a> ReferencePass<'a> {
         let objects = self.objects.count();
         let mut rows = Appended::new(objects, self.most_references(), memory)?;
         let omitted = self.collect(pieces, memory, progress, |number, row| {
-            rows.add(number, row);
+            rows.add(number.0, row);
         })?;
         Ok((rows.finish(objects, memory)?, omitted))
     }
@@ -226,17 +230,17 @@ impl<'a> ReferencePass<'a> {
         let objects = self.objects.count();
         let mut rows = Lengths::new(objects, self.most_references(), memory)?;
         let omitted = self.collect(pieces, memory, progress, |number, row| {
-            rows.set(number, row);
+            rows.set(number.0, row);
         })?;
         let mut rows = rows.fill(memory)?;
         let mut filled = FixedBitSet::with_capacity(objects as usize);
         each_piece(self.reader(), pieces, progress, |piece| {
             for object in piece.objects() {
                 // If there are several records of one object, the first one counts, as above.
-                if !filled.put(object.number as usize)
+                if !filled.put(object.number.place())
                     && let References::Row(row) = object.content
                 {
-                    rows.set(object.number, row);
+                    rows.set(object.number.0, row);
                 }
             }
             Ok(())
@@ -265,7 +269,7 @@ impl<'a> ReferencePass<'a> {
         pieces: &Pieces,
         memory: &Memory,
         progress: &dyn Progress,
-        mut visit: impl FnMut(u32, &[u8]) + Send,
+        mut visit: impl FnMut(ObjectNumber, &[u8]) + Send,
     ) -> Result<Omitted, Error> {
         let count = self.objects.count();
         let (ids, objects) = self.objects.parts();
@@ -300,7 +304,7 @@ impl<'a> ReferencePass<'a> {
 
     fn add_locals(&mut self) {
         for local in &self.roots.locals {
-            if !self.roots.is_root.contains(local.object as usize) {
+            if !self.roots.is_root.contains(local.object.place()) {
                 self.more
                     .entry(local.thread)
                     .or_default()
@@ -310,7 +314,7 @@ impl<'a> ReferencePass<'a> {
     }
 
     /// Returns the class object of each kind of objects.
-    fn class_objects(&self) -> Vec<u32> {
+    fn class_objects(&self) -> Vec<ObjectNumber> {
         let class_object = |site: SiteIndex| {
             // The first entry is not a site.
             let site = Some(site).filter(|&site| site != SiteIndex::NONE)?;
@@ -319,11 +323,11 @@ impl<'a> ReferencePass<'a> {
                 .classes
                 .get(self.objects.sites.get(site).class);
             let number = self.objects.ids.find(class.id).filter(|_| class.id != 0)?;
-            (!self.roots.is_root.contains(number as usize)).then_some(number)
+            (!self.roots.is_root.contains(number.place())).then_some(number)
         };
         let kinds = self.objects.kinds().into_iter();
         kinds
-            .map(|site| class_object(site).unwrap_or(NONE))
+            .map(|site| class_object(site).unwrap_or(ObjectNumber::NONE))
             .collect()
     }
 }

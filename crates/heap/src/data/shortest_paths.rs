@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use foldhash::HashSet;
 
-use crate::data::graph::{Graph, NONE};
+use crate::data::graph::Graph;
 use crate::data::memory::{Memory, Numbers};
+use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
 use crate::data::packed::{Packed, PackedWriter};
 use crate::data::sections::{SectionReader, SectionWriter};
@@ -31,12 +32,12 @@ impl ShortestPaths {
 
     /// Searches from all roots until all wanted objects are found. The paths to others may be missing.
     pub(crate) fn to_wanted(
-        wanted: &[u32],
+        wanted: &[ObjectNumber],
         graph: &Graph,
         objects: &Objects,
         memory: &Memory,
     ) -> io::Result<ShortestPaths> {
-        let mut missing: HashSet<u32> = wanted.iter().copied().collect();
+        let mut missing: HashSet<ObjectNumber> = wanted.iter().copied().collect();
         let found_all = |object| missing.remove(&object) && missing.is_empty();
         PathSearch::of(graph, objects, memory, found_all)?.pack(memory)
     }
@@ -52,48 +53,48 @@ impl ShortestPaths {
         (from.len() == objects as usize).then_some(ShortestPaths { from })
     }
 
-    /// Returns the object before this one: itself for roots, [`NONE`] for objects that were not reached.
-    pub(crate) fn from(&self, object: u32) -> u32 {
-        self.unfold(object, self.from.get(object as usize))
+    /// Returns the object before this one: itself for roots, [`ObjectNumber::NONE`] for objects that were not reached.
+    pub(crate) fn from(&self, object: ObjectNumber) -> ObjectNumber {
+        self.unfold(object, self.from.get(object.place()))
     }
 
     /// Calls `visit` with each object that was reached, and the one before it, which is itself for roots.
-    pub(crate) fn each(&self, mut visit: impl FnMut(u32, u32)) {
-        let mut object = 0;
+    pub(crate) fn each(&self, mut visit: impl FnMut(ObjectNumber, ObjectNumber)) {
+        let mut object = ObjectNumber(0);
         self.from.each(|folded| {
             let from = self.unfold(object, folded);
-            if from != NONE {
+            if from != ObjectNumber::NONE {
                 visit(object, from);
             }
-            object += 1;
+            object.0 += 1;
         });
     }
 
     #[inline]
-    fn unfold(&self, object: u32, folded: u64) -> u32 {
+    fn unfold(&self, object: ObjectNumber, folded: u64) -> ObjectNumber {
         let Some(folded) = folded.checked_sub(1) else {
-            return NONE;
+            return ObjectNumber::NONE;
         };
-        let from = i64::from(object).wrapping_add(varint::unfold(folded));
+        let from = i64::from(object.0).wrapping_add(varint::unfold(folded));
         // That of a damaged index may be any.
-        let from = u32::try_from(from).unwrap_or(NONE);
-        if (from as usize) < self.from.len() {
+        let from = u32::try_from(from).map_or(ObjectNumber::NONE, ObjectNumber);
+        if from.place() < self.from.len() {
             from
         } else {
-            NONE
+            ObjectNumber::NONE
         }
     }
 
     /// Returns the object before this one; `None` for roots and for objects that were not reached.
-    pub(crate) fn before(&self, object: u32) -> Option<u32> {
-        Some(self.from(object)).filter(|&from| from != object && from != NONE)
+    pub(crate) fn before(&self, object: ObjectNumber) -> Option<ObjectNumber> {
+        Some(self.from(object)).filter(|&from| from != object && from != ObjectNumber::NONE)
     }
 
     /// Returns the objects from a root to `object`.
-    pub(crate) fn to(&self, object: u32) -> Vec<u32> {
+    pub(crate) fn to(&self, object: ObjectNumber) -> Vec<ObjectNumber> {
         let way = std::iter::successors(Some(object), |&at| self.before(at));
         // Paths of a damaged index may lead in a circle.
-        let mut way: Vec<u32> = way.take(self.from.len()).collect();
+        let mut way: Vec<ObjectNumber> = way.take(self.from.len()).collect();
         way.reverse();
         way
     }
@@ -112,7 +113,7 @@ impl PathSearch {
         graph: &Graph,
         objects: &Objects,
         memory: &Memory,
-        mut is_last: impl FnMut(u32) -> bool,
+        mut is_last: impl FnMut(ObjectNumber) -> bool,
     ) -> io::Result<PathSearch> {
         let count = objects.count() as usize;
         let mut from: Numbers<u32> = memory.table(count)?;
@@ -121,9 +122,9 @@ impl PathSearch {
         let (mut near, mut far) = (memory.table::<u32>(count)?, memory.table::<u32>(count)?);
         let (mut used, mut found) = (0, 0);
         for &(root, _) in &graph.roots.all {
-            if from[root as usize] == 0 {
-                from[root as usize] = root + 1;
-                near[used] = root;
+            if from[root.place()] == 0 {
+                from[root.place()] = root.0 + 1;
+                near[used] = root.0;
                 used += 1;
                 is_done |= is_last(root);
             }
@@ -131,10 +132,10 @@ impl PathSearch {
         while used > 0 && !is_done {
             let (all, waiting) = (&mut from[..], &mut far[..]);
             for &object in &near[..used] {
-                graph.each(object, objects, |to| {
-                    if all[to as usize] == 0 {
-                        all[to as usize] = object + 1;
-                        waiting[found] = to;
+                graph.each(ObjectNumber(object), objects, |to| {
+                    if all[to.place()] == 0 {
+                        all[to.place()] = object + 1;
+                        waiting[found] = to.0;
                         found += 1;
                         is_done |= is_last(to);
                     }

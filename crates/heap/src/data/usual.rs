@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::data::dominators::{Node, TOP};
 use crate::data::facts::MOST_BYTES;
-use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::varint;
 
@@ -36,9 +36,9 @@ pub(crate) struct Usual {
     /// The shallow size of all objects, whether roots reach them or not.
     pub(crate) bytes: u64,
     /// The objects that retain most, those first.
-    pub(crate) largest: Vec<u32>,
+    pub(crate) largest: Vec<ObjectNumber>,
     /// The threads, those that retain most first.
-    pub(crate) threads: Vec<u32>,
+    pub(crate) threads: Vec<ObjectNumber>,
     /// The objects of each class that retain most, in the order of the classes.
     pub(crate) of_classes: Vec<ClassObjects>,
     pub(crate) suspects: Vec<UsualSuspect>,
@@ -95,7 +95,7 @@ pub(crate) enum AreaOf {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClassObjects {
     pub(crate) class: ClassIndex,
-    pub(crate) objects: Vec<u32>,
+    pub(crate) objects: Vec<ObjectNumber>,
 }
 
 /// The first of the objects of a class to which paths over the same classes lead, and the number of the others; those
@@ -111,7 +111,7 @@ pub(crate) struct ClassPaths {
 pub(crate) struct UsualPath {
     /// The number of objects on the path.
     pub(crate) distance: u32,
-    pub(crate) object: u32,
+    pub(crate) object: ObjectNumber,
     /// The number of the others.
     pub(crate) alike: u64,
 }
@@ -152,11 +152,13 @@ impl Usual {
         }
         bytes.put([self.bytes]);
         for objects in [&self.largest, &self.threads] {
-            bytes.list(objects, |bytes, &object| bytes.put([object.into()]));
+            bytes.list(objects, |bytes, &object| bytes.put([object.0.into()]));
         }
         bytes.list(&self.of_classes, |bytes, class| {
             bytes.put([class.class.0.into()]);
-            bytes.list(&class.objects, |bytes, &object| bytes.put([object.into()]));
+            bytes.list(&class.objects, |bytes, &object| {
+                bytes.put([object.0.into()])
+            });
         });
         bytes.list(&self.suspects, |bytes, suspect| {
             let UsualSuspect { node, objects, .. } = *suspect;
@@ -177,7 +179,7 @@ impl Usual {
         bytes.list(&self.paths, |bytes, class| {
             bytes.put([class.class.0.into()]);
             bytes.list(&class.paths, |bytes, path| {
-                bytes.put([path.distance.into(), path.object.into(), path.alike]);
+                bytes.put([path.distance.into(), path.object.0.into(), path.alike]);
             });
         });
         out.table(&bytes.0)
@@ -198,7 +200,7 @@ impl Usual {
         } = *bounds;
         let class = |bytes: &mut Read<'_>| bytes.below(classes as u64).map(ClassIndex);
         let node = |bytes: &mut Read<'_>| bytes.node(nodes);
-        let object = |bytes: &mut Read<'_>| bytes.below(objects.into());
+        let object = |bytes: &mut Read<'_>| bytes.below(objects.into()).map(ObjectNumber);
         let mut groups = <[Vec<GroupSum>; GROUPINGS]>::default();
         for groups in &mut groups {
             *groups = bytes.list(Read::group)?;

@@ -14,10 +14,9 @@ use crate::data::births::{Births, MadeAfter};
 use crate::data::classes::Class;
 use crate::data::dominators::{Step, TOP};
 use crate::data::error::Error;
-use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::names::{self, Stack};
-use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::objects::Site;
 use crate::data::usual::{GROUPINGS, GroupSum};
 
@@ -236,7 +235,8 @@ impl Heap<'_> {
         let mut of_site = Vec::with_capacity(self.objects.sites.len());
         for (index, site) in self.objects.sites.iter().enumerate() {
             if index == 0 {
-                of_site.push(NONE);
+                // No object has it.
+                of_site.push(u32::MAX);
                 continue;
             }
             let key = Key::of(by, site.class, self.classes.get(site.class), site.trace);
@@ -275,7 +275,7 @@ impl Heap<'_> {
     }
 
     /// Returns the figures of each group from the dominator tree; only of its objects for which `is_wanted` is true.
-    fn tally(&self, grouping: &Grouping, is_wanted: impl Fn(u32) -> bool) -> Vec<Tally> {
+    fn tally(&self, grouping: &Grouping, is_wanted: impl Fn(ObjectNumber) -> bool) -> Vec<Tally> {
         let [tallies] = self.tallies([grouping], is_wanted, |_, _, _| {});
         tallies
     }
@@ -285,8 +285,8 @@ impl Heap<'_> {
     pub(crate) fn tallies<const N: usize>(
         &self,
         groupings: [&Grouping; N],
-        is_wanted: impl Fn(u32) -> bool,
-        mut visit: impl FnMut(u32, SiteIndex, u64),
+        is_wanted: impl Fn(ObjectNumber) -> bool,
+        mut visit: impl FnMut(ObjectNumber, SiteIndex, u64),
     ) -> [Vec<Tally>; N] {
         let mut all = groupings.map(|grouping| {
             let tallies = (0..grouping.count).map(Tally::of);
@@ -328,18 +328,21 @@ impl Heap<'_> {
     }
 
     /// Returns the bytes that no root reaches any more without these objects, including themselves.
-    pub(crate) fn retained_without(&self, gone: impl Fn(u32) -> bool) -> Result<u64, Error> {
+    pub(crate) fn retained_without(
+        &self,
+        gone: impl Fn(ObjectNumber) -> bool,
+    ) -> Result<u64, Error> {
         let mut reached = FixedBitSet::with_capacity(self.objects.count() as usize);
         let mut waiting = self.memory.table::<u32>(self.dominators.len() as usize)?;
         let mut length = 0;
         let mut bytes = 0;
-        let mut reach = |object: u32, waiting: &mut [u32], length: &mut usize| {
-            if !reached.contains(object as usize) && !gone(object) {
-                reached.insert(object as usize);
+        let mut reach = |object: ObjectNumber, waiting: &mut [u32], length: &mut usize| {
+            if !reached.contains(object.place()) && !gone(object) {
+                reached.insert(object.place());
                 bytes += self.objects.size(object);
                 // The tree of a damaged index may have fewer nodes than there are objects.
                 if let Some(next) = waiting.get_mut(*length) {
-                    *next = object;
+                    *next = object.0;
                     *length += 1;
                 }
             }
@@ -348,7 +351,7 @@ impl Heap<'_> {
             reach(root, &mut waiting, &mut length);
             while length > 0 {
                 length -= 1;
-                let object = waiting[length];
+                let object = ObjectNumber(waiting[length]);
                 self.graph.each(object, &self.objects, |to| {
                     reach(to, &mut waiting, &mut length)
                 });

@@ -32,7 +32,7 @@ impl<'a> Keeping<'a> {
     pub fn of(heap: &'a Heap<'a>) -> io::Result<Keeping<'a>> {
         let mut nodes: Numbers<u32> = heap.memory.table(heap.objects.count() as usize)?;
         for (node, object) in heap.dominators.all() {
-            nodes[object as usize] = node.0;
+            nodes[object.place()] = node.0;
         }
         let above = heap.dominators.all_above(&heap.memory)?;
         Ok(Keeping { heap, nodes, above })
@@ -42,7 +42,7 @@ impl<'a> Keeping<'a> {
     #[must_use]
     pub fn find(&self, id: u64) -> Option<Retained> {
         let number = self.heap.objects.ids.find(id)?;
-        let node = Node(self.nodes[number as usize]);
+        let node = Node(self.nodes[number.place()]);
         if node == TOP {
             return None;
         }

@@ -10,7 +10,7 @@ use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Reference};
-use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::usual::UsualSuspect;
 use crate::questions::allocated::{Allocated, Rest, largest};
@@ -172,7 +172,7 @@ impl Heap<'_> {
         } else {
             self.measured(threshold, own, births)?
         };
-        let objects: Vec<u32> = found
+        let objects: Vec<ObjectNumber> = found
             .iter()
             .map(|suspect| self.dominators.object(suspect.node))
             .collect();

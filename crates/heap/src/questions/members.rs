@@ -7,6 +7,7 @@ use fixedbitset::FixedBitSet;
 
 use crate::data::error::Error;
 use crate::data::heap::Heap;
+use crate::data::numbers::ObjectNumber;
 use crate::data::turns::in_turn;
 use crate::questions::groups::Group;
 use crate::questions::summary::ObjectRow;
@@ -46,7 +47,7 @@ impl Members {
 struct Order {
     runs: Vec<Run>,
     /// All objects that are in no run.
-    single: Vec<u32>,
+    single: Vec<ObjectNumber>,
 }
 
 /// All objects of a piece that retain the same, which are found again when they are needed.
@@ -55,7 +56,7 @@ struct Run {
     retained: u64,
     /// The objects before it.
     start: u64,
-    first: u32,
+    first: ObjectNumber,
     piece: u32,
     count: u32,
     /// How many of the objects before it are in no run.
@@ -73,12 +74,12 @@ impl Run {
 struct NewOrder {
     runs: Vec<Run>,
     /// What the others retain, and their numbers.
-    single: Vec<(u64, u32)>,
+    single: Vec<(u64, ObjectNumber)>,
 }
 
 impl NewOrder {
     /// Adds the objects of the next piece, with what they retain, those that retain most first.
-    fn add_piece(&mut self, piece: usize, members: &[(u32, u64)]) {
+    fn add_piece(&mut self, piece: usize, members: &[(ObjectNumber, u64)]) {
         for alike in members.chunk_by(|one, next| one.1 == next.1) {
             if alike.len() <= FEW {
                 let single = alike.iter().map(|&(object, retained)| (retained, object));
@@ -131,7 +132,12 @@ impl NewOrder {
 
 impl Order {
     /// Returns `most` objects from the `first` on. `find` finds those of a run.
-    fn objects(&self, first: u64, most: usize, find: impl Fn(&Run) -> Vec<u32>) -> Vec<u32> {
+    fn objects(
+        &self,
+        first: u64,
+        most: usize,
+        find: impl Fn(&Run) -> Vec<ObjectNumber>,
+    ) -> Vec<ObjectNumber> {
         let place = self.runs.partition_point(|run| run.end() <= first);
         let in_runs = self.runs[..place].last();
         let in_runs = in_runs.map_or(0, |run| run.end() - u64::from(run.single));
@@ -176,7 +182,7 @@ impl Heap<'_> {
     /// Finds the order of the objects of some kinds; `None` if it takes too much memory.
     fn order(&self, kinds: &FixedBitSet) -> Option<Order> {
         // A thread uses the first list again for each piece.
-        let search = |piece, (members, found): &mut (Vec<(u32, u64)>, NewOrder)| {
+        let search = |piece, (members, found): &mut (Vec<(ObjectNumber, u64)>, NewOrder)| {
             members.clear();
             self.each_live_in(piece, kinds, |object, retained| {
                 members.push((object, retained));
@@ -209,7 +215,7 @@ impl Heap<'_> {
     ) -> Result<Vec<ObjectRow>, Error> {
         let end = first.saturating_add(most);
         let classes = self.classes_named(&members.class)?;
-        let rows = |objects: &[u32]| {
+        let rows = |objects: &[ObjectNumber]| {
             let rows = || {
                 objects
                     .iter()
@@ -245,7 +251,7 @@ mod tests {
     #[test]
     fn objects_come_by_what_they_retain_and_then_by_their_numbers() {
         // Three pieces of a hundred objects, most of which retain 8 bytes, and few of the second 16.
-        let retained = |object: u32| match object % 100 {
+        let retained = |ObjectNumber(object)| match object % 100 {
             7 | 57 => 1000,
             _ if (100..200).contains(&object) && !object.is_multiple_of(15) => 8,
             _ if object.is_multiple_of(3) => 16,
@@ -254,6 +260,7 @@ mod tests {
         let mut order = NewOrder::default();
         for piece in 0..3 {
             let objects = 100 * piece as u32..100 * (piece as u32 + 1);
+            let objects = objects.map(ObjectNumber);
             let mut members: Vec<_> = objects.map(|object| (object, retained(object))).collect();
             members.sort_by_key(|&(_, retained)| Reverse(retained));
             let mut found = NewOrder::default();
@@ -265,10 +272,11 @@ mod tests {
         let find = |run: &Run| {
             let objects = 100 * run.piece..100 * (run.piece + 1);
             objects
+                .map(ObjectNumber)
                 .filter(|&object| retained(object) == run.retained)
                 .collect()
         };
-        let mut expected: Vec<u32> = (0..300).collect();
+        let mut expected: Vec<ObjectNumber> = (0..300).map(ObjectNumber).collect();
         expected.sort_by_key(|&object| (Reverse(retained(object)), object));
         for first in 0..=301 {
             for most in [0, 1, 3, 40, 300] {

@@ -9,10 +9,9 @@ use hprof_format::{Root, nearest};
 use serde::Serialize;
 
 use crate::data::error::Error;
-use crate::data::graph::NONE;
 use crate::data::heap::Heap;
 use crate::data::label::{Label, Reference};
-use crate::data::numbers::ClassIndex;
+use crate::data::numbers::{ClassIndex, ObjectNumber};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::small_numbers::SmallNumbers;
 use crate::data::usual::{USUAL_PATHS, UsualPath};
@@ -60,9 +59,9 @@ impl Heap<'_> {
     pub(crate) fn path(
         &self,
         shortest_paths: &ShortestPaths,
-        object: u32,
+        object: ObjectNumber,
     ) -> Result<Option<Path>, Error> {
-        if shortest_paths.from(object) == NONE {
+        if shortest_paths.from(object) == ObjectNumber::NONE {
             return Ok(None);
         }
         let way = shortest_paths.to(object);
@@ -156,7 +155,7 @@ impl Heap<'_> {
                 return;
             }
             match shapes.shape_behind(from, object) {
-                Ok(shape) => add_path(&mut found, shape, shapes.distances.get(object), object),
+                Ok(shape) => add_path(&mut found, shape, shapes.distances.get(object.0), object),
                 Err(error) => result = Err(error),
             }
         });
@@ -209,7 +208,7 @@ impl Heap<'_> {
 }
 
 /// Adds an object to those with paths of the same shape.
-fn add_path(found: &mut Vec<Option<UsualPath>>, shape: u32, distance: u32, object: u32) {
+fn add_path(found: &mut Vec<Option<UsualPath>>, shape: u32, distance: u32, object: ObjectNumber) {
     let place = shape as usize;
     if found.len() <= place {
         found.resize(place + 1, None);
@@ -260,7 +259,7 @@ pub(crate) struct Shapes<'a, 'dump> {
     /// The last step of each shape, from 1.
     last: Vec<Step>,
     /// The objects on a way, while it is followed.
-    way: Vec<u32>,
+    way: Vec<ObjectNumber>,
 }
 
 /// `Yes` if the shapes of paths through different fields and local variables are different, whatever the classes.
@@ -278,7 +277,7 @@ enum Step {
     /// Through an object of this class, which a field or a local variable refers to.
     Held(ClassIndex, Arc<str>),
     /// Through this object, which is a class, or in a static field.
-    This(u32),
+    This(ObjectNumber),
 }
 
 impl Step {
@@ -311,13 +310,13 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
     }
 
     /// Returns the number of the shape of the path to an object, from 1.
-    pub(crate) fn shape(&mut self, object: u32) -> Result<u32, Error> {
+    pub(crate) fn shape(&mut self, object: ObjectNumber) -> Result<u32, Error> {
         self.shape_behind(self.shortest_paths.from(object), object)
     }
 
     /// Returns the same, given the object before it.
-    fn shape_behind(&mut self, from: u32, object: u32) -> Result<u32, Error> {
-        let known = self.of.get(object);
+    fn shape_behind(&mut self, from: ObjectNumber, object: ObjectNumber) -> Result<u32, Error> {
+        let known = self.of.get(object.0);
         if known != 0 {
             return Ok(known);
         }
@@ -326,10 +325,10 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         let (mut last, mut at) = (object, from);
         let (mut shape, mut distance) = (0, 0);
         // Paths of a damaged index may lead in a circle.
-        while at != last && at != NONE && way.len() < self.of.len() {
-            let known = self.of.get(at);
+        while at != last && at != ObjectNumber::NONE && way.len() < self.of.len() {
+            let known = self.of.get(at.0);
             if known != 0 {
-                (shape, distance) = (known, self.distances.get(at));
+                (shape, distance) = (known, self.distances.get(at.0));
                 break;
             }
             way.push(at);
@@ -337,20 +336,20 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         }
         while let Some(object) = way.pop() {
             shape = self.set(object, shape, distance)?;
-            distance = self.distances.get(object);
+            distance = self.distances.get(object.0);
         }
         self.way = way;
         Ok(shape)
     }
 
     /// Sets the shape of the path to an object, given that of the path to the one before, and its distance.
-    fn set(&mut self, object: u32, before: u32, distance: u32) -> Result<u32, Error> {
+    fn set(&mut self, object: ObjectNumber, before: u32, distance: u32) -> Result<u32, Error> {
         let step = self.step(object)?;
         let shape = self.longer(before, step);
         let memory = &self.heap.memory;
-        self.of.set(object, shape, memory)?;
+        self.of.set(object.0, shape, memory)?;
         let distance = distance.saturating_add(1);
-        self.distances.set(object, distance, memory)?;
+        self.distances.set(object.0, distance, memory)?;
         Ok(shape)
     }
 
@@ -368,7 +367,7 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
         id
     }
 
-    fn step(&self, object: u32) -> Result<Step, Error> {
+    fn step(&self, object: ObjectNumber) -> Result<Step, Error> {
         let heap = self.heap;
         let class = heap.objects.class(object);
         if heap.classes.is_class_of_classes(class) {

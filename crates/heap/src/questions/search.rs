@@ -11,6 +11,7 @@ use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::Label;
 use crate::data::names::push_printable;
+use crate::data::numbers::ObjectNumber;
 use crate::data::records;
 
 /// The most characters of a string that are searched.
@@ -128,7 +129,7 @@ impl Heap<'_> {
     }
 
     /// Returns the string of a record, if one of the arrays has its characters.
-    fn string_of(&self, record: &HeapRecord<'_>, arrays: &HashSet<u64>) -> Option<u32> {
+    fn string_of(&self, record: &HeapRecord<'_>, arrays: &HashSet<u64>) -> Option<ObjectNumber> {
         let HeapRecord::Instance {
             object,
             class,
@@ -149,7 +150,7 @@ impl Heap<'_> {
         has_characters.then(|| self.objects.ids.find(object.0))?
     }
 
-    fn found_object(&self, number: u32) -> Result<FoundObject, Error> {
+    fn found_object(&self, number: ObjectNumber) -> Result<FoundObject, Error> {
         let id = self.objects.ids.id(number);
         Ok(FoundObject {
             object: self.label(number)?,

@@ -8,6 +8,7 @@ use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::Label;
 use crate::data::names::Stack;
+use crate::data::numbers::ObjectNumber;
 use crate::data::records;
 
 /// The most rows of elements and of referrers that are shown.
@@ -100,7 +101,7 @@ impl Heap<'_> {
     /// Returns the rows from `first` on, the place of the field or element behind them, and the number of all.
     fn values(
         &self,
-        number: u32,
+        number: ObjectNumber,
         first: usize,
     ) -> Result<(Vec<Named>, Option<usize>, usize), Error> {
         let id_size = self.dump.id_size();
@@ -174,7 +175,7 @@ impl Heap<'_> {
         })
     }
 
-    fn referrers(&self, number: u32) -> Result<Vec<Named>, Error> {
+    fn referrers(&self, number: ObjectNumber) -> Result<Vec<Named>, Error> {
         let is_class = |object| self.class_of_object(object).is_some();
         let zones = self.zones.get().map(|zones| &zones.rows);
         let search = (self.dump.threads(), zones);
@@ -200,7 +201,7 @@ impl Heap<'_> {
     }
 
     /// Searches the records, for a graph that omits too many references.
-    fn referrers_in_records(&self, number: u32) -> Result<Vec<u32>, Error> {
+    fn referrers_in_records(&self, number: ObjectNumber) -> Result<Vec<ObjectNumber>, Error> {
         let wanted = self.objects.ids.id(number);
         let mut found = Vec::new();
         for record in self.dump.records() {

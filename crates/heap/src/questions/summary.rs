@@ -15,6 +15,7 @@ use crate::data::heap::Heap;
 use crate::data::label::Label;
 use crate::data::layout::Layout;
 use crate::data::names::Stack;
+use crate::data::numbers::ObjectNumber;
 use crate::data::turns::in_turn;
 
 /// A summary of a dump.
@@ -173,7 +174,7 @@ impl Heap<'_> {
     }
 
     /// Looks at all objects.
-    fn search_largest(&self, classes: Option<&FixedBitSet>, most: usize) -> Vec<u32> {
+    fn search_largest(&self, classes: Option<&FixedBitSet>, most: usize) -> Vec<ObjectNumber> {
         let kinds = match classes {
             Some(classes) => self.kinds_of(classes),
             None => {
@@ -202,13 +203,13 @@ impl Heap<'_> {
         largest.finish()
     }
 
-    fn known_largest_of_all(&self, most: usize) -> Option<Vec<u32>> {
+    fn known_largest_of_all(&self, most: usize) -> Option<Vec<ObjectNumber>> {
         let largest = &self.usual.get()?.largest;
         let is_known = largest.len() >= most || largest.len() == self.dominators.live();
         is_known.then(|| largest.iter().copied().take(most).collect())
     }
 
-    pub(crate) fn object_row(&self, object: u32) -> Result<ObjectRow, Error> {
+    pub(crate) fn object_row(&self, object: ObjectNumber) -> Result<ObjectRow, Error> {
         Ok(ObjectRow {
             object: self.label(object)?,
             id: self.objects.ids.id(object),
@@ -234,7 +235,7 @@ impl Heap<'_> {
     }
 
     /// Returns the threads, those that retain most first.
-    pub(crate) fn live_threads(&self) -> Vec<u32> {
+    pub(crate) fn live_threads(&self) -> Vec<ObjectNumber> {
         let all = self.graph.roots.traces.keys().copied();
         let live = all.filter_map(|thread| Some((Reverse(self.retained_of(thread)?), thread)));
         let mut threads: Vec<WithSize> = live.collect();
@@ -242,7 +243,7 @@ impl Heap<'_> {
         threads.into_iter().map(|(_, thread)| thread).collect()
     }
 
-    fn thread_row(&self, thread: u32) -> Result<ThreadRow, Error> {
+    fn thread_row(&self, thread: ObjectNumber) -> Result<ThreadRow, Error> {
         let stack = self.thread_stack(thread);
         let mut frames: Vec<FrameRow> = stack.iter().cloned().map(FrameRow::of).collect();
         let known = frames.len();
@@ -267,7 +268,7 @@ impl Heap<'_> {
 }
 
 /// An object and its retained size. The one that retains most is the least.
-type WithSize = (Reverse<u64>, u32);
+type WithSize = (Reverse<u64>, ObjectNumber);
 
 /// The objects that retain most, while objects are looked through.
 pub(crate) struct Largest {
@@ -288,7 +289,7 @@ impl Largest {
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, object: u32, retained: u64) {
+    pub(crate) fn add(&mut self, object: ObjectNumber, retained: u64) {
         let new = (Reverse(retained), object);
         if self.last.is_some_and(|last| new > last) {
             return;
@@ -307,7 +308,7 @@ impl Largest {
     }
 
     /// Returns them, those that retain most first.
-    pub(crate) fn finish(self) -> Vec<u32> {
+    pub(crate) fn finish(self) -> Vec<ObjectNumber> {
         let sorted = self.sorted().into_iter();
         sorted.map(|(_, object)| object).collect()
     }

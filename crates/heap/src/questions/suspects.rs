@@ -10,7 +10,7 @@ use crate::data::classes::Known;
 use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::numbers::{ClassIndex, SiteIndex};
+use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::turns::in_turn;
 use crate::questions::own_code::OwnSites;
 
@@ -79,12 +79,12 @@ impl Heap<'_> {
     /// Returns the bytes that would be freed without the objects of nodes.
     pub(crate) fn retained_by(&self, nodes: &[Node]) -> Result<u64, Error> {
         let objects = nodes.iter().map(|&node| self.dominators.object(node));
-        let mut objects: Vec<u32> = objects.collect();
+        let mut objects: Vec<ObjectNumber> = objects.collect();
         objects.sort_unstable();
         self.joint_sizes.get(&objects, || {
             let mut members = FixedBitSet::with_capacity(self.objects.count() as usize);
-            members.extend(objects.iter().map(|&object| object as usize));
-            self.retained_without(|object| members.contains(object as usize))
+            members.extend(objects.iter().map(|object| object.place()));
+            self.retained_without(|object| members.contains(object.place()))
         })
     }
 

@@ -8,7 +8,7 @@ use foldhash::HashMap;
 use crate::data::dominators::TOP;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::numbers::ClassIndex;
+use crate::data::numbers::{ClassIndex, ObjectNumber};
 use crate::data::turns::at_once;
 use crate::data::usual::{
     ClassObjects, ClassPaths, USUAL_PATHS, Usual, UsualPath, objects_of_each_class,
@@ -86,7 +86,11 @@ impl Heap<'_> {
     }
 
     /// Returns the objects of classes that retain most, at most `most`, those first, if that takes no look at all objects.
-    pub(crate) fn known_largest(&self, classes: &FixedBitSet, most: usize) -> Option<Vec<u32>> {
+    pub(crate) fn known_largest(
+        &self,
+        classes: &FixedBitSet,
+        most: usize,
+    ) -> Option<Vec<ObjectNumber>> {
         let each = self.objects_of_each_class();
         let usual = self.usual.get().filter(|_| each > 0)?;
         let known = usual.of_classes.iter();

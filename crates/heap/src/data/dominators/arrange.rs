@@ -5,8 +5,8 @@ use std::io;
 use crate::data::dominators::retained_sizes::{NewSizes, RetainedSizes};
 use crate::data::dominators::semi_nca::SearchTree;
 use crate::data::dominators::{Dominators, Position, TOP};
-use crate::data::graph::NONE;
 use crate::data::memory::{Memory, Numbers};
+use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
 use crate::data::packed::{Packed, PackedWriter, Sequence, SequenceWriter};
 use crate::data::ranks::{NewSet, Ranks};
@@ -98,18 +98,18 @@ struct Open {
 }
 
 impl Open {
-    fn push(&mut self, object: u32, end: Position, before: u64) {
-        self.entries[self.depth] = [u64::from(object) << 32 | u64::from(end), before];
+    fn push(&mut self, object: ObjectNumber, end: Position, before: u64) {
+        self.entries[self.depth] = [u64::from(object.0) << 32 | u64::from(end), before];
         self.depth += 1;
     }
 
     /// Removes the last one if it has ended; returns its object, and the bytes before it.
-    fn pop(&mut self, node: Position) -> Option<(u32, u64)> {
+    fn pop(&mut self, node: Position) -> Option<(ObjectNumber, u64)> {
         let last = self.depth.checked_sub(1)?;
         let [object_and_end, before] = self.entries[last];
         (object_and_end as u32 <= node).then(|| {
             self.depth = last;
-            ((object_and_end >> 32) as u32, before)
+            (ObjectNumber((object_and_end >> 32) as u32), before)
         })
     }
 }
@@ -152,18 +152,18 @@ fn add_up(
         entries: memory.table(inner.count() as usize)?,
         depth: 0,
     };
-    let look_up = |piece: usize, found: &mut Vec<(u32, u64)>| {
+    let look_up = |piece: usize, found: &mut Vec<(ObjectNumber, u64)>| {
         let members = order.iter_from(piece * PIECE).take(PIECE);
         found.clear();
         // The top is no object.
-        found.extend(members.map(|object| match object {
-            NONE => (object, 0),
+        found.extend(members.map(|object| match ObjectNumber(object) {
+            ObjectNumber::NONE => (ObjectNumber::NONE, 0),
             object => (object, objects.size(object)),
         }));
         Ok(())
     };
     let (mut node, mut rank, mut bytes) = (TOP.0, 0, 0);
-    let add = |found: &mut Vec<(u32, u64)>| {
+    let add = |found: &mut Vec<(ObjectNumber, u64)>| {
         for &(object, size) in &*found {
             while let Some((object, before)) = open.pop(node) {
                 retained.set(object, bytes - before);

@@ -16,6 +16,7 @@ use crate::data::dominators::retained_sizes::{NearSizes, RetainedSizes};
 use crate::data::dominators::search::Search;
 use crate::data::graph::Graph;
 use crate::data::memory::{Memory, Numbers};
+use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
 use crate::data::packed::{Packed, Sequence};
 use crate::data::progress::{Progress, STEP, Stage};
@@ -113,22 +114,22 @@ impl Dominators {
     }
 
     #[inline]
-    pub(crate) fn object(&self, node: Node) -> u32 {
-        self.order.get(node.0 as usize).min(self.last)
+    pub(crate) fn object(&self, node: Node) -> ObjectNumber {
+        ObjectNumber(self.order.get(node.0 as usize).min(self.last))
     }
 
     /// Iterates over all objects of the tree, in the order of their nodes, from 1.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn objects(&self) -> impl Iterator<Item = ObjectNumber> {
         self.objects_from(1)
     }
 
-    fn objects_from(&self, start: Position) -> impl Iterator<Item = u32> {
+    fn objects_from(&self, start: Position) -> impl Iterator<Item = ObjectNumber> {
         let objects = self.order.iter_from(start as usize);
-        objects.map(|object| object.min(self.last))
+        objects.map(|object| ObjectNumber(object.min(self.last)))
     }
 
     /// Iterates over all nodes except [`TOP`] with their objects.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (Node, u32)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Node, ObjectNumber)> {
         (1..).map(Node).zip(self.objects())
     }
 
@@ -192,7 +193,7 @@ impl Dominators {
 
     /// Returns the bytes that would be freed with an object; `None` if no root reaches it.
     #[inline]
-    pub(crate) fn retained_of(&self, object: u32, objects: &Objects) -> Option<u64> {
+    pub(crate) fn retained_of(&self, object: ObjectNumber, objects: &Objects) -> Option<u64> {
         self.retained.get(object, objects)
     }
 
@@ -205,10 +206,10 @@ impl Dominators {
     /// zones that can have the object if these are known, otherwise at half of the nodes on average.
     pub(crate) fn node(
         &self,
-        object: u32,
+        object: ObjectNumber,
         (threads, known): (usize, Option<&Zones>),
     ) -> Option<Node> {
-        let groups = zones_with(object, zones_of(self.live()), known);
+        let groups = zones_with(object.0, zones_of(self.live()), known);
         let find_in = |zone| {
             let Range { start, end } = self.zone(zone);
             let mut objects = self.objects_from(start as u32).take(end - start);
@@ -234,7 +235,8 @@ impl Dominators {
     pub(crate) fn zones(&self, count: u32, threads: usize, memory: &Memory) -> io::Result<Zones> {
         let objects_in = |zone| {
             let Range { start, end } = self.zone(zone);
-            self.objects_from(start as u32).take(end - start)
+            let objects = self.objects_from(start as u32).take(end - start);
+            objects.map(|object| object.0)
         };
         let zones = zones_of(self.live());
         Zones::of((threads, zones), count, objects_in, memory)
@@ -261,7 +263,7 @@ impl Dominators {
     }
 
     /// Iterates over the objects of nodes.
-    pub(crate) fn objects_of(&self, Nodes(nodes): &Nodes) -> impl Iterator<Item = u32> {
+    pub(crate) fn objects_of(&self, Nodes(nodes): &Nodes) -> impl Iterator<Item = ObjectNumber> {
         self.objects_from(nodes.start).take(nodes.len())
     }
 
@@ -277,7 +279,7 @@ impl Dominators {
     /// Visits `start` and everything below it. Its memory is proportional to the depth of the tree.
     pub(crate) fn walk(&self, start: Node, mut visit: impl FnMut(Step)) {
         // The inner nodes above the current one, with their objects and ends.
-        let mut open: Vec<(Node, u32, Node)> = Vec::new();
+        let mut open: Vec<(Node, ObjectNumber, Node)> = Vec::new();
         let mut rank = self.inner.rank(start.0);
         let objects = self.objects_from(start.0);
         for (node, object) in (start.0..self.end(start).0).map(Node).zip(objects) {
@@ -328,6 +330,6 @@ impl Steps<'_> {
 /// A step of a walk: a node, and its object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    Enter(Node, u32),
-    Leave(Node, u32),
+    Enter(Node, ObjectNumber),
+    Leave(Node, ObjectNumber),
 }

@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use crate::data::facts::MOST_BYTES;
 use crate::data::memory::{Memory, Numbers};
+use crate::data::numbers::ObjectNumber;
 use crate::data::objects::{Objects, UNIT};
 use crate::data::packed::{Near, Packed, PackedWriter};
 use crate::data::ranks::{NewSet, Ranks};
@@ -38,8 +39,8 @@ impl RetainedSizes {
 
     /// Returns what an object retains; `None` if no root reaches it.
     #[inline]
-    pub(super) fn get(&self, object: u32, objects: &Objects) -> Option<u64> {
-        match self.stored.find(object) {
+    pub(super) fn get(&self, object: ObjectNumber, objects: &Objects) -> Option<u64> {
+        match self.stored.find(object.0) {
             Some(rank) => self.bytes(rank, self.units.get(self.place(rank)?)),
             None => Some(objects.size(object)),
         }
@@ -102,8 +103,8 @@ pub(crate) struct NearSizes<'a> {
 impl NearSizes<'_> {
     /// Returns what an object retains; `None` if no root reaches it.
     #[inline]
-    pub(crate) fn get(&mut self, object: u32, objects: &Objects) -> Option<u64> {
-        match self.sizes.stored.find(object) {
+    pub(crate) fn get(&mut self, object: ObjectNumber, objects: &Objects) -> Option<u64> {
+        match self.sizes.stored.find(object.0) {
             Some(rank) => {
                 let units = self.units.get(self.sizes.place(rank)?);
                 self.sizes.bytes(rank, units)
@@ -134,8 +135,8 @@ impl NewSizes {
 
     /// Sets what an object retains, which is one of them.
     #[inline]
-    pub(super) fn set(&mut self, object: u32, bytes: u64) {
-        let rank = self.stored.rank(object);
+    pub(super) fn set(&mut self, object: ObjectNumber, bytes: u64) {
+        let rank = self.stored.rank(object.0);
         self.units[rank as usize] = match u32::try_from(bytes / UNIT + 1) {
             Ok(units) if units < LARGE => units,
             _ => {
@@ -169,7 +170,7 @@ mod tests {
         let expected = [0, most, most + UNIT, most + 2 * UNIT, most + 3 * UNIT];
         let stored = NewSet::all(expected.len() + 1, &memory).expect("there is memory");
         let mut sizes = NewSizes::new(stored, &memory).expect("there is memory");
-        for (object, &bytes) in (0..).zip(&expected) {
+        for (object, &bytes) in (0..).map(ObjectNumber).zip(&expected) {
             sizes.set(object, bytes);
         }
         let sizes = sizes.pack(0, &memory).expect("there is memory");

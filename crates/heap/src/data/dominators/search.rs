@@ -3,8 +3,9 @@
 use std::io;
 
 use crate::data::dominators::{Position, Steps};
-use crate::data::graph::{Followed, Graph, NONE};
+use crate::data::graph::{Followed, Graph};
 use crate::data::memory::{Memory, Numbers};
+use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
 use crate::data::packed::{Packed, PackedWriter, Sequence, SequenceWriter};
 use crate::data::ranks::{NewSet, Ranks};
@@ -38,7 +39,7 @@ impl Parents {
 /// An object on the way down, and how far its references were followed.
 #[derive(Clone, Copy)]
 struct Open {
-    object: u32,
+    object: ObjectNumber,
     followed: Followed,
 }
 
@@ -52,7 +53,7 @@ impl Way {
     #[inline]
     fn push(&mut self, open: Open) {
         let Followed { next, last } = open.followed;
-        self.entries[self.depth] = [u64::from(open.object) << 32 | u64::from(last), next];
+        self.entries[self.depth] = [u64::from(open.object.0) << 32 | u64::from(last), next];
         self.depth += 1;
     }
 
@@ -61,7 +62,7 @@ impl Way {
         self.depth = self.depth.checked_sub(1)?;
         let [objects, next] = self.entries[self.depth];
         Some(Open {
-            object: (objects >> 32) as u32,
+            object: ObjectNumber((objects >> 32) as u32),
             followed: Followed {
                 next,
                 last: objects as u32,
@@ -111,9 +112,9 @@ struct Run {
 
 impl Run {
     fn all(&mut self, graph: &Graph, objects: &Objects, way: &mut Way, steps: &Steps<'_>) {
-        self.order.push(NONE);
+        self.order.push(ObjectNumber::NONE.0);
         for &(root, _) in &graph.roots.all {
-            if self.node[root as usize] != 0 {
+            if self.node[root.place()] != 0 {
                 continue;
             }
             self.find(root, 0);
@@ -124,7 +125,7 @@ impl Run {
             loop {
                 let targets = graph.targets(open.object, objects);
                 let (node, joined) = (&self.node[..], &mut self.joined);
-                let new = |to: u32| match node[to as usize] {
+                let new = |to: ObjectNumber| match node[to.place()] {
                     0 => true,
                     found => {
                         joined.insert(found);
@@ -132,7 +133,7 @@ impl Run {
                     }
                 };
                 if let Some(found) = targets.find_from(&mut open.followed, new) {
-                    let parent = node[open.object as usize];
+                    let parent = node[open.object.place()];
                     self.find(found, parent);
                     steps.searched(self.used);
                     way.push(open);
@@ -152,10 +153,10 @@ impl Run {
 
     /// Gives an object the next node.
     #[inline]
-    fn find(&mut self, object: u32, parent: Position) {
+    fn find(&mut self, object: ObjectNumber, parent: Position) {
         self.parents.push(self.used as u64 - u64::from(parent));
         self.used += 1;
-        self.node[object as usize] = self.used as Position;
-        self.order.push(object);
+        self.node[object.place()] = self.used as Position;
+        self.order.push(object.0);
     }
 }

@@ -72,8 +72,8 @@ impl Found<'_> {
 
     fn each_in_part(&self, part: usize, mut visit: impl FnMut(Joined)) {
         self.graph.each_in_part(part, self.objects, |from, to| {
-            let from = self.node[from as usize];
-            let target = self.node[to.number() as usize];
+            let from = self.node[from.place()];
+            let target = self.node[to.number().place()];
             if let Some(rank) = self.joined.find(target)
                 && from != TOP.0
                 && from != target

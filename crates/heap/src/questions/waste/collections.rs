@@ -7,7 +7,7 @@ use super::kinds::NO_ARRAY;
 use super::{Fill, Makers};
 use crate::data::findings::{WasteKind, WasteRow, WasteRows};
 use crate::data::heap::Heap;
-use crate::data::numbers::ClassIndex;
+use crate::data::numbers::{ClassIndex, ObjectNumber};
 
 /// A collection that uses less than one slot in this many is sparse.
 const SPARSE: u32 = 4;
@@ -27,8 +27,8 @@ impl Gathered {
         let mut before = NO_ARRAY;
         for &collection in &self.collections[..] {
             let (array, number) = (first(collection), second(collection));
-            while arrays.next_if(|&&[at, ..]| at < array).is_some() {}
-            let found = arrays.peek().filter(|&&&[at, ..]| at == array);
+            while arrays.next_if(|&&[at, ..]| at < array.0).is_some() {}
+            let found = arrays.peek().filter(|&&&[at, ..]| at == array.0);
             // An array that several collections share counts with one of them.
             let is_shared = array == before;
             before = array;
@@ -50,7 +50,7 @@ impl Gathered {
 }
 
 /// Returns the fill of a collection, and the waste of its array; `None` if it is full enough.
-fn judge(heap: &Heap<'_>, array: u32, found: Option<&[u32; 3]>) -> Option<(Fill, u64)> {
+fn judge(heap: &Heap<'_>, array: ObjectNumber, found: Option<&[u32; 3]>) -> Option<(Fill, u64)> {
     match found {
         None if array == NO_ARRAY => Some((Fill::Empty, 0)),
         // It leads not to an array but to the first element.

@@ -6,6 +6,7 @@ use crate::data::error::Error;
 use crate::data::findings::{WasteKind, WasteRow, WasteRows};
 use crate::data::heap::Heap;
 use crate::data::memory::Numbers;
+use crate::data::numbers::ObjectNumber;
 use fixedbitset::FixedBitSet;
 
 /// Mixed into the hash of a string's array that is not Latin-1.
@@ -38,7 +39,10 @@ impl Gathered {
         let others = (0..self.arrays.len()).filter(|&place| !in_strings.contains(place));
         for (content, place) in arrays.iter_mut().zip(others) {
             let number = self.arrays[place];
-            *content = [self.hashes[place], pair(number, number)];
+            *content = [
+                self.hashes[place],
+                pair(ObjectNumber(number), ObjectNumber(number)),
+            ];
         }
         drop(self);
         Ok((strings_found, equal_objects(heap, &mut arrays, most)))
@@ -55,15 +59,15 @@ impl Gathered {
         let mut place = 0;
         for &string in &self.strings[..] {
             let array = first(string);
-            while self.arrays.get(place).is_some_and(|&at| at < array) {
+            while self.arrays.get(place).is_some_and(|&at| at < array.0) {
                 place += 1;
             }
-            if self.arrays.get(place) != Some(&array) {
+            if self.arrays.get(place) != Some(&array.0) {
                 continue;
             }
             in_strings.insert(place);
             let mut hash = self.hashes[place];
-            if self.wide.contains(second(string) as usize) {
+            if self.wide.contains(second(string).place()) {
                 hash ^= WIDE;
             }
             contents[used] = [hash, string];

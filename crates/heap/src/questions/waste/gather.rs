@@ -15,23 +15,23 @@ use crate::data::classes::primitive;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::memory::{Memory, Numbers};
-use crate::data::numbers::ClassIndex;
+use crate::data::numbers::{ClassIndex, ObjectNumber};
 use crate::data::records;
 use crate::data::turns::in_turn;
 
 const STRING: &str = "java.lang.String";
 
 /// Combines two object numbers into one, sorted by the first.
-pub(super) const fn pair(first: u32, second: u32) -> u64 {
-    (first as u64) << 32 | second as u64
+pub(super) const fn pair(first: ObjectNumber, second: ObjectNumber) -> u64 {
+    (first.0 as u64) << 32 | second.0 as u64
 }
 
-pub(super) const fn first(pair: u64) -> u32 {
-    (pair >> 32) as u32
+pub(super) const fn first(pair: u64) -> ObjectNumber {
+    ObjectNumber((pair >> 32) as u32)
 }
 
-pub(super) const fn second(pair: u64) -> u32 {
-    pair as u32
+pub(super) const fn second(pair: u64) -> ObjectNumber {
+    ObjectNumber(pair as u32)
 }
 
 /// The role of a class's objects here.
@@ -98,7 +98,7 @@ impl Gathered {
 fn roles(heap: &Heap<'_>, live: &FixedBitSet) -> Vec<Role> {
     let mut has_live = FixedBitSet::with_capacity(heap.classes.len());
     for number in live.ones() {
-        has_live.insert(heap.objects.class(number as u32).place());
+        has_live.insert(heap.objects.class(ObjectNumber::at(number)).place());
     }
     let offset = |class: ClassIndex, name: &str| {
         let mut fields = heap.classes.fields(class);
@@ -245,7 +245,7 @@ impl Reader<'_> {
                     let all = elements.chunks_exact(size);
                     let length = all.len() as u32;
                     let used = all.filter(|id| id.iter().any(|&byte| byte != 0)).count();
-                    piece.elements.push([number, length, used as u32]);
+                    piece.elements.push([number.0, length, used as u32]);
                 }
             }
             HeapRecord::PrimitiveArray {
@@ -257,7 +257,7 @@ impl Reader<'_> {
                 if let Some(number) = self.find(object.0) {
                     let hash = self.hasher.hash_one((element as u8, elements));
                     piece.hashes.push(hash);
-                    piece.arrays.push(number);
+                    piece.arrays.push(number.0);
                 }
             }
             _ => {}
@@ -266,14 +266,14 @@ impl Reader<'_> {
 
     /// Returns the number of a live object.
     #[inline]
-    fn find(&self, id: u64) -> Option<u32> {
+    fn find(&self, id: u64) -> Option<ObjectNumber> {
         let number = self.heap.objects.ids.find(id)?;
-        self.live.contains(number as usize).then_some(number)
+        self.live.contains(number.place()).then_some(number)
     }
 
     fn add_string(
         &self,
-        number: u32,
+        number: ObjectNumber,
         fields: &[u8],
         (value, coder): (usize, Option<usize>),
         piece: &mut Piece,
@@ -286,7 +286,7 @@ impl Reader<'_> {
     }
 
     /// Returns the object at an offset of an instance; `None` for null and for objects that the dump lacks.
-    fn reference(&self, fields: &[u8], offset: usize) -> Option<u32> {
+    fn reference(&self, fields: &[u8], offset: usize) -> Option<ObjectNumber> {
         let id_size = self.heap.dump.id_size();
         fields.get(offset..offset + id_size.bytes() as usize)?;
         let id = read_id_be(fields, offset, id_size);
@@ -322,7 +322,7 @@ impl Tables {
         } = *reader;
         let (mut strings, mut collections, mut elements, mut arrays) = (0, 0, 0, 0);
         for number in live.ones() {
-            match roles[heap.objects.class(number as u32).place()] {
+            match roles[heap.objects.class(ObjectNumber::at(number)).place()] {
                 Role::Other => {}
                 Role::String { .. } => strings += 1,
                 Role::Collection { .. } => collections += 1,
@@ -346,7 +346,7 @@ impl Tables {
         self.arrays.extend(&piece.arrays);
         self.strings.extend(&piece.strings);
         for (&string, &is_wide) in piece.strings.iter().zip(&piece.wide) {
-            self.wide.set(second(string) as usize, is_wide);
+            self.wide.set(second(string).place(), is_wide);
         }
         self.elements.extend(&piece.elements);
         self.collections.extend(&piece.collections);

@@ -1,7 +1,9 @@
 //! The collections of the JDK, and the arrays in which they keep their elements.
 
+use crate::data::numbers::ObjectNumber;
+
 /// The number that means a collection without an array.
-pub(super) const NO_ARRAY: u32 = u32::MAX;
+pub(super) const NO_ARRAY: ObjectNumber = ObjectNumber::NONE;
 
 /// Classes whose objects keep their elements in an array, a list or a tree, and the field that leads there.
 const FIELDS: [(&str, &str); 14] = [

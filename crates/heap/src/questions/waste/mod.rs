@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::data::error::Error;
 use crate::data::findings::{MAKERS, WasteFound, WasteKind, WasteRow, WasteRows};
 use crate::data::heap::Heap;
-use crate::data::numbers::SiteIndex;
+use crate::data::numbers::{ObjectNumber, SiteIndex};
 use crate::questions::allocated::Allocated;
 use gather::Gathered;
 
@@ -185,7 +185,7 @@ impl Heap<'_> {
     /// Returns the objects that roots reach.
     fn live(&self) -> FixedBitSet {
         let mut live = FixedBitSet::with_capacity(self.objects.count() as usize);
-        live.extend(self.dominators.objects().map(|object| object as usize));
+        live.extend(self.dominators.objects().map(ObjectNumber::place));
         live
     }
 }
