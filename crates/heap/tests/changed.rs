@@ -82,8 +82,8 @@ fn is_changed<T>(answer: Result<T, Error>) -> bool {
 
 fn assert_changed(dump: &Dump, heap: &Heap<'_>) {
     let middle = FIRST + 16 * 30_000;
-    assert!(is_changed(heap.show(middle, 0)));
-    assert!(is_changed(heap.paths(&Target::Object(middle), 1)));
+    assert!(is_changed(heap.show(ObjectId(middle), 0)));
+    assert!(is_changed(heap.paths(&Target::Object(ObjectId(middle)), 1)));
     assert!(is_changed(heap.paths(&Target::Class("Main".to_owned()), 1)));
     assert!(is_changed(heap.largest(None, 10)));
     assert!(is_changed(heap.leaks(0.1, None)));
@@ -105,7 +105,8 @@ fn a_file_that_is_cut_short_costs_the_answers_alone() {
         let file = self::dump();
         let dump = Dump::open(&file, None).expect("a dump");
         let heap = Heap::of(&dump, &options(), &Silent).expect("a sound dump");
-        heap.show(FIRST + 16 * 30_000, 0).expect("it is there");
+        heap.show(ObjectId(FIRST + 16 * 30_000), 0)
+            .expect("it is there");
         file.set_len(left).expect("it is ours");
         assert_changed(&dump, &heap);
         // A second question finds zeros where the file was, and is still an error.
@@ -134,5 +135,6 @@ fn a_file_that_grows_stays_the_same() {
     let length = file.metadata().expect("a file").len();
     file.write_all_at(b"the next dump", length)
         .expect("there is room");
-    heap.show(FIRST + 16 * 30_000, 0).expect("it is there");
+    heap.show(ObjectId(FIRST + 16 * 30_000), 0)
+        .expect("it is there");
 }

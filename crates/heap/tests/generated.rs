@@ -6,6 +6,7 @@ mod generate_dump;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod model;
 
+use hprof_format::ObjectId;
 use hprof_heap::{Excluded, Memory};
 
 fn assert_facts(memory: Memory) {
@@ -16,7 +17,7 @@ fn assert_facts(memory: Memory) {
         assert_eq!(summary.objects + summary.unreachable_objects, facts.objects);
         assert_eq!(facts.retained.len(), 5);
         for &(name, id, bytes) in &facts.retained {
-            let shown = heap.show(id, 0).expect("it is in the dump");
+            let shown = heap.show(ObjectId(id), 0).expect("it is in the dump");
             assert_eq!(shown.retained, Some(bytes), "{name}");
         }
         let leaks = heap.leaks(0.3, None).expect("readable records");

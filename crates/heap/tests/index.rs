@@ -14,6 +14,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hprof_format::ObjectId;
 use hprof_heap::{
     Area, By, Dump, Excluded, Heap, Memory, Options, Saved, Silent, Target, histogram,
     histogram_of, remove_index, seal_index,
@@ -302,7 +303,8 @@ fn the_first_page_of_a_class_takes_no_look_at_all_objects() {
     // Less than the nodes of all would take.
     assert!((1..4 * largest.objects).contains(&(members.kept_bytes() as u64)));
     let all = heap.member_rows(&members, 0, 200).expect("rows");
-    let ids = |rows: &[hprof_heap::ObjectRow]| rows.iter().map(|row| row.id).collect::<Vec<u64>>();
+    let ids =
+        |rows: &[hprof_heap::ObjectRow]| rows.iter().map(|row| row.id).collect::<Vec<ObjectId>>();
     assert_eq!(ids(&all), [ids(&first), ids(&next)].concat());
     let places: Vec<_> = all
         .iter()
@@ -328,7 +330,7 @@ fn only_live_objects_are_among_those_that_retain_most() {
         let summary = heap.summary();
         assert!(summary.unreachable_objects > 0);
         let live = heap.largest(None, usize::MAX).expect("rows");
-        let ids: HashSet<u64> = live.iter().map(|row| row.id).collect();
+        let ids: HashSet<ObjectId> = live.iter().map(|row| row.id).collect();
         assert_eq!([live.len() as u64, ids.len() as u64], [summary.objects; 2]);
     }
 }

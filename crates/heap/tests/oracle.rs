@@ -5,6 +5,7 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hprof_format::ObjectId;
 use hprof_heap::{By, Dump, Excluded, Heap, Memory, Silent, Suspect, Target, histogram};
 use model::{Model, Truth, model, with_heap};
 use proptest::prelude::*;
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 fn assert_objects(heap: &Heap<'_>, truth: &Truth) {
     let live = truth.reached(|_| false);
     let rows = heap.largest(None, usize::MAX).expect("readable records");
-    let found: BTreeMap<u64, u64> = rows.iter().map(|row| (row.id, row.retained)).collect();
+    let found: BTreeMap<u64, u64> = rows.iter().map(|row| (row.id.0, row.retained)).collect();
     let expected: BTreeMap<u64, u64> = live
         .keys()
         .map(|&object| (object, truth.retained(|other| other == object)))
@@ -101,13 +102,13 @@ fn assert_paths(heap: &Heap<'_>, truth: &Truth) {
     let live = truth.reached(|_| false);
     for &object in truth.sizes.keys() {
         let paths = heap
-            .paths(&Target::Object(object), 1)
+            .paths(&Target::Object(ObjectId(object)), 1)
             .expect("readable records");
         let Some(&distance) = live.get(&object) else {
             assert!(paths.is_empty());
             continue;
         };
-        let steps: Vec<u64> = paths[0].steps.iter().map(|step| step.id).collect();
+        let steps: Vec<u64> = paths[0].steps.iter().map(|step| step.id.0).collect();
         assert_eq!(steps.len(), distance);
         assert!(truth.roots.contains(&steps[0]));
         assert_eq!(steps.last(), Some(&object));
@@ -135,7 +136,7 @@ fn assert_all(model: &Model, excluded: Excluded, memory: Memory) {
             if suspect.objects == 1 {
                 assert_eq!(
                     suspect.retained,
-                    truth.retained(|object| object == suspect.id)
+                    truth.retained(|object| object == suspect.id.0)
                 );
                 assert_adds_up(suspect);
             }
@@ -245,16 +246,19 @@ fn assert_list(length: u64) {
         with_heap(&file, Excluded::default(), Memory::unlimited(), |heap| {
             // Nodes of 16 bytes; the class object of 16 and its java.lang.Class are kept alive by every node.
             let first = heap.largest(None, 1).expect("readable records").remove(0);
-            assert_eq!((first.id, first.retained), (800, length * 16 + 16));
+            assert_eq!((first.id.0, first.retained), (800, length * 16 + 16));
             let last = (length - 1 + 100) * 8;
             let path = heap
-                .paths(&Target::Object(last), 1)
+                .paths(&Target::Object(ObjectId(last)), 1)
                 .expect("readable")
                 .remove(0);
             let left_out: u64 = path.steps.iter().map(|step| step.left_out).sum();
             assert_eq!(path.steps.len() as u64 + left_out, length);
             assert!(path.steps.len() <= 100);
-            assert_eq!(heap.leaks(0.1, None).expect("readable").suspects[0].id, 800);
+            assert_eq!(
+                heap.leaks(0.1, None).expect("readable").suspects[0].id.0,
+                800
+            );
             let groups = heap.groups(By::Class, 1).expect("groups");
             assert_eq!(groups[0].objects, length);
             heap.areas(None, 1000).expect("readable");

@@ -304,7 +304,7 @@ fn of_groups_that_waste_as_much_the_first_objects_come_first() {
     for _ in 0..5 {
         with_heap(&bytes, Excluded::default(), Memory::unlimited(), |heap| {
             let waste = heap.waste(3).expect("readable records");
-            let ids: Vec<u64> = waste.arrays.rows.iter().map(|row| row.id).collect();
+            let ids: Vec<u64> = waste.arrays.rows.iter().map(|row| row.id.0).collect();
             assert_eq!(ids, [0, 2, 4].map(|place| object_id(place, false)));
         });
     }

@@ -103,12 +103,12 @@ fn add_classes(walk: &Walk<'_>, classes: &[i64], names: &mut Names) {
             Some(class) => class,
             None => added.insert(NamedClass::named(classes[index], row.name)),
         };
-        if row.object != 0 {
-            class.object = Some(id(row.object));
+        if row.object != ObjectId(0) {
+            class.object = Some(id(row.object.0));
         }
         if row.is_dumped {
             class.super_class = super_class;
-            class.loader = Some(id(row.loader));
+            class.loader = Some(id(row.loader.0));
             class.instance_bytes = row.instance_size.map(u64::cast_signed);
         }
         if let Some(class) = added {
@@ -134,7 +134,7 @@ fn length(of_array: u64) -> i32 {
 impl Visitor for Tables<'_> {
     type Error = Error;
 
-    fn class(&mut self, class: u32, object: u64) {
+    fn class(&mut self, class: u32, object: ObjectId) {
         let known = self.names.class_of_object(object).map(|class| class.id);
         self.classes
             .push(known.unwrap_or(MADE_UP + i64::from(class)));
@@ -148,13 +148,13 @@ impl Visitor for Tables<'_> {
             .and_then(|births| births.made_between(object.id));
         let class = self.classes[object.class as usize];
         self.out.object.row(|row| {
-            row.long(id(object.id))
+            row.long(id(object.id.0))
                 .long(class)
                 .long(i64::from(object.trace))
                 .long(object.shallow.cast_signed())
                 .int(object.length.map(length))
                 .long(kept.map(|kept| kept.bytes.cast_signed()))
-                .long(kept.and_then(|kept| kept.dominator.map(id)))
+                .long(kept.and_then(|kept| kept.dominator.map(|object| id(object.0))))
                 .long(born.map(|(from, _)| from.cast_signed()))
                 .long(born.map(|(_, to)| to.cast_signed()));
         })?;
@@ -162,18 +162,18 @@ impl Visitor for Tables<'_> {
     }
 
     #[inline]
-    fn reference(&mut self, from: u64, to: u64, position: Position) -> Result<(), Error> {
+    fn reference(&mut self, from: ObjectId, to: ObjectId, position: Position) -> Result<(), Error> {
         let (field, element) = match position {
             Position::Field(field) => (Some(field.cast_signed()), None),
             Position::Element(element) => (None, Some(element.cast_signed())),
         };
         self.out.reference.row(|row| {
-            row.long(id(from)).long(id(to)).int(field).int(element);
+            row.long(id(from.0)).long(id(to.0)).int(field).int(element);
         })?;
         Ok(())
     }
 
-    fn root(&mut self, object: u64, root: Root) -> Result<(), Error> {
+    fn root(&mut self, object: ObjectId, root: Root) -> Result<(), Error> {
         let (thread, position) = match root {
             Root::JniLocal { thread, frame }
             | Root::JavaFrame { thread, frame }
@@ -185,7 +185,7 @@ impl Visitor for Tables<'_> {
         };
         let thread_id = thread.and_then(|thread| self.names.thread_id(thread));
         self.out.root.row(|row| {
-            row.long(id(object))
+            row.long(id(object.0))
                 .text(&*root_name(root))
                 .long(thread_id)
                 .int(position.filter(|&position| position >= 0));
@@ -201,8 +201,7 @@ impl Visitor for Tables<'_> {
 
 impl Tables<'_> {
     /// Adds a thread of a file without START THREAD, such as the VM's own dumps.
-    fn thread(&mut self, thread: ThreadSerial, object: u64) -> Result<(), Error> {
-        self.names
-            .unnamed_thread(self.out, thread, ObjectId(object))
+    fn thread(&mut self, thread: ThreadSerial, object: ObjectId) -> Result<(), Error> {
+        self.names.unnamed_thread(self.out, thread, object)
     }
 }

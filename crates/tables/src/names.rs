@@ -162,8 +162,8 @@ impl Names {
     }
 
     /// Returns the class with this object.
-    pub(crate) fn class_of_object(&mut self, object: u64) -> Option<&mut NamedClass> {
-        let index = *self.class_of_object.get(&object)?;
+    pub(crate) fn class_of_object(&mut self, object: ObjectId) -> Option<&mut NamedClass> {
+        let index = *self.class_of_object.get(&object.0)?;
         self.classes.get_mut(index)
     }
 

@@ -1,5 +1,6 @@
 //! The requests of a browser, and the rules by which they are allowed.
 
+use hprof_format::ObjectId;
 use percent_encoding::percent_decode_str;
 
 /// The most bytes of a request's head.
@@ -11,7 +12,7 @@ const HEADERS: usize = 64;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Page {
     Overview,
-    Object { id: u64, first: u64 },
+    Object { id: ObjectId, first: u64 },
     Class { name: String, first: u64 },
     Threads,
     Search { text: String },
@@ -138,7 +139,10 @@ fn find(path: &str, query: &str) -> Option<Page> {
         ("threads", "") => Some(Page::Threads),
         ("object", id) => {
             let id = u64::from_str_radix(id.strip_prefix("0x")?, 16).ok()?;
-            Some(Page::Object { id, first })
+            Some(Page::Object {
+                id: ObjectId(id),
+                first,
+            })
         }
         ("class", name) => {
             let name = percent_decode_str(name).decode_utf8().ok()?;
@@ -169,14 +173,14 @@ mod tests {
             (
                 "object/0x7f00",
                 Page::Object {
-                    id: 0x7f00,
+                    id: ObjectId(0x7f00),
                     first: 0,
                 },
             ),
             (
                 "object/0x7f00?first=100",
                 Page::Object {
-                    id: 0x7f00,
+                    id: ObjectId(0x7f00),
                     first: 100,
                 },
             ),

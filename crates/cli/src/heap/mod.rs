@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use hprof_format::printable;
+use hprof_format::{ObjectId, printable};
 use hprof_heap::{Births, Dump, Excluded, Group, Heap, IsOwn, Options, Target, by_own_frame};
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ use diff::Diff;
 use exhausted::Exhausted;
 use index::Index;
 use opened::OpenedDump;
-use options::{Choice, ObjectId, Reading};
+use options::{Choice, Reading, object_id};
 
 /// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
 ///
@@ -152,7 +152,7 @@ pub struct Paths {
     #[command(flatten)]
     source: DumpArguments,
     /// The object, by its id
-    #[arg(long, value_name = "ID", group = "target")]
+    #[arg(long, value_name = "ID", group = "target", value_parser = object_id)]
     object: Option<ObjectId>,
     /// All objects of a class
     #[arg(long, value_name = "CLASS", group = "target")]
@@ -187,6 +187,7 @@ pub struct Show {
     #[command(flatten)]
     source: DumpArguments,
     /// The object's id, as `0x7f00`
+    #[arg(value_parser = object_id)]
     id: ObjectId,
     /// Print the fields or elements from this one on; the first is 0
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
@@ -290,7 +291,7 @@ impl HeapCommand {
             }
             HeapCommand::Show(arguments) => arguments.source.with_heap(|heap| {
                 let about = fault(&arguments.source.file);
-                let shown = heap.show(arguments.id.0, arguments.first).map_err(about)?;
+                let shown = heap.show(arguments.id, arguments.first).map_err(about)?;
                 arguments.source.print(heap.dump(), &shown, |out, sizes| {
                     print::shown(out, sizes, &shown)
                 })
@@ -532,7 +533,7 @@ impl Retained {
 impl Paths {
     fn run(&self) -> Result<(), Failure> {
         let target = match (self.object, &self.class) {
-            (Some(ObjectId(id)), _) => Target::Object(id),
+            (Some(id), _) => Target::Object(id),
             (None, Some(class)) => Target::Class(class.clone()),
             (None, None) => return Ok(()),
         };

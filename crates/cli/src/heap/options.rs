@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
-use std::str::FromStr;
 
 use clap::Args;
+use hprof_format::ObjectId;
 use hprof_heap::{Excluded, Layout, Memory, Options};
 use serde::Serialize;
 
@@ -97,22 +97,15 @@ impl Reading {
     }
 }
 
-/// The id of an object, hexadecimal after `0x`, otherwise decimal.
-#[derive(Clone, Copy)]
-pub struct ObjectId(pub u64);
-
-impl FromStr for ObjectId {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<ObjectId, String> {
-        let number = match text.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16),
-            None => text.parse(),
-        };
-        number
-            .map(ObjectId)
-            .map_err(|_| "an id is a number such as 0x7f00 or 32512".to_owned())
-    }
+/// Parses the id of an object, hexadecimal after `0x`, otherwise decimal.
+pub fn object_id(text: &str) -> Result<ObjectId, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number
+        .map(ObjectId)
+        .map_err(|_| "an id is a number such as 0x7f00 or 32512".to_owned())
 }
 
 /// Returns the memory for large tables if none is given: a share of what is free.

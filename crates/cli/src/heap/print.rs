@@ -388,7 +388,7 @@ pub fn waste(out: Out<'_>, sizes: Sizes, waste: &Waste, live: u64) -> io::Result
         for row in &wasted.rows {
             let (wasted, objects) = (sizes.text(row.wasted), number(row.objects));
             let Duplicate { what, id, .. } = row;
-            writeln!(out, "{wasted:>15}: {objects} times {what}, as 0x{id:x}")?;
+            writeln!(out, "{wasted:>15}: {objects} times {what}, as 0x{:x}", id.0)?;
             allocated_by(out, sizes, &row.allocated)?;
         }
     }

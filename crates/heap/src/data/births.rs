@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use hprof_format::{Age, BirthsError, BirthsHead, BirthsReader, births_path};
+use hprof_format::{Age, BirthsError, BirthsHead, BirthsReader, ObjectId, births_path};
 
 use crate::data::dump::Dump;
 
@@ -61,7 +61,7 @@ pub struct MadeAfter<'a> {
 }
 
 impl MadeAfter<'_> {
-    pub(crate) fn has(self, object: u64) -> bool {
+    pub(crate) fn has(self, object: ObjectId) -> bool {
         self.births
             .moment_index(object)
             .is_some_and(|index| index >= self.first)
@@ -185,7 +185,7 @@ impl Births {
     }
 
     /// Adds an object, if its birth is known.
-    pub(crate) fn add_to(&self, when: &mut MadeWhen, object: u64, bytes: u64) {
+    pub(crate) fn add_to(&self, when: &mut MadeWhen, object: ObjectId, bytes: u64) {
         let head = &self.head;
         let Some(moment) = self.moment_index(object) else {
             return;
@@ -214,7 +214,7 @@ impl Births {
     /// Returns the times since the profile began, in milliseconds, between which an object was made; `None` if its birth is
     /// not known.
     #[must_use]
-    pub fn made_between(&self, object: u64) -> Option<(u64, u64)> {
+    pub fn made_between(&self, object: ObjectId) -> Option<(u64, u64)> {
         let index = self.moment_index(object)? as usize;
         let begin = self.head.moments.get(index)?.millis;
         let end = self.head.moments.get(index + 1);
@@ -227,13 +227,13 @@ impl Births {
         Duration::from_millis(self.head.millis)
     }
 
-    fn moment_index(&self, object: u64) -> Option<u32> {
-        let found = self.objects.binary_search_by_key(&object, |&(id, _)| id);
+    fn moment_index(&self, object: ObjectId) -> Option<u32> {
+        let found = self.objects.binary_search_by_key(&object.0, |&(id, _)| id);
         Some(self.objects[found.ok()?].1)
     }
 
     /// Returns the age of an object at the time of the dump; `None` if it is not known.
-    pub(crate) fn since(&self, object: u64) -> Option<TimeSince> {
+    pub(crate) fn since(&self, object: ObjectId) -> Option<TimeSince> {
         let index = self.moment_index(object)? as usize;
         let ago = |index: usize| {
             let moment = self.head.moments.get(index)?;
@@ -248,7 +248,7 @@ impl Births {
     }
 
     /// Returns the class of an object's age.
-    pub(crate) fn age(&self, object: u64) -> Option<Age> {
+    pub(crate) fn age(&self, object: ObjectId) -> Option<Age> {
         let since = self.since(object)?;
         Some(Age::between(since.least, since.most))
     }

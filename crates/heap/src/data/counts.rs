@@ -304,7 +304,7 @@ impl<'a> CountPass<'a> {
 
     #[inline]
     fn age(&self, object: ObjectId) -> Option<Age> {
-        self.ages?.age(object.0)
+        self.ages?.age(object)
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use hprof_format::{HeapError, HeapKind, ReadError};
+use hprof_format::{HeapError, HeapKind, ObjectId, ReadError};
 
 /// The reason a dump cannot be analysed. Offsets are in bytes from the start of the file, after decompression.
 #[derive(Debug, thiserror::Error)]
@@ -68,8 +68,8 @@ pub enum Error {
         class: u64,
     },
     /// There is no object with this id.
-    #[error("there is no object 0x{0:x} in the dump")]
-    NoObject(u64),
+    #[error("there is no object 0x{:x} in the dump", .0.0)]
+    NoObject(ObjectId),
     /// There is no class of this name.
     #[error("there is no class {name} in the dump{}", nearest.as_deref().map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default())]
     NoClass {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
-use hprof_format::Root;
+use hprof_format::{ObjectId, Root};
 
 use crate::data::memory::Memory;
 use crate::data::numbers::ObjectNumber;
@@ -67,7 +67,9 @@ impl Roots {
         let mut threads = HashMap::default();
         let mut traces = HashMap::default();
         for &(id, root) in roots {
-            if let (Root::Thread { thread, trace }, Some(number)) = (root, objects.ids.find(id)) {
+            if let (Root::Thread { thread, trace }, Some(number)) =
+                (root, objects.ids.find(ObjectId(id)))
+            {
                 threads.insert(thread.0, number);
                 traces.insert(number, trace.0);
             }
@@ -80,7 +82,7 @@ impl Roots {
             locals: Vec::new(),
         };
         for &(id, root) in roots {
-            let Some(object) = objects.ids.find(id) else {
+            let Some(object) = objects.ids.find(ObjectId(id)) else {
                 continue;
             };
             match holder(root)

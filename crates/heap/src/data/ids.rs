@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use crate::data::id_pages::{Directory, PAGE_BITS, SavedBitmap, WORDS, id_at, place};
 use crate::data::numbers::ObjectNumber;
 use crate::data::sections::{SectionReader, SectionWriter};
+use hprof_format::ObjectId;
 
 /// The number of objects must stay below this, so that one number stays free for "none" and one for the root above all
 /// roots.
@@ -314,7 +315,7 @@ impl Ids {
 
     /// Returns the number of an object, if the dump has it.
     #[inline]
-    pub(crate) fn find(&self, id: u64) -> Option<ObjectNumber> {
+    pub(crate) fn find(&self, ObjectId(id): ObjectId) -> Option<ObjectNumber> {
         let number = match self {
             Ids::Bitmap(bitmap) => bitmap.find(id),
             Ids::Saved(bitmap) => bitmap.find(id),
@@ -324,12 +325,12 @@ impl Ids {
     }
 
     /// Returns the id of an object.
-    pub(crate) fn id(&self, number: ObjectNumber) -> u64 {
-        match self {
+    pub(crate) fn id(&self, number: ObjectNumber) -> ObjectId {
+        ObjectId(match self {
             Ids::Bitmap(bitmap) => bitmap.id(number.0),
             Ids::Saved(bitmap) => bitmap.id(number.0),
             Ids::List(list) => list[number.place()],
-        }
+        })
     }
 }
 
@@ -379,10 +380,17 @@ mod tests {
         let sorted: BTreeSet<u64> = ids.iter().copied().collect();
         assert_eq!(numbers.count() as usize, sorted.len());
         for (number, &id) in sorted.iter().enumerate() {
-            assert_eq!(numbers.find(id), Some(ObjectNumber::at(number)), "{id:x}");
-            assert_eq!(numbers.id(ObjectNumber::at(number)), id);
+            assert_eq!(
+                numbers.find(ObjectId(id)),
+                Some(ObjectNumber::at(number)),
+                "{id:x}"
+            );
+            assert_eq!(numbers.id(ObjectNumber::at(number)), ObjectId(id));
             for other in [id ^ 1, id ^ 8, id ^ (1 << 40)] {
-                assert_eq!(numbers.find(other).is_some(), sorted.contains(&other));
+                assert_eq!(
+                    numbers.find(ObjectId(other)).is_some(),
+                    sorted.contains(&other)
+                );
             }
         }
     }
@@ -429,7 +437,7 @@ mod tests {
             let sorted: BTreeSet<u64> = one.iter().chain(&other).copied().collect();
             assert_eq!(numbers.count() as usize, sorted.len());
             for (number, &id) in sorted.iter().enumerate() {
-                assert_eq!(numbers.find(id), Some(ObjectNumber::at(number)), "{id:x}");
+                assert_eq!(numbers.find(ObjectId(id)), Some(ObjectNumber::at(number)), "{id:x}");
             }
         }
     }
@@ -443,7 +451,10 @@ mod tests {
         }
         one.add_all(other);
         let ids = one.number();
-        assert_eq!(ids.find(99_999 << 24), Some(ObjectNumber(ids.count() - 1)));
+        assert_eq!(
+            ids.find(ObjectId(99_999 << 24)),
+            Some(ObjectNumber(ids.count() - 1))
+        );
         assert_eq!(ids.count(), 199_999);
     }
 
@@ -455,7 +466,7 @@ mod tests {
         }
         assert!(set.list.is_some());
         let ids = set.number();
-        assert_eq!(ids.find(99_999 << 24), Some(ObjectNumber(99_999)));
-        assert_eq!(ids.find(8), None);
+        assert_eq!(ids.find(ObjectId(99_999 << 24)), Some(ObjectNumber(99_999)));
+        assert_eq!(ids.find(ObjectId(8)), None);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use hprof_format::ObjectId;
 use serde::{Serialize, Serializer};
 
 /// The description of an object.
@@ -17,14 +18,14 @@ pub enum Label {
         /// Its name.
         name: String,
         /// Its id.
-        id: u64,
+        id: ObjectId,
     },
     /// Any other: `Main @ 0x7f00`.
     Object {
         /// Its class.
         class: Arc<str>,
         /// Its id.
-        id: u64,
+        id: ObjectId,
     },
 }
 
@@ -32,8 +33,8 @@ impl fmt::Display for Label {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Label::Class(name) => write!(out, "class {name}"),
-            Label::Thread { class, name, id } => write!(out, "{class} \"{name}\" @ 0x{id:x}"),
-            Label::Object { class, id } => write!(out, "{class} @ 0x{id:x}"),
+            Label::Thread { class, name, id } => write!(out, "{class} \"{name}\" @ 0x{:x}", id.0),
+            Label::Object { class, id } => write!(out, "{class} @ 0x{:x}", id.0),
         }
     }
 }

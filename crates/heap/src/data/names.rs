@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use hprof_format::shortened;
+use hprof_format::{ObjectId, shortened};
 
 /// The most bytes of a name that are read; even fewer of the resulting text are shown.
 const READ: usize = 1000;
@@ -109,14 +109,14 @@ pub(crate) fn package_label(class: &str) -> String {
 
 /// Serializes an id as the JDK's tools write it. In JSON it is text, because not every reader has integers of 64 bits.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-pub(crate) fn hex<S: serde::Serializer>(id: &u64, out: S) -> Result<S::Ok, S::Error> {
-    out.collect_str(&format_args!("0x{id:x}"))
+pub(crate) fn hex<S: serde::Serializer>(id: &ObjectId, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(&format_args!("0x{:x}", id.0))
 }
 
 /// As [`hex`], for an optional id.
 #[expect(clippy::ref_option, reason = "serde asks for it")]
 pub(crate) fn hex_or_none<S: serde::Serializer>(
-    id: &Option<u64>,
+    id: &Option<ObjectId>,
     out: S,
 ) -> Result<S::Ok, S::Error> {
     match id {

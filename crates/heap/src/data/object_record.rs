@@ -26,7 +26,7 @@ impl Heap<'_> {
         }
         let offsets = &self.record_offsets;
         let offset = if offsets.ascending {
-            offsets.before_id(id)
+            offsets.before_id(id.0)
         } else {
             let stride = self.strides()?.get(number.0);
             stride.and_then(|stride| offsets.in_stride(stride))
@@ -38,7 +38,11 @@ impl Heap<'_> {
     }
 
     /// Returns the record of the object with this id, which is at `offset` or after it.
-    fn record_at(&self, offset: u64, id: u64) -> Result<Option<HeapRecord<'_>>, Error> {
+    fn record_at(
+        &self,
+        offset: u64,
+        ObjectId(id): ObjectId,
+    ) -> Result<Option<HeapRecord<'_>>, Error> {
         for found in self.dump.records_from(offset) {
             let found = found?;
             if self.id_of(&found) == Some(id) {
@@ -56,7 +60,10 @@ impl Heap<'_> {
         let mut strides = NewStrides::new(self.objects.count(), &self.memory)?;
         for found in self.dump.records() {
             let found = found?;
-            if let Some(number) = self.id_of(&found).and_then(|id| self.objects.ids.find(id)) {
+            if let Some(number) = self
+                .id_of(&found)
+                .and_then(|id| self.objects.ids.find(ObjectId(id)))
+            {
                 strides.add(number.0, found.offset);
             }
         }
@@ -77,7 +84,7 @@ impl Heap<'_> {
     /// Returns the class with this object.
     pub(crate) fn class_of_object(&self, number: ObjectNumber) -> Option<ClassIndex> {
         self.classes
-            .find(self.objects.ids.id(number))
+            .find(self.objects.ids.id(number).0)
             .filter(|&class| self.classes.get(class).id != 0)
     }
 
@@ -137,7 +144,7 @@ impl Heap<'_> {
 
     /// Returns the text of a string, printable, truncated after `most` characters; `None` for other objects.
     pub(crate) fn string(&self, id: ObjectId, most: usize) -> Result<Option<String>, Error> {
-        let Some(number) = self.objects.ids.find(id.0) else {
+        let Some(number) = self.objects.ids.find(id) else {
             return Ok(None);
         };
         if !self.is_a(number, Known::String) {
@@ -146,7 +153,7 @@ impl Heap<'_> {
         let Some(Value::Object(value)) = self.field(number, "value")? else {
             return Ok(None);
         };
-        let Some(value) = self.objects.ids.find(value.0) else {
+        let Some(value) = self.objects.ids.find(value) else {
             return Ok(None);
         };
         // Strings of JDK 9 and newer hold bytes, of Latin-1 or of UTF-16 in native byte order.
@@ -199,7 +206,7 @@ impl Heap<'_> {
                 let mut all = self.classes.fields(class);
                 let field = all.find(|field| {
                     field.kind == BasicType::Object
-                        && read_id_be(fields, field.offset, id_size) == wanted
+                        && read_id_be(fields, field.offset, id_size) == wanted.0
                 });
                 field.map(|field| Reference::Field(self.dump.name(field.name)))
             }
@@ -207,18 +214,18 @@ impl Heap<'_> {
                 let size = id_size.bytes() as usize;
                 let place = elements
                     .chunks_exact(size)
-                    .position(|element| read_id_be(element, 0, id_size) == wanted);
+                    .position(|element| read_id_be(element, 0, id_size) == wanted.0);
                 place.map(Reference::Element)
             }
             Some(HeapRecord::Class(class)) => {
                 let mut statics = class.statics.iter();
-                let field = statics.find(|&&(_, value)| value == Value::Object(ObjectId(wanted)));
+                let field = statics.find(|&&(_, value)| value == Value::Object(wanted));
                 Some(match field {
                     Some(&(name, _)) => Reference::Static(self.dump.name(name.0)),
-                    None if class.super_class.0 == wanted => Reference::Superclass,
-                    None if class.loader.0 == wanted => Reference::ClassLoader,
-                    None if class.signers.0 == wanted => Reference::Signers,
-                    None if class.protection_domain.0 == wanted => Reference::ProtectionDomain,
+                    None if class.super_class == wanted => Reference::Superclass,
+                    None if class.loader == wanted => Reference::ClassLoader,
+                    None if class.signers == wanted => Reference::Signers,
+                    None if class.protection_domain == wanted => Reference::ProtectionDomain,
                     None => Reference::Constant,
                 })
             }
@@ -247,7 +254,7 @@ impl Heap<'_> {
 
     /// Returns the name of a class's loader for people.
     pub(crate) fn loader_label(&self, loader: u64) -> String {
-        match self.objects.ids.find(loader) {
+        match self.objects.ids.find(ObjectId(loader)) {
             None => "<boot loader>".to_owned(),
             Some(number) => {
                 let class = self.objects.class(number);

@@ -13,6 +13,7 @@ use crate::data::error::Error;
 use crate::data::ids::Ids;
 use crate::data::numbers::ObjectNumber;
 use crate::data::rows::NewRows;
+use hprof_format::ObjectId;
 
 /// A reference to an object.
 pub(crate) enum Edge {
@@ -161,7 +162,7 @@ impl PieceReader<'_, '_> {
                 continue;
             };
             // The first pass has seen it.
-            if let Some(number) = self.ids.find(object.id) {
+            if let Some(number) = self.ids.find(ObjectId(object.id)) {
                 self.add(number, &object, piece);
             }
         }
@@ -197,7 +198,7 @@ impl PieceReader<'_, '_> {
     #[inline]
     pub(crate) fn each_target(&self, object: &Object<'_>, mut visit: impl FnMut(Edge)) {
         let id_size = self.contents.dump.id_size();
-        let find = |id: u64| self.ids.find(id).filter(|_| id != 0);
+        let find = |id: u64| self.ids.find(ObjectId(id)).filter(|_| id != 0);
         let mut to = |id: u64| {
             if let Some(number) = find(id) {
                 visit(match self.is_root.contains(number.place()) {

@@ -2,7 +2,7 @@
 
 use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
-use hprof_format::Root;
+use hprof_format::{ObjectId, Root};
 
 use crate::data::classes::{ClassOf, Classes};
 use crate::data::contents::Contents;
@@ -185,7 +185,7 @@ impl<'a> ReferencePass<'a> {
                 continue;
             };
             // Another record of the same id may come first, which then counts.
-            let number = self.objects.ids.find(object.id);
+            let number = self.objects.ids.find(ObjectId(object.id));
             let is_first =
                 |&number: &ObjectNumber| ClassOf::Known(self.objects.class(number)) == object.class;
             let Some(number) = number.filter(is_first) else {
@@ -322,7 +322,11 @@ impl<'a> ReferencePass<'a> {
                 .contents
                 .classes
                 .get(self.objects.sites.get(site).class);
-            let number = self.objects.ids.find(class.id).filter(|_| class.id != 0)?;
+            let number = self
+                .objects
+                .ids
+                .find(ObjectId(class.id))
+                .filter(|_| class.id != 0)?;
             (!self.roots.is_root.contains(number.place())).then_some(number)
         };
         let kinds = self.objects.kinds().into_iter();

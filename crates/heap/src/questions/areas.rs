@@ -3,6 +3,7 @@
 use std::collections::BinaryHeap;
 
 use foldhash::HashMap;
+use hprof_format::ObjectId;
 use serde::Serialize;
 
 use crate::data::dominators::{Node, TOP};
@@ -28,7 +29,7 @@ pub struct Area {
         serialize_with = "crate::data::names::hex_or_none",
         skip_serializing_if = "Option::is_none"
     )]
-    pub id: Option<u64>,
+    pub id: Option<ObjectId>,
     /// 1, or the number of objects of the class.
     pub objects: u64,
     /// Bytes that would be freed without it or them. No object is in two areas, so those of a class add up.
@@ -57,11 +58,11 @@ impl Heap<'_> {
     ///
     /// # Errors
     /// [`Error::NoObject`] if no root reaches the object, and those of reading records.
-    pub fn areas(&self, of: Option<u64>, most: usize) -> Result<Area, Error> {
+    pub fn areas(&self, of: Option<ObjectId>, most: usize) -> Result<Area, Error> {
         self.dump.unless_changed(|| self.find_areas(of, most))
     }
 
-    fn find_areas(&self, of: Option<u64>, most: usize) -> Result<Area, Error> {
+    fn find_areas(&self, of: Option<ObjectId>, most: usize) -> Result<Area, Error> {
         let node = of.map_or(Ok(TOP), |id| self.place_of(id))?;
         match self.usual.get() {
             Some(usual) if node == TOP && most == Area::USUAL => self.assemble(node, &usual.areas),
@@ -87,7 +88,7 @@ impl Heap<'_> {
         all
     }
 
-    fn place_of(&self, id: u64) -> Result<Node, Error> {
+    fn place_of(&self, id: ObjectId) -> Result<Node, Error> {
         let number = self.objects.ids.find(id);
         let node = number.and_then(|number| self.node(number));
         node.ok_or(Error::NoObject(id))

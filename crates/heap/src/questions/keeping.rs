@@ -5,6 +5,7 @@ use std::io;
 use crate::data::dominators::{Node, TOP};
 use crate::data::heap::Heap;
 use crate::data::memory::Numbers;
+use hprof_format::ObjectId;
 
 /// The retained sizes of all objects of a dump.
 pub struct Keeping<'a> {
@@ -21,7 +22,7 @@ pub struct Retained {
     /// Bytes that would be freed without it.
     pub bytes: u64,
     /// The object without which it would be freed; `None` if only all roots together keep it alive.
-    pub dominator: Option<u64>,
+    pub dominator: Option<ObjectId>,
 }
 
 impl<'a> Keeping<'a> {
@@ -40,7 +41,7 @@ impl<'a> Keeping<'a> {
 
     /// Returns the retained size of an object; `None` if no root reaches it.
     #[must_use]
-    pub fn find(&self, id: u64) -> Option<Retained> {
+    pub fn find(&self, id: ObjectId) -> Option<Retained> {
         let number = self.heap.objects.ids.find(id)?;
         let node = Node(self.nodes[number.place()]);
         if node == TOP {

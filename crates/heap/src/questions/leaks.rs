@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
+use hprof_format::ObjectId;
 use serde::Serialize;
 
 use crate::data::births::{Births, MadeWhen};
@@ -58,7 +59,7 @@ pub struct Suspect {
     pub objects: u64,
     /// The id of the object, or of the largest one.
     #[serde(serialize_with = "crate::data::names::hex")]
-    pub id: u64,
+    pub id: ObjectId,
     /// Bytes it keeps alive; for several, the bytes that would be freed without all of them.
     pub retained: u64,
     /// The part of the program that holds it: the last static field, thread-local or local variable on the path.

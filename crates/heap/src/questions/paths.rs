@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use foldhash::{HashMap, HashMapExt};
-use hprof_format::{Root, nearest};
+use hprof_format::{ObjectId, Root, nearest};
 use serde::Serialize;
 
 use crate::data::error::Error;
@@ -41,7 +41,7 @@ pub struct PathStep {
     pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::data::names::hex")]
-    pub id: u64,
+    pub id: ObjectId,
     /// Its shallow size, in bytes.
     pub shallow: u64,
     /// The number of objects of the path before this one that are omitted, because it is very long.
@@ -398,7 +398,7 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
 #[derive(Clone, Debug)]
 pub enum Target {
     /// The object with this id.
-    Object(u64),
+    Object(ObjectId),
     /// The objects of a class, by its name in the form of Java source or of the VM.
     Class(String),
 }

@@ -42,7 +42,7 @@ pub struct FoundObject {
     /// Its description.
     pub object: Label,
     /// Its id.
-    pub id: u64,
+    pub id: ObjectId,
     /// The text of a string, from its beginning.
     pub text: Option<String>,
 }
@@ -70,7 +70,7 @@ impl Heap<'_> {
         }
         if let Some(digits) = wanted.strip_prefix("0x")
             && let Ok(id) = u64::from_str_radix(digits, 16)
-            && let Some(number) = self.objects.ids.find(id)
+            && let Some(number) = self.objects.ids.find(ObjectId(id))
         {
             found.object = Some(self.found_object(number)?);
         }
@@ -113,7 +113,7 @@ impl Heap<'_> {
             let Some(number) = self.string_of(&record, &arrays) else {
                 continue;
             };
-            let id = ObjectId(self.objects.ids.id(number));
+            let id = self.objects.ids.id(number);
             let content = self.string(id, CHARACTERS)?;
             // The characters may be those of the other encoding.
             if !content.is_some_and(|content| has_text(&content)) {
@@ -147,7 +147,7 @@ impl Heap<'_> {
             field.kind == BasicType::Object
                 && arrays.contains(&read_id_be(fields, field.offset, self.dump.id_size()))
         });
-        has_characters.then(|| self.objects.ids.find(object.0))?
+        has_characters.then(|| self.objects.ids.find(*object))?
     }
 
     fn found_object(&self, number: ObjectNumber) -> Result<FoundObject, Error> {
@@ -155,7 +155,7 @@ impl Heap<'_> {
         Ok(FoundObject {
             object: self.label(number)?,
             id,
-            text: self.string(ObjectId(id), 200)?,
+            text: self.string(id, 200)?,
         })
     }
 }

@@ -23,7 +23,7 @@ pub struct Shown {
     pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::data::names::hex")]
-    pub id: u64,
+    pub id: ObjectId,
     /// The name of its class.
     pub class: String,
     /// Its shallow size, in bytes.
@@ -58,7 +58,7 @@ pub struct Named {
         serialize_with = "crate::data::names::hex_or_none",
         skip_serializing_if = "Option::is_none"
     )]
-    pub id: Option<u64>,
+    pub id: Option<ObjectId>,
 }
 
 impl Heap<'_> {
@@ -67,11 +67,11 @@ impl Heap<'_> {
     ///
     /// # Errors
     /// [`Error::NoObject`], and those of reading records.
-    pub fn show(&self, id: u64, first: u64) -> Result<Shown, Error> {
+    pub fn show(&self, id: ObjectId, first: u64) -> Result<Shown, Error> {
         self.dump.unless_changed(|| self.find_shown(id, first))
     }
 
-    fn find_shown(&self, id: u64, first: u64) -> Result<Shown, Error> {
+    fn find_shown(&self, id: ObjectId, first: u64) -> Result<Shown, Error> {
         let number = self.objects.ids.find(id).ok_or(Error::NoObject(id))?;
         let (values, next, length) = self.values(number, first as usize)?;
         let mut roots: Vec<String> = Vec::new();
@@ -88,7 +88,7 @@ impl Heap<'_> {
             class: self.classes.get(class).name.to_string(),
             shallow: self.objects.size(number),
             retained: self.retained_of(number),
-            text: self.string(ObjectId(id), CHARACTERS)?,
+            text: self.string(id, CHARACTERS)?,
             roots,
             values,
             next: next.map(|next| next as u64),
@@ -136,7 +136,7 @@ impl Heap<'_> {
         let mut values = Vec::new();
         for (name, value) in part.rows {
             let id = match value {
-                Some(Value::Object(id)) => self.objects.ids.find(id.0).map(|_| id.0),
+                Some(Value::Object(id)) => self.objects.ids.find(id).map(|_| id),
                 _ => None,
             };
             let value = match value {
@@ -152,7 +152,7 @@ impl Heap<'_> {
     fn value_text(&self, value: Value) -> Result<String, Error> {
         Ok(match value {
             Value::Object(ObjectId(0)) => "null".to_owned(),
-            Value::Object(id) => match self.objects.ids.find(id.0) {
+            Value::Object(id) => match self.objects.ids.find(id) {
                 Some(number) => match self.string(id, 80)? {
                     Some(text) => format!("{} \"{text}\"", self.label(number)?),
                     None => self.label(number)?.to_string(),
@@ -216,7 +216,7 @@ impl Heap<'_> {
     }
 
     /// Returns the object of a record, if it refers to `wanted`.
-    fn referrer(&self, record: &HeapRecord<'_>, wanted: u64) -> Option<u64> {
+    fn referrer(&self, record: &HeapRecord<'_>, wanted: ObjectId) -> Option<ObjectId> {
         let id_size = self.dump.id_size();
         let (object, refers) = match record {
             HeapRecord::Instance {
@@ -228,7 +228,7 @@ impl Heap<'_> {
                 let class = self.classes.find(class.0)?;
                 let refers = self.classes.fields(class).any(|field| {
                     field.kind == BasicType::Object
-                        && read_id_be(fields, field.offset, id_size) == wanted
+                        && read_id_be(fields, field.offset, id_size) == wanted.0
                 });
                 (object, refers)
             }
@@ -236,16 +236,16 @@ impl Heap<'_> {
                 object, elements, ..
             } => {
                 let mut all = elements.chunks_exact(id_size.bytes() as usize);
-                let refers = all.any(|element| read_id_be(element, 0, id_size) == wanted);
+                let refers = all.any(|element| read_id_be(element, 0, id_size) == wanted.0);
                 (object, refers)
             }
             HeapRecord::Class(class) => {
-                let refers = records::class_references(class).any(|id| id == wanted);
+                let refers = records::class_references(class).any(|id| id == wanted.0);
                 (&class.class, refers)
             }
             _ => return None,
         };
-        refers.then_some(object.0)
+        refers.then_some(*object)
     }
 }
 

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
+use hprof_format::ObjectId;
 use serde::Serialize;
 
 use crate::data::dominators::TOP;
@@ -54,7 +55,7 @@ pub struct ObjectRow {
     pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::data::names::hex")]
-    pub id: u64,
+    pub id: ObjectId,
     /// Its shallow size, in bytes.
     pub shallow: u64,
     /// Bytes that would be freed without it.
@@ -90,7 +91,7 @@ pub struct LocalRow {
     pub object: Label,
     /// Its id.
     #[serde(serialize_with = "crate::data::names::hex")]
-    pub id: u64,
+    pub id: ObjectId,
 }
 
 /// The most local variables of one frame that are shown.

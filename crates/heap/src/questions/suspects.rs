@@ -2,7 +2,7 @@
 
 use fixedbitset::FixedBitSet;
 use foldhash::{HashMap, HashSet};
-use hprof_format::{ObjectId, Value};
+use hprof_format::Value;
 use serde::Serialize;
 
 use crate::data::births::{Births, MadeWhen};
@@ -160,7 +160,7 @@ impl Heap<'_> {
         }
         let loader = self.dominators.object(self.dominators.above(list));
         let classes = self.field(loader, "classes")?;
-        let list = ObjectId(self.objects.ids.id(self.dominators.object(list)));
+        let list = self.objects.ids.id(self.dominators.object(list));
         Ok(classes == Some(Value::Object(list)))
     }
 

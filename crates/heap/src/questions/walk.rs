@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::HashSet;
 use hprof_format::bytes::read_id_be;
-use hprof_format::{BasicType, ClassDump, HeapKind, HeapRecord, Root};
+use hprof_format::{BasicType, ClassDump, HeapKind, HeapRecord, ObjectId, Root};
 
 use crate::data::classes::Classes;
 use crate::data::contents::{Content, Contents};
@@ -66,15 +66,15 @@ pub struct Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassRow<'a> {
     /// The id of its object; 0 if unknown.
-    pub object: u64,
+    pub object: ObjectId,
     /// `true` if the dump describes it.
     pub is_dumped: bool,
     /// Its name as in Java source.
     pub name: &'a str,
     /// The object of the superclass; 0 for none.
-    pub super_object: u64,
+    pub super_object: ObjectId,
     /// The object of its loader; 0 for the boot loader.
-    pub loader: u64,
+    pub loader: ObjectId,
     /// The size of an instance in the VM, in bytes; `None` for arrays.
     pub instance_size: Option<u64>,
 }
@@ -83,7 +83,7 @@ pub struct ClassRow<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectRecord {
     /// Its id.
-    pub id: u64,
+    pub id: ObjectId,
     /// Its class, as an index into [`Walk::classes`].
     pub class: u32,
     /// The serial number in the file of the stack that allocated it.
@@ -110,7 +110,7 @@ pub trait Visitor {
 
     /// Called with a class, as an index into [`Walk::classes`], and its object, 0 if unknown. Classes come in the order
     /// of their indexes, and before all of their objects.
-    fn class(&mut self, class: u32, object: u64);
+    fn class(&mut self, class: u32, object: ObjectId);
 
     /// Called with an object.
     ///
@@ -122,13 +122,18 @@ pub trait Visitor {
     ///
     /// # Errors
     /// Those of the visitor.
-    fn reference(&mut self, from: u64, to: u64, position: Position) -> Result<(), Self::Error>;
+    fn reference(
+        &mut self,
+        from: ObjectId,
+        to: ObjectId,
+        position: Position,
+    ) -> Result<(), Self::Error>;
 
     /// Called with a root that keeps an object alive.
     ///
     /// # Errors
     /// Those of the visitor.
-    fn root(&mut self, object: u64, root: Root) -> Result<(), Self::Error>;
+    fn root(&mut self, object: ObjectId, root: Root) -> Result<(), Self::Error>;
 }
 
 impl<'a> Walk<'a> {
@@ -192,11 +197,11 @@ impl<'a> Walk<'a> {
     /// Iterates over all classes; those that the dump lacks follow once one of their objects has occurred.
     pub fn classes(&self) -> impl Iterator<Item = ClassRow<'_>> {
         self.contents.classes.iter().map(|(_, class)| ClassRow {
-            object: class.object,
+            object: ObjectId(class.object),
             is_dumped: class.id != 0,
             name: &class.name,
-            super_object: class.super_id,
-            loader: class.loader,
+            super_object: ObjectId(class.super_id),
+            loader: ObjectId(class.loader),
             instance_size: (class.id != 0 && !class.name.ends_with("[]"))
                 .then_some(class.instance_size),
         })
@@ -225,7 +230,8 @@ impl<'a> Walk<'a> {
     fn tell_classes<V: Visitor>(&mut self, visitor: &mut V) {
         while self.told < self.contents.classes.len() {
             let class = ClassIndex::at(self.told);
-            visitor.class(class.0, self.contents.classes.get(class).object);
+            let object = ObjectId(self.contents.classes.get(class).object);
+            visitor.class(class.0, object);
             self.told += 1;
         }
     }
@@ -234,7 +240,7 @@ impl<'a> Walk<'a> {
     fn record<V: Visitor>(&mut self, found: &Found<'a>, visitor: &mut V) -> Result<(), V::Error> {
         let Some(object) = self.contents.object(found)? else {
             if let HeapRecord::Root { object, root } = records::decode(found)? {
-                visitor.root(object.0, root)?;
+                visitor.root(object, root)?;
             }
             return Ok(());
         };
@@ -248,8 +254,9 @@ impl<'a> Walk<'a> {
             Content::Primitives(length) => Some(length),
             Content::Fields(_) | Content::Class(_) => None,
         };
+        let id = ObjectId(object.id);
         visitor.object(&ObjectRecord {
-            id: object.id,
+            id,
             class: object_class.0,
             trace: object.trace,
             shallow: object.size,
@@ -260,7 +267,7 @@ impl<'a> Walk<'a> {
                 for &Holder { offset, field } in self.references(object_class) {
                     let to = read_id_be(fields, offset, id_size);
                     if to != 0 {
-                        visitor.reference(object.id, to, Position::Field(field))?;
+                        visitor.reference(id, ObjectId(to), Position::Field(field))?;
                     }
                 }
             }
@@ -268,7 +275,7 @@ impl<'a> Walk<'a> {
                 for (element, bytes) in (0..).zip(elements.chunks_exact(width)) {
                     let to = read_id_be(bytes, 0, id_size);
                     if to != 0 {
-                        visitor.reference(object.id, to, Position::Element(element))?;
+                        visitor.reference(id, ObjectId(to), Position::Element(element))?;
                     }
                 }
             }
@@ -283,7 +290,6 @@ impl<'a> Walk<'a> {
     }
 
     fn class<V: Visitor>(&self, class: &ClassDump<'_>, visitor: &mut V) -> Result<(), V::Error> {
-        let id = class.class.0;
         let every = [
             class.super_class,
             class.loader,
@@ -293,14 +299,14 @@ impl<'a> Walk<'a> {
         let every = every.iter().map(|object| Some(object.0)).zip(0..);
         let constants = class.constants.iter();
         let constants = constants.map(|(_, value)| (value.object(), CONSTANT));
-        let index = self.contents.classes.find(id);
+        let index = self.contents.classes.find(class.class.0);
         let first = index.and_then(|index| self.first_fields.get(index.place()));
         let statics = first.map_or(0, |first| first + class.fields.len() as u32);
         let statics = class.statics.iter().zip(statics..);
         let statics = statics.map(|((_, value), field)| (value.object(), field));
         for (to, field) in every.chain(constants).chain(statics) {
             if let Some(to) = to.filter(|&to| to != 0) {
-                visitor.reference(id, to, Position::Field(field))?;
+                visitor.reference(class.class, ObjectId(to), Position::Field(field))?;
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ mod treemap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use hprof_format::ObjectId;
 use hprof_heap::{Allocated, Path};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -44,7 +45,7 @@ impl Links<'_> {
         }
     }
 
-    fn object(self, out: &mut Html, id: Option<u64>, label: &str) {
+    fn object(self, out: &mut Html, id: Option<ObjectId>, label: &str) {
         match id {
             Some(id) => self.link(out, &object_page(id), |out| {
                 out.text(label);
@@ -62,8 +63,8 @@ impl Links<'_> {
     }
 }
 
-fn object_page(id: u64) -> String {
-    format!("object/0x{id:x}")
+fn object_page(id: ObjectId) -> String {
+    format!("object/0x{:x}", id.0)
 }
 
 fn class_page(name: &str) -> String {

@@ -1,5 +1,6 @@
 //! Pages of single objects and of classes.
 
+use hprof_format::ObjectId;
 use hprof_heap::{Error, Heap, Members, Named, Target};
 
 use super::html::Html;
@@ -16,7 +17,7 @@ const SITES: usize = 20;
 
 /// Creates the page of an object: its fields or elements from the `first` on, the objects that refer to it, those that
 /// keep it alive and those it keeps alive.
-pub fn object(heap: &Heap<'_>, id: u64, first: u64, links: Links<'_>) -> Result<Html, Error> {
+pub fn object(heap: &Heap<'_>, id: ObjectId, first: u64, links: Links<'_>) -> Result<Html, Error> {
     let shown = heap.show(id, first)?;
     let mut out = Html::default();
     out.markup("<h1>")

@@ -232,12 +232,14 @@ fn rows(area: &Area, whole: u64, level: u32, links: Links<'_>, out: &mut Html) {
 
 #[cfg(test)]
 mod tests {
+    use hprof_format::ObjectId;
+
     use super::*;
 
     fn area(retained: u64, below: Vec<Area>) -> Area {
         Area {
             label: format!("<{retained}>"),
-            id: Some(retained),
+            id: Some(ObjectId(retained)),
             objects: 1,
             retained,
             below,

@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use fixedbitset::FixedBitSet;
 use foldhash::quality::RandomState;
 use hprof_format::bytes::read_id_be;
-use hprof_format::{BasicType, HeapKind, HeapRecord};
+use hprof_format::{BasicType, HeapKind, HeapRecord, ObjectId};
 
 use super::kinds::{self, NO_ARRAY};
 use crate::data::classes::primitive;
@@ -219,12 +219,12 @@ impl Reader<'_> {
                 ..
             } => match role(class.0) {
                 Role::String { value, coder } => {
-                    if let Some(number) = self.find(object.0) {
+                    if let Some(number) = self.find(object) {
                         self.add_string(number, fields, (value, coder), piece);
                     }
                 }
                 Role::Collection { elements } => {
-                    if let Some(number) = self.find(object.0) {
+                    if let Some(number) = self.find(object) {
                         let array = self.reference(fields, elements);
                         let array = array.unwrap_or(NO_ARRAY);
                         piece.collections.push(pair(array, number));
@@ -239,7 +239,7 @@ impl Reader<'_> {
                 ..
             } => {
                 if let Role::Elements = role(class.0)
-                    && let Some(number) = self.find(object.0)
+                    && let Some(number) = self.find(object)
                 {
                     let size = self.heap.dump.id_size().bytes() as usize;
                     let all = elements.chunks_exact(size);
@@ -254,7 +254,7 @@ impl Reader<'_> {
                 elements,
                 ..
             } => {
-                if let Some(number) = self.find(object.0) {
+                if let Some(number) = self.find(object) {
                     let hash = self.hasher.hash_one((element as u8, elements));
                     piece.hashes.push(hash);
                     piece.arrays.push(number.0);
@@ -266,7 +266,7 @@ impl Reader<'_> {
 
     /// Returns the number of a live object.
     #[inline]
-    fn find(&self, id: u64) -> Option<ObjectNumber> {
+    fn find(&self, id: ObjectId) -> Option<ObjectNumber> {
         let number = self.heap.objects.ids.find(id)?;
         self.live.contains(number.place()).then_some(number)
     }
@@ -290,7 +290,7 @@ impl Reader<'_> {
         let id_size = self.heap.dump.id_size();
         fields.get(offset..offset + id_size.bytes() as usize)?;
         let id = read_id_be(fields, offset, id_size);
-        self.heap.objects.ids.find(id).filter(|_| id != 0)
+        self.heap.objects.ids.find(ObjectId(id)).filter(|_| id != 0)
     }
 }
 

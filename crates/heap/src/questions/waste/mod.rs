@@ -53,7 +53,7 @@ pub struct Duplicate {
     pub what: String,
     /// The id of one of them.
     #[serde(serialize_with = "crate::data::names::hex")]
-    pub id: u64,
+    pub id: ObjectId,
     /// The number of objects.
     pub objects: u64,
     /// Bytes that all but one of them take.
@@ -150,7 +150,7 @@ impl Heap<'_> {
         };
         let id = self.objects.ids.id(number);
         Ok(Some(Duplicate {
-            what: match self.string(ObjectId(id), CHARACTERS)? {
+            what: match self.string(id, CHARACTERS)? {
                 Some(text) => format!("\"{text}\""),
                 None => self.array_type(number)?,
             },
