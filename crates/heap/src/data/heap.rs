@@ -27,7 +27,7 @@ use crate::data::shortest_paths::ShortestPaths;
 use crate::data::usual::{Usual, UsualSuspect};
 use crate::data::zones::SearchZones;
 
-/// The objects that a thread looks at at a time.
+/// The objects of a piece, which one thread looks at.
 const PIECE: usize = 1 << 20;
 /// The objects whose kinds are looked up together. A branch for each one would often be mispredicted.
 const TOGETHER: usize = u64::BITS as usize;
