@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use foldhash::HashMap;
-use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize};
+use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize, ObjectId};
 
 use crate::data::dump::Dump;
 use crate::data::error::Error;
@@ -176,7 +176,10 @@ impl Classes {
                 chain.push(at);
                 if chain.len() > self.all.len() {
                     let Class { offset, id, .. } = self.all[start];
-                    return Err(Error::SuperCircle { offset, class: id });
+                    return Err(Error::SuperCircle {
+                        offset,
+                        class: ObjectId(id),
+                    });
                 }
                 at = self.all[at.place()].above;
             }

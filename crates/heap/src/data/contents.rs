@@ -56,7 +56,7 @@ impl<'a> Contents<'a> {
                     return Err(Error::Fields {
                         offset: found.offset,
                         kind: found.record.kind(),
-                        class: class.0,
+                        class,
                         found: fields.len(),
                         declared: declared.unwrap_or_default() as usize,
                     });

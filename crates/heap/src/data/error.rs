@@ -45,7 +45,8 @@ pub enum Error {
     },
     /// An instance is shorter or longer than the fields of its class.
     #[error(
-        "byte {offset}: {kind} of class 0x{class:x} has {found} bytes of fields where its classes declare {declared}"
+        "byte {offset}: {kind} of class 0x{:x} has {found} bytes of fields where its classes declare {declared}",
+        class.0
     )]
     Fields {
         /// The offset of the record.
@@ -53,19 +54,19 @@ pub enum Error {
         /// Its kind.
         kind: HeapKind,
         /// Its class.
-        class: u64,
+        class: ObjectId,
         /// The bytes it has.
         found: usize,
         /// The bytes that the classes declare.
         declared: usize,
     },
     /// The superclasses of a class form a cycle.
-    #[error("byte {offset}: class 0x{class:x} is a superclass of itself")]
+    #[error("byte {offset}: class 0x{:x} is a superclass of itself", class.0)]
     SuperCircle {
         /// The offset of its CLASS DUMP.
         offset: u64,
         /// The class.
-        class: u64,
+        class: ObjectId,
     },
     /// There is no object with this id.
     #[error("there is no object 0x{:x} in the dump", .0.0)]
