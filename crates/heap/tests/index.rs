@@ -300,7 +300,7 @@ fn the_first_page_of_a_class_takes_no_look_at_all_objects() {
     let first = heap.member_rows(&members, 0, 100).expect("rows");
     assert_eq!((first.len(), members.kept_bytes()), (100, 0));
     let next = heap.member_rows(&members, 100, 100).expect("rows");
-    // Less than the nodes of all would take.
+    // Less than the numbers of all of them would take.
     assert!((1..4 * largest.objects).contains(&(members.kept_bytes() as u64)));
     let all = heap.member_rows(&members, 0, 200).expect("rows");
     let ids =

@@ -1,5 +1,5 @@
-//! The numbers that stand for what a dump has, each kind a type of its own: they index tables, and one in the place of another would
-//! be an answer about something else.
+//! The numbers that stand for what a dump has. Each kind is a type of its own: they index tables, and whoever mixed two up
+//! would get an answer about something else.
 
 /// Defines a number that is a place in a table.
 macro_rules! number {

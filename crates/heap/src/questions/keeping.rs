@@ -51,7 +51,7 @@ impl<'a> Keeping<'a> {
         let above = Node(self.above[node.0 as usize]);
         let dominator = (above != TOP).then(|| dominators.object(above));
         Some(Retained {
-            bytes: self.heap.retained(node),
+            bytes: self.heap.retained_of(number)?,
             dominator: dominator.map(|number| self.heap.objects.ids.id(number)),
         })
     }

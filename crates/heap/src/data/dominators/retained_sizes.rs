@@ -20,7 +20,7 @@ const LARGE: u32 = u32::MAX;
 /// Retained sizes, in bytes. Like shallow sizes they are multiples of [`UNIT`].
 #[derive(Debug)]
 pub(super) struct RetainedSizes {
-    /// The objects that have one: those that dominate others, and those that no root reaches. What the others retain is what
+    /// The objects whose sizes are stored: those that dominate others, and those that no root reaches. What the others retain is what
     /// they take themselves.
     stored: Ranks,
     /// In units and one more, by rank; or one of the markers.
