@@ -8,7 +8,7 @@ use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object, Vm};
 use super::session_id::SessionId;
 use super::sys;
-use crate::memory;
+use crate::{lock_order, memory};
 
 /// The largest answer except for lists, with room to spare: modified UTF-8 has at most 64 KB.
 const ANSWER: usize = 64 * 1024;
@@ -60,6 +60,7 @@ pub enum Capability {
 /// same size, in which an older VM leaves the slots of newer functions null.
 macro_rules! jvmti {
     ($env:expr, $function:ident $(, $argument:expr)*) => {{
+        $crate::jvmti::env::before_call(stringify!($function));
         let env = $env.as_raw();
         match (**env).$function {
             Some(function) => $crate::jvmti::env::checked(stringify!($function), function(env $(, $argument)*)),
@@ -68,6 +69,25 @@ macro_rules! jvmti {
     }};
 }
 pub(super) use jvmti;
+
+/// The functions of JVMTI and JNI for which HotSpot leaves the thread in native state, so that it is not suspended there:
+/// `GetThreadLocalStorage` only for the current thread.
+const STAY_IN_NATIVE: [&str; 6] = [
+    "Allocate",
+    "Deallocate",
+    "GetPhase",
+    "GetThreadLocalStorage",
+    "GetVersion",
+    "GetJavaVM",
+];
+
+/// Checks, in a debug build, that the thread holds no lock for which others would wait while it is suspended in the call.
+#[inline]
+pub(super) fn before_call(function: &'static str) {
+    if cfg!(debug_assertions) && !STAY_IN_NATIVE.contains(&function) {
+        lock_order::check_vm_call(function);
+    }
+}
 
 /// Turns the code of a JVMTI function into a `Result`.
 pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(), JvmtiError> {

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::mem;
 use std::ptr;
 
-use super::env::{Buffer, Env, jvmti};
+use super::env::{Buffer, Env, before_call, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object, jni};
 use super::sys;
@@ -279,6 +279,7 @@ macro_rules! reader {
                 match field.kind {
                     None => FieldValue::Object(LocalRef::new(jni, jni!(jni, $object, holder.raw, field.id))),
                     Some(Primitive::Boolean) => {
+                        before_call(stringify!($boolean));
                         let read = byte_reader((**jni.as_raw()).v1_6.$boolean);
                         let value = read(jni.as_raw(), holder.raw, field.id);
                         FieldValue::Primitive(Primitive::Boolean, value.into())

@@ -35,6 +35,8 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The longest that a report waits for the ages of objects.
 const AGES_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest that a thread waits for another one that examines objects, which may be suspended.
+pub(super) const SWEEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The VM's default sampling interval.
 const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
@@ -242,8 +244,8 @@ impl AllocationTracker {
             ended += 1;
         }
         let sweep = self.shared.look_at_all(jni);
-        self.shared.live.sweep_all(sweep, ended);
-        Ok(collects)
+        let is_swept = self.shared.live.sweep_all(sweep, ended, SWEEP_TIMEOUT);
+        Ok(collects && is_swept)
     }
 
     /// Counts untracked objects before the heap is dumped and its sites are reported: the dump itself leaves garbage

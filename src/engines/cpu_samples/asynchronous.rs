@@ -35,8 +35,10 @@ use crate::stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
-/// The longest that a fetch without the VM waits for another one.
-const WAIT_FOR_FETCH: Duration = Duration::from_millis(100);
+/// The longest that a fetch waits for another one, whose thread may be suspended.
+const WAIT_FOR_FETCH: Duration = Duration::from_secs(10);
+/// The same without the VM: the other one may never return from it.
+const SHORT_WAIT_FOR_FETCH: Duration = Duration::from_millis(100);
 /// The interval at which unloaded classes, and a change of the signal's handler, are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -170,6 +172,12 @@ impl Sampler for AsyncSampler {
         };
         drop(thread);
         self.shared.ended.ended(EndedThread { serial, samples });
+    }
+
+    fn thread_gone(&self, serial: ThreadSerial) {
+        let gone = self.shared.threads.lock().remove(serial);
+        drop(gone);
+        self.shared.ended.forget(serial);
     }
 
     fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
@@ -366,11 +374,10 @@ impl SamplerState {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
         };
-        let _fetching = match jni {
-            Some(_) => Some(self.fetching.lock()),
-            // Another thread may be in a VM that has stopped, and never return.
-            None => self.fetching.try_lock_for(WAIT_FOR_FETCH),
-        };
+        let _fetching = self.fetching.try_lock_for(match jni {
+            Some(_) => WAIT_FOR_FETCH,
+            None => SHORT_WAIT_FOR_FETCH,
+        });
         let depth = self.stacks.depth();
         timers.set_depth(depth);
         timers.refresh_native_code();

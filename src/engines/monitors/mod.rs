@@ -219,6 +219,10 @@ impl Engine for MonitorWatch {
         }
     }
 
+    fn thread_gone(&self, serial: ThreadSerial) {
+        self.current_thread_ended(Some(serial));
+    }
+
     fn section(&self) -> Option<&'static str> {
         Some("contended monitor usage")
     }

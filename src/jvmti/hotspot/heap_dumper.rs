@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_void};
 
 use super::heap_size::{HeapFill, HeapSize};
 use super::vm_structs::Library;
-use crate::jvmti::env::Env;
+use crate::jvmti::env::{Env, before_call};
 use crate::jvmti::jni::{Jni, LocalRef, Vm, jni};
 use crate::jvmti::sys;
 use crate::jvmti::vm_kind::Release;
@@ -70,6 +70,7 @@ impl VmDumper {
 
     /// Writes everything in the heap, including garbage, to a new file. The error is the VM's message.
     pub fn dump(self, jni: Jni<'_>, path: &LocalRef<'_>) -> Result<(), String> {
+        before_call("DumpHeap0");
         // SAFETY: the current thread's environment and a live string; `false` asks for no collection before.
         let code = unsafe { (self.dump_heap)(jni.as_raw(), path.raw, false) };
         match take_message(jni) {

@@ -23,7 +23,6 @@ pub use cpu_timers::{
     TimedThread, current_tid,
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
-pub(super) use frame_classes::prepared as class_prepared;
 pub use frame_classes::{ClassesSeen, FrameClasses, HeldMethod};
 pub use heap_dumper::{VmDumper, characters};
 pub use heap_size::{HeapFill, HeapSize};

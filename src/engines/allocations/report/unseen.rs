@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use super::super::sites::Amount;
 use super::super::state::TrackerState;
+use super::super::tracker::SWEEP_TIMEOUT;
 use super::sections::Unseen;
+use crate::console;
 use crate::jvmti::{Jni, JvmtiError, Object};
 use crate::memory;
 use crate::names::class::ClassId;
@@ -44,6 +46,13 @@ fn is_filler(class: &str) -> bool {
     )
 }
 
+fn unknown() -> Vec<(ClassId, Amount)> {
+    console::line(format_args!(
+        "objects are being looked at; those whose allocation was not seen are left out"
+    ));
+    Vec::new()
+}
+
 impl TrackerState {
     /// Counts the objects in the heap that are not tracked. The program may run meanwhile: an object allocated between
     /// the two counts must not be taken for an old one, so the larger of the tracked amounts before and after is
@@ -52,11 +61,16 @@ impl TrackerState {
         &self,
         jni: Jni<'_>,
     ) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
-        let mut tracked = self.tracked(jni);
+        let Some(mut tracked) = self.tracked(jni) else {
+            return Ok(unknown());
+        };
         let classes = self.env.loaded_classes(jni)?;
         let objects: Vec<Object<'_>> = classes.iter().map(|class| class.object()).collect();
         let counts = self.env.class_histogram(&objects)?;
-        for (class, after) in self.tracked(jni) {
+        let Some(after) = self.tracked(jni) else {
+            return Ok(unknown());
+        };
+        for (class, after) in after {
             let before = tracked.entry(class).or_default();
             before.instances = before.instances.max(after.instances);
             before.bytes = before.bytes.max(after.bytes);
@@ -83,16 +97,18 @@ impl TrackerState {
         Ok(unseen)
     }
 
-    /// Returns the tracked amount that is not known to be dead, by class.
-    fn tracked(&self, jni: Jni<'_>) -> HashMap<ClassId, Amount, FixedState> {
+    /// Returns the tracked amount that is not known to be dead, by class; `None` if other threads examine objects all the time.
+    fn tracked(&self, jni: Jni<'_>) -> Option<HashMap<ClassId, Amount, FixedState>> {
         let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
         memory::need(self.sites.count() * 2 * size_of::<(ClassId, Amount)>());
-        self.live.count(self.look_at_all(jni));
+        if !self.live.count(self.look_at_all(jni), SWEEP_TIMEOUT) {
+            return None;
+        }
         for (key, site) in self.sites.iter() {
             let sum = tracked.entry(key.class).or_default();
             *sum = *sum + site.live();
         }
-        tracked
+        Some(tracked)
     }
 }
 
