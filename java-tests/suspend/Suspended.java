@@ -10,8 +10,8 @@ import java.util.function.Supplier;
  * where none was made before, starts a thread and waits for its end, or waits for a monitor. A suspended thread holds nothing that
  * the other needs, so by itself the program never waits for one.
  *
- * The arguments are the library (suspend.c), the number of rounds, and a seed. Prints "rounds N suspended M" at the end, where N is
- * the number of rounds and M at least a tenth of it; "stuck in round R: KIND" and ends with status 3 if a round takes a minute.
+ * The arguments are the library (suspend.c), the number of rounds, and a seed. Prints at the end "rounds N", the argument, and
+ * "suspended M", at least a tenth of it. If a round takes a minute it prints "stuck in round R: KIND" and ends with status 3.
  */
 public class Suspended {
     static native int suspend(Thread thread);
@@ -157,6 +157,7 @@ public class Suspended {
                 victim.join();
             }
         }
-        System.out.println("rounds " + round + " suspended " + suspended);
+        System.out.println("rounds " + round);
+        System.out.println("suspended " + suspended);
     }
 }

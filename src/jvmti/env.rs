@@ -8,7 +8,7 @@ use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object, Vm};
 use super::session_id::SessionId;
 use super::sys;
-use crate::{lock_order, memory};
+use crate::memory;
 
 /// The largest answer except for lists, with room to spare: modified UTF-8 has at most 64 KB.
 const ANSWER: usize = 64 * 1024;
@@ -30,8 +30,8 @@ unsafe impl Send for Env {}
 // SAFETY: as above.
 unsafe impl Sync for Env {}
 
-/// A capability that the VM grants only on request. None of these slows the VM down or prevents the use of its archived
-/// classes.
+/// A capability that the VM grants only on request. `scripts/capabilities` measures what each costs while nothing happens: only
+/// [`Capability::OwnedMonitors`] costs something, before JDK 16.
 #[derive(Clone, Copy, Debug)]
 pub enum Capability {
     /// For [`Env::thread_cpu_time`] and [`Env::current_thread_cpu_time`].
@@ -48,8 +48,11 @@ pub enum Capability {
     HeapWalk,
     /// For the monitor events such as [`super::Event::MonitorEnter`], and [`Env::monitor_usage`].
     MonitorEvents,
-    /// For [`Env::contended_monitor`] and [`Env::owned_monitors`]. The VM grants it only when it starts.
-    MonitorStates,
+    /// For [`Env::contended_monitor`]. The VM grants it only when it starts.
+    ContendedMonitor,
+    /// For [`Env::owned_monitors`]. The VM grants it only when it starts. Before JDK 16 it turns C2's escape analysis off
+    /// (JDK-8227745).
+    OwnedMonitors,
     /// For [`super::Event::ClassFile`] and [`Env::retransform`].
     Retransform,
     /// For [`super::Event::ResourceExhausted`].
@@ -60,7 +63,7 @@ pub enum Capability {
 /// same size, in which an older VM leaves the slots of newer functions null.
 macro_rules! jvmti {
     ($env:expr, $function:ident $(, $argument:expr)*) => {{
-        $crate::jvmti::env::before_call(stringify!($function));
+        $crate::jvmti::vm_call::before_call(stringify!($function));
         let env = $env.as_raw();
         match (**env).$function {
             Some(function) => $crate::jvmti::env::checked(stringify!($function), function(env $(, $argument)*)),
@@ -69,25 +72,6 @@ macro_rules! jvmti {
     }};
 }
 pub(super) use jvmti;
-
-/// The functions of JVMTI and JNI for which HotSpot leaves the thread in native state, so that it is not suspended there:
-/// `GetThreadLocalStorage` only for the current thread.
-const STAY_IN_NATIVE: [&str; 6] = [
-    "Allocate",
-    "Deallocate",
-    "GetPhase",
-    "GetThreadLocalStorage",
-    "GetVersion",
-    "GetJavaVM",
-];
-
-/// Checks, in a debug build, that the thread holds no lock for which others would wait while it is suspended in the call.
-#[inline]
-pub(super) fn before_call(function: &'static str) {
-    if cfg!(debug_assertions) && !STAY_IN_NATIVE.contains(&function) {
-        lock_order::check_vm_call(function);
-    }
-}
 
 /// Turns the code of a JVMTI function into a `Result`.
 pub(super) fn checked(function: &'static str, code: sys::jvmtiError) -> Result<(), JvmtiError> {
@@ -478,10 +462,8 @@ impl Env {
                     wanted.set_can_generate_monitor_events(1);
                     wanted.set_can_get_monitor_info(1);
                 }
-                Capability::MonitorStates => {
-                    wanted.set_can_get_owned_monitor_info(1);
-                    wanted.set_can_get_current_contended_monitor(1);
-                }
+                Capability::ContendedMonitor => wanted.set_can_get_current_contended_monitor(1),
+                Capability::OwnedMonitors => wanted.set_can_get_owned_monitor_info(1),
                 Capability::Retransform => wanted.set_can_retransform_classes(1),
                 Capability::ResourceExhaustedEvents => {
                     wanted.set_can_generate_resource_exhaustion_heap_events(1);

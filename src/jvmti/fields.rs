@@ -4,10 +4,11 @@ use std::ffi::c_char;
 use std::mem;
 use std::ptr;
 
-use super::env::{Buffer, Env, before_call, jvmti};
+use super::env::{Buffer, Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object, jni};
 use super::sys;
+use super::vm_call::before_call;
 
 /// A primitive type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use super::env::before_call;
 use super::gate::caught;
 use super::sys;
+use super::vm_call::before_call;
 
 /// The JNI environment of the current thread, for the duration of a callback.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ impl Callback {
 /// Calls a function of the JNI table.
 macro_rules! jni {
     ($jni:expr, $function:ident $(, $argument:expr)*) => {{
-        $crate::jvmti::env::before_call(stringify!($function));
+        $crate::jvmti::vm_call::before_call(stringify!($function));
         let env = $jni.as_raw();
         ((**env).v1_6.$function)(env $(, $argument)*)
     }};

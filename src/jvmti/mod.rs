@@ -40,6 +40,7 @@ mod session_id;
 mod sys;
 mod thread_storage;
 mod virtual_threads;
+mod vm_call;
 mod vm_kind;
 
 pub use agent_thread::AgentThreads;

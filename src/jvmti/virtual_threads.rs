@@ -8,11 +8,12 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use super::env::{Buffer, Env, before_call, checked, jvmti};
+use super::env::{Buffer, Env, checked, jvmti};
 use super::error::JvmtiError;
 use super::events::pass_with;
 use super::jni::{Jni, LocalRef, Object};
 use super::sys;
+use super::vm_call::before_call;
 
 const GET_VIRTUAL_THREAD: &CStr = c"com.sun.hotspot.functions.GetVirtualThread";
 

@@ -9,6 +9,7 @@ mod gzip;
 mod journal;
 mod open;
 mod pipe;
+mod queue;
 pub mod serials;
 mod settings;
 mod sink;

@@ -53,6 +53,7 @@ mod sites;
 mod soak;
 mod stacks;
 mod storm;
+mod suspend;
 mod tables;
 mod threads;
 mod times;

@@ -2,7 +2,8 @@
 
 use super::cache::AllocatingThread;
 use super::counts::{CountId, Row, SiteAmounts, text};
-use super::tracker::{AllocationTracker, SWEEP_TIMEOUT};
+use super::liveness::SWEEP_TIMEOUT;
+use super::tracker::AllocationTracker;
 use crate::engines::Moment;
 use crate::jvmti::Jni;
 

@@ -11,7 +11,7 @@ use super::buffer_flags::BufferFlags;
 use super::cache::{AllocatingThread, TrackedThreads};
 use super::counts::{AllThreadsCounts, Compilers};
 use super::late_attach::LateStart;
-use super::liveness::{LiveObjects, Sweep};
+use super::liveness::{LiveObjects, SWEEP_TIMEOUT, Sweep};
 use super::report::{self, HeapState, ReportedUnseen, SitesRequest, Unseen, heap_totals};
 use super::report_plan::ReportPlan;
 use super::sites::{Amount, Sites};
@@ -35,8 +35,6 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The longest that a report waits for the ages of objects.
 const AGES_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest that a thread waits for another one that examines objects, which may be suspended.
-pub(super) const SWEEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The VM's default sampling interval.
 const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);

@@ -5,9 +5,10 @@ use std::ffi::{CStr, c_void};
 
 use super::heap_size::{HeapFill, HeapSize};
 use super::vm_structs::Library;
-use crate::jvmti::env::{Env, before_call};
+use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, LocalRef, Vm, jni};
 use crate::jvmti::sys;
+use crate::jvmti::vm_call::before_call;
 use crate::jvmti::vm_kind::Release;
 
 /// Returns the version of the table that this release accepts, and the position of `DumpHeap0` in it.

@@ -159,6 +159,9 @@ impl Journal {
     /// which registers the thread), and must not call this function.
     pub fn happened(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
         lock_order::check::<rank::HeapDump>();
+        if self.writer().wait_for_room_briefly() {
+            return self.cut();
+        }
         let mut held = self.held.lock();
         let is_full = |held: &mut Option<Vec<DeferredRecord>>| {
             held.as_ref().is_some_and(|events| events.len() >= HELD)
@@ -171,7 +174,23 @@ impl Journal {
                 memory::need_to_grow(events.len(), events.capacity(), entry);
                 events.push(Box::new(write));
             }
-            None => self.entry(write),
+            None => self.entry_now(write),
+        }
+    }
+
+    /// Ends the profile because the output took nothing for too long.
+    fn cut(&self) {
+        let why = "the destination took nothing while too much happened";
+        let is_first = self.entry_now(|entry| {
+            let is_first = entry.records.is_sound();
+            if is_first {
+                entry.note(&format!("the profile ends here: {why}"));
+                entry.records.cut();
+            }
+            is_first
+        });
+        if is_first {
+            self.writer().report_cut(why);
         }
     }
 
@@ -202,8 +221,14 @@ impl Journal {
         }
     }
 
-    /// Runs `write` with exclusive access to the output, so its records are not mixed with others.
+    /// Runs `write` with exclusive access to the output, so its records are not mixed with others. Waits first until the
+    /// output has caught up.
     pub fn entry<T>(&self, write: impl FnOnce(&mut Entry<'_>) -> T) -> T {
+        self.writer().wait_for_room();
+        self.entry_now(write)
+    }
+
+    fn entry_now<T>(&self, write: impl FnOnce(&mut Entry<'_>) -> T) -> T {
         self.entry_of(&mut self.written.lock(), write)
     }
 
@@ -277,7 +302,7 @@ impl Drop for Holding<'_> {
         let journal = self.journal;
         let mut held = journal.held.lock();
         let events = held.take().unwrap_or_default();
-        journal.entry(|entry| events.into_iter().for_each(|write| write(entry)));
+        journal.entry_now(|entry| events.into_iter().for_each(|write| write(entry)));
         journal.released.notify_all();
     }
 }

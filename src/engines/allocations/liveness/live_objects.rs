@@ -40,6 +40,9 @@ const TOO_MUCH: usize = 4;
 /// The longest that a thread waits before it goes on with its next chunk anyway.
 const LONGEST_WAIT_MILLIS: u32 = 100;
 
+/// The longest that a thread waits for another one that examines objects, which may be suspended.
+pub(in super::super) const SWEEP_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// The objects that one thread allocated most recently.
 #[derive(Default)]
 pub(in super::super) struct Nursery(Chunk);

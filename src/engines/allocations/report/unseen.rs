@@ -3,9 +3,9 @@
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
+use super::super::liveness::SWEEP_TIMEOUT;
 use super::super::sites::Amount;
 use super::super::state::TrackerState;
-use super::super::tracker::SWEEP_TIMEOUT;
 use super::sections::Unseen;
 use crate::console;
 use crate::jvmti::{Jni, JvmtiError, Object};
