@@ -174,7 +174,7 @@ ranks! {
     Records
     /// `output::writer`: the buffers in the queue.
     QueuedBytes
-    /// `output::Writer::thread`, held while the thread ends.
+    /// `output::Writer::thread`.
     WriterThread
     /// `output::SnapshotBuffer`.
     SnapshotBytes

@@ -220,14 +220,15 @@ impl Writer {
                 Way::Direct(output) => output.finish(),
             }
         }
-        if let Some(thread) = self.thread.lock().take() {
-            if let Some(queue) = &self.queue {
-                self.wait_until(queue, |state| state.is_dead);
-                if !queue.is_dead() {
-                    // It goes on by itself, if it ever does.
-                    return;
-                }
+        let thread = self.thread.lock().take();
+        if let Some(queue) = &self.queue {
+            self.wait_until(queue, |state| state.is_dead);
+            if !queue.is_dead() {
+                // It goes on by itself, if it ever does.
+                return;
             }
+        }
+        if let Some(thread) = thread {
             thread.join();
         }
     }
@@ -446,7 +447,10 @@ impl Output {
     }
 
     fn fail(&self, error: &io::Error) {
-        self.failed.store(true, Ordering::Relaxed);
+        // Otherwise the end of the program did not wait any longer, and has said so.
+        if self.failed.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let name = self.sink.name();
         console::line(format_args!(
             "{name}: {error}; the profile ends here, the program goes on"
