@@ -37,7 +37,9 @@ pub fn now() -> Millis {
 
 /// The interval at which a waiting thread looks whether the program is ending.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The longest that the thread may write nothing once the program is ending.
+/// The longest that the thread may write nothing, unless `block=y`: the program may be stopped meanwhile, for a heap dump.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The same once the program is ending, whatever `block=` is.
 const LAST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The output of one run.
@@ -174,24 +176,32 @@ impl Writer {
         ));
     }
 
-    /// Waits until the queue is in a state, or, once the program is ending, until the thread has made no progress for a while: the
-    /// profile ends then.
+    /// Waits until the queue is in a state, or until the thread has made no progress for so long that the profile ends.
     fn wait_until(&self, queue: &Queue, is_over: impl Fn(&QueueState) -> bool) {
         let mut seen = (queue.progress(), Instant::now());
         while !queue.wait_for(POLL_INTERVAL, &is_over) {
             let progress = queue.progress();
-            if progress != seen.0 || !self.is_ending.load(Ordering::Relaxed) {
+            if progress != seen.0 {
                 seen = (progress, Instant::now());
-            } else if seen.1.elapsed() >= LAST_TIMEOUT {
-                return self.give_up();
+            }
+            if let Some(limit) = self.limit().filter(|&limit| seen.1.elapsed() >= limit) {
+                return self.give_up(limit);
             }
         }
     }
 
+    /// Returns the longest that the thread may write nothing.
+    fn limit(&self) -> Option<Duration> {
+        match self.is_ending.load(Ordering::Relaxed) {
+            true => Some(LAST_TIMEOUT),
+            false => Some(TIMEOUT).filter(|_| !self.blocks),
+        }
+    }
+
     /// Ends the profile because nothing can be written any more.
-    fn give_up(&self) {
+    fn give_up(&self, limit: Duration) {
         if !self.failed.swap(true, Ordering::Relaxed) {
-            let (name, seconds) = (&self.name, LAST_TIMEOUT.as_secs());
+            let (name, seconds) = (&self.name, limit.as_secs());
             console::line(format_args!(
                 "{name}: nothing could be written for {seconds} s; the profile ends here"
             ));
