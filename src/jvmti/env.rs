@@ -30,8 +30,7 @@ unsafe impl Send for Env {}
 // SAFETY: as above.
 unsafe impl Sync for Env {}
 
-/// A capability that the VM grants only on request. `scripts/capabilities` measures what each costs while nothing happens: only
-/// [`Capability::OwnedMonitors`] costs something, before JDK 16.
+/// A capability that the VM grants only on request. `scripts/capabilities` measures what each costs while nothing happens.
 #[derive(Clone, Copy, Debug)]
 pub enum Capability {
     /// For [`Env::thread_cpu_time`] and [`Env::current_thread_cpu_time`].
