@@ -98,14 +98,18 @@ pub(super) struct OwnThread {
     pub(super) key: libc::pthread_key_t,
 }
 
-/// Returns the key under which the current thread has this address.
+/// Returns the key under which the current thread has this address; `None` if there are several, as another library may keep
+/// it, too, and longer than the VM.
 fn key_of(address: usize) -> Option<libc::pthread_key_t> {
     // SAFETY: sysconf takes a number.
     let count = unsafe { libc::sysconf(libc::_SC_THREAD_KEYS_MAX) };
     let keys = 0..libc::pthread_key_t::try_from(count).ok()?;
     // SAFETY: the number is one of a key. One that nobody has made holds null in the C libraries that there are.
-    keys.into_iter()
-        .find(|&key| unsafe { libc::pthread_getspecific(key) }.addr() == address)
+    let is_at =
+        |&key: &libc::pthread_key_t| unsafe { libc::pthread_getspecific(key) }.addr() == address;
+    let mut found = keys.into_iter().filter(is_at);
+    let key = found.next()?;
+    found.next().is_none().then_some(key)
 }
 
 #[cfg(test)]
@@ -123,6 +127,11 @@ mod tests {
             assert_eq!(libc::pthread_key_create(&mut key, None), 0);
             assert_eq!(libc::pthread_setspecific(key, address), 0);
             assert_eq!(key_of(address.addr()), Some(key));
+            let mut other = 0;
+            assert_eq!(libc::pthread_key_create(&mut other, None), 0);
+            assert_eq!(libc::pthread_setspecific(other, address), 0);
+            assert_eq!(key_of(address.addr()), None, "which of them?");
+            libc::pthread_key_delete(other);
             libc::pthread_key_delete(key);
         }
     }
