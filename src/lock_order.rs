@@ -189,6 +189,8 @@ ranks! {
     RingReading
     /// `cpu_timers::interrupted_threads`.
     InterruptedThreads
+    /// `PendingSignals`.
+    PendingSignals
     /// `engines::Worker`.
     WorkerState
     /// `Gate::waiting`.

@@ -17,6 +17,7 @@ use super::counts::SampleCounts;
 use super::ended_threads::{EndedThread, EndedThreads};
 use super::inlining_notes;
 use super::sampled_threads::{SampledThread, SampledThreads};
+use super::stand_ins::{CUT, IN_HEAP, OWN_TIME, UNLOADED};
 use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
@@ -35,9 +36,11 @@ use crate::stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
+/// Looking at the threads that have no timer takes one part in so many of the time.
+const UNTIMED_SHARE: u32 = 50;
 /// The longest that a fetch without the VM waits for another one.
 const WAIT_FOR_FETCH: Duration = Duration::from_millis(100);
-/// The interval at which unloaded classes, and a change of the signal's handler, are looked for.
+/// The interval at which unloaded classes, and threads that have ended without an event, are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// `cpu=samples` by timers on the threads' CPU clocks.
@@ -68,15 +71,6 @@ struct SamplerState {
     /// Held while samples are fetched: a thread that has ended is settled after its last sample.
     fetching: Mutex<(), rank::FetchedSamples>,
 }
-
-/// The name, in place of a function, of code of a library that is gone.
-const UNLOADED: &str = "<unloaded-library>";
-
-/// The name, in place of a method, of the agent's own time on a thread of the program.
-const OWN_TIME: &str = "<HPROF>";
-
-/// The name, in place of methods, of the outer frames of a virtual thread that are not on its carrier's stack.
-const IN_HEAP: &str = "<frames-in-heap>";
 
 impl AsyncSampler {
     /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is asked early to record the
@@ -164,12 +158,17 @@ impl Sampler for AsyncSampler {
         };
         // If a signal is still under way when the record is freed, it finds the record belonging to another thread or
         // to none. One that is not sampled now owes nothing, but may have been sampled before.
+        let apart = thread.timed.apart();
         let samples = match thread.on {
             true => thread.owed(own_cpu_time(), self.shared.nanos()),
             false => 0,
         };
         drop(thread);
-        self.shared.ended.ended(EndedThread { serial, samples });
+        self.shared.ended.ended(EndedThread {
+            serial,
+            samples,
+            apart,
+        });
     }
 
     fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
@@ -250,7 +249,8 @@ impl SamplerState {
 
     fn timers(&self, jni: Jni<'_>) -> Result<&CpuTimers, &NoCpuTimers> {
         let depth = self.stacks.shape().depth;
-        let new = || CpuTimers::new(self.support, self.env, jni, depth, self.native);
+        let (env, interval) = (self.env, self.interval);
+        let new = || CpuTimers::new(self.support, env, jni, interval, depth, self.native);
         self.timers.get_or_init(new).as_ref()
     }
 
@@ -273,7 +273,7 @@ impl SamplerState {
         };
         if let Some(reason) = refused {
             self.complain(format_args!(
-                "{reason}; threads without one are charged as <unsampled> when they end"
+                "{reason}: further threads have no timer, and are sampled every 20 ms if they run then"
             ));
         }
         let nanos = self.nanos();
@@ -282,6 +282,7 @@ impl SamplerState {
             account: Account::open(used, nanos, FixedState::default().hash_one(serial)),
             timed,
             due: 0,
+            asked: 0,
             on: false,
         };
         let mut threads = self.threads.lock();
@@ -318,17 +319,22 @@ impl SamplerState {
 
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
         let mut next_look = Instant::now();
+        let mut next_untimed = next_look;
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
             self.fetch(Some(jni));
+            self.keep_out_of_the_way();
             let now = Instant::now();
+            if now >= next_untimed {
+                self.threads.lock().interrupt_untimed(self.nanos());
+                next_untimed = now + now.elapsed() * UNTIMED_SHARE;
+            }
             if now >= next_look {
                 self.look_at_vm_threads();
                 next_look = now + POLL_INTERVAL;
             }
             if now >= next_sweep {
                 self.stacks.sweep(jni);
-                self.keep_out_of_the_way();
                 // Threads that start and end wait for this lock, so it is not held beyond that.
                 let gone = self.threads.lock().remove_gone();
                 for thread in gone {
@@ -339,7 +345,8 @@ impl SamplerState {
         }
     }
 
-    /// Stops sampling if the program has installed its own handler for the signal: it must not get the agent's signals.
+    /// Stops sampling if the program has installed its own handler for the signal, which must not get the agent's signals, or
+    /// has chosen the default, by which the next one ends the process.
     fn keep_out_of_the_way(&self) {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
@@ -492,6 +499,7 @@ impl SamplerState {
             }
             SampledFrame::Known(frame) => MixedFrame::Java(frame),
             SampledFrame::InHeap => MixedFrame::Named(self.stacks.stand_in(IN_HEAP)),
+            SampledFrame::Cut => MixedFrame::Named(self.stacks.stand_in(CUT)),
             SampledFrame::Native(instruction) => {
                 MixedFrame::Named(match timers.native_function(instruction) {
                     Some(function) => self.stacks.native_frame(&function),

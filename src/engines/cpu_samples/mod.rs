@@ -12,6 +12,7 @@ mod inlining_notes;
 mod jvmti;
 pub(super) mod report;
 mod sampled_threads;
+mod stand_ins;
 mod tally;
 mod vm_threads;
 

@@ -36,6 +36,8 @@ pub enum BoolFlag {
     UseShenandoahGc,
     /// Code compiled before the VM started is used (JDK 11).
     UseAot,
+    /// Calls of JNI are checked, and the VM's handlers of signals (`-Xcheck:jni`).
+    CheckJniCalls,
     /// The compiler is written in Java.
     UseJvmciCompiler,
     /// An OutOfMemoryError ends the process.
@@ -70,6 +72,7 @@ impl BoolFlag {
             Self::UseZgc => c"UseZGC",
             Self::UseShenandoahGc => c"UseShenandoahGC",
             Self::UseAot => c"UseAOT",
+            Self::CheckJniCalls => c"CheckJNICalls",
             Self::UseJvmciCompiler => c"UseJVMCICompiler",
             Self::ExitOnOutOfMemoryError => c"ExitOnOutOfMemoryError",
             Self::CrashOnOutOfMemoryError => c"CrashOnOutOfMemoryError",

@@ -5,6 +5,7 @@ mod bytes_until_sample;
 mod code_heap;
 mod collection_count;
 mod cpu_timers;
+mod fault_guard;
 mod flags;
 mod frame_classes;
 mod heap_dumper;

@@ -25,8 +25,6 @@ pub(super) struct JavaThread {
     pub(super) address: usize,
     /// The system's id of the thread.
     pub(super) tid: libc::pid_t,
-    /// Its stack, from the lowest address to the end.
-    pub(super) stack: (usize, usize),
 }
 
 impl ThreadLayout {
@@ -55,16 +53,10 @@ impl ThreadLayout {
         let address = jni.native_thread(thread)?.addr();
         let peek = Peek::new().ok()?;
         let os_thread = peek.word(address + self.os_thread)?;
-        let base = peek.word(address + self.stack_base)?;
-        let size = peek.word(address + self.stack_size)?;
         // A thread of the VM has its OSThread until it has ended. The number is half a word.
         let tid = peek.word(os_thread.checked_add(self.thread_id)?)? as libc::pid_t;
-        let is_sound = os_thread != 0 && tid > 0 && size > 0 && base > size;
-        (is_sound && self.is_at(jni, thread, address)).then_some(JavaThread {
-            address,
-            tid,
-            stack: (base.wrapping_sub(size), base),
-        })
+        let is_sound = os_thread != 0 && tid > 0;
+        (is_sound && self.is_at(jni, thread, address)).then_some(JavaThread { address, tid })
     }
 
     /// Returns `true` if the thread has not ended and is at that address in the VM's memory.

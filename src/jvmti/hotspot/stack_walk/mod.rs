@@ -71,7 +71,7 @@ use sums::Sums;
 
 pub use cache::WalkCache;
 pub(super) use interrupted::MethodLayout;
-pub use interrupted::{ClassMethod, Interrupted, InterruptedWalker, refused};
+pub use interrupted::{ClassMethod, Interrupted, InterruptedWalker, monotonic_nanos, refused};
 pub use sums::SequenceHash;
 
 /// The number of methods that are found as cheaply by a new walk as by a remembered one.

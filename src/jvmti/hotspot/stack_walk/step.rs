@@ -9,7 +9,7 @@ use super::cache::FrameCache;
 use super::compiled::{CodePlace, PlaceKind};
 use super::frame::{Code, Place, Record};
 use super::layout::WORD;
-use super::own_stack::OwnStack;
+use super::own_stack::{OwnStack, unsigned};
 use super::sums::FrameKey;
 use super::{LOWEST, StackWalker};
 use crate::jvmti::env::FrameInfo;
@@ -92,9 +92,9 @@ impl StackWalker {
                 let address = sp.checked_sub(WORD)?;
                 let pc = stack.word(address)?;
                 record.read(address, pc);
-                pc
+                unsigned(pc)
             }
-            pc => pc,
+            pc => unsigned(pc),
         };
         let fp = if self.is_found_by_fp(pc) { fp } else { 0 };
         stack.has(sp).then_some(Some(Place { sp, fp, pc }))
@@ -116,6 +116,7 @@ impl StackWalker {
     ) -> Option<Place> {
         let pc = stack.word(pc_at)?;
         record.read(pc_at, pc);
+        let pc = unsigned(pc);
         let mut fp = 0;
         if self.is_found_by_fp(pc) {
             fp = stack.word(fp_at)?;
