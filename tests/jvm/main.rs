@@ -49,6 +49,7 @@ mod record;
 mod redact;
 mod samples;
 mod schemas;
+mod signals;
 mod sites;
 mod soak;
 mod stacks;

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub use at_hand::{
-    Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, compiles, fetched, is_release_build,
-    javac, jvms, may_mount, old_jvms, reader, skip,
+    Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, compiles, fetched, go_library,
+    is_release_build, javac, jvms, may_mount, old_jvms, reader, skip,
 };
 pub use finished::Finished;
 
