@@ -137,8 +137,8 @@ const WORD: usize = size_of::<usize>();
 const WALK_ROOM: usize = 3 << 10;
 /// Those that AsyncGetCallTrace may need.
 const ASYNC_ROOM: usize = 16 << 10;
-/// A sample may take one part in so many of its thread's CPU time.
-const SHARE: u64 = 50;
+/// Walks may take one part in so many of their thread's CPU time; the signals take about as much.
+const SHARE: u64 = 100;
 /// The most CPU time between two samples of a thread because of that, in nanoseconds.
 const MOST_APART: u64 = 1_000_000_000;
 
