@@ -210,10 +210,9 @@ impl Walk<'_> {
             return Err(refused::FRAME);
         };
         let Some(layout) = &self.walker.continuation else {
+            let code = &self.walker.code;
             // SAFETY: the code is in use.
-            if !self.is_certain
-                && !unsafe { self.walker.code.is_of_continuations(self.memory, blob) }
-            {
+            if !self.is_certain && !unsafe { code.is_of_continuations(self.memory, blob) } {
                 return Err(refused::FRAME);
             }
             self.note_frame(CallFrame::in_heap());
