@@ -12,6 +12,7 @@ mod binary;
 mod births;
 mod black_box;
 mod book;
+mod bundle;
 mod collectors;
 mod counts;
 mod dump;
