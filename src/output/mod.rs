@@ -24,7 +24,7 @@ pub use entry::Entry;
 pub use file::FileSink;
 pub use gzip::GzipSink;
 pub use journal::Journal;
-pub use open::{FileError, create_private};
+pub use open::{FileError, create_private, may_be_replaced};
 pub use settings::ControlSettings;
 pub use sink::Sink;
 pub use socket::SocketSink;

@@ -1,6 +1,6 @@
 //! The output of a command.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,24 @@ pub fn create<'a>(
     path: &Path,
     inputs: impl IntoIterator<Item = &'a Path>,
 ) -> Result<File, Failure> {
-    if inputs.into_iter().any(|input| is_same(path, input)) {
-        return Err(Failure::about(
-            path,
+    let refuse = |found: &Metadata| match inputs.into_iter().any(|input| is_at(found, input)) {
+        true => Err(io::Error::other(
             "is the file to be read, and would be lost",
-        ));
-    }
-    private_file::create(path).map_err(|error| Failure::about(path, error))
+        )),
+        false => Ok(()),
+    };
+    private_file::create(path, refuse).map_err(|error| Failure::about(path, error))
 }
 
-fn is_same(path: &Path, input: &Path) -> bool {
-    let (Ok(one), Ok(other)) = (fs::metadata(path), fs::metadata(input)) else {
-        return false;
-    };
-    !input::is_standard(input) && (one.dev(), one.ino()) == (other.dev(), other.ino())
+/// Creates a private file; that it exists already is an error.
+pub fn create_new(path: &Path) -> Result<File, Failure> {
+    private_file::create_new(path).map_err(|error| Failure::about(path, error))
+}
+
+fn is_at(one: &Metadata, input: &Path) -> bool {
+    !input::is_standard(input)
+        && fs::metadata(input)
+            .is_ok_and(|other| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 /// A file, or the standard output if none is given, buffered.
@@ -51,6 +55,15 @@ impl Output {
         Ok(Output {
             name: name.to_owned(),
             writer: BufWriter::with_capacity(1 << 16, writer),
+        })
+    }
+
+    /// Creates the file; that it exists already is an error.
+    pub fn new_file(path: &Path) -> Result<Output, Failure> {
+        let file = Watched::writing(create_new(path)?, path);
+        Ok(Output {
+            name: path.to_owned(),
+            writer: BufWriter::with_capacity(1 << 16, Box::new(file)),
         })
     }
 

@@ -16,8 +16,13 @@ use hprof_format::{
 
 use crate::failure::Failure;
 use crate::terminal::Watched;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
 use spool::Spool;
 
+/// An environment variable that is set where the paths of files had no links when they were allowed: one that is there now was
+/// put there since.
+pub const WITHOUT_LINKS: &str = "HPROF_WITHOUT_LINKS";
 /// The compressed bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
@@ -134,7 +139,22 @@ fn open_file(path: &Path) -> io::Result<File> {
     if is_standard(path) {
         return Ok(io::stdin().as_fd().try_clone_to_owned()?.into());
     }
-    File::open(path)
+    match std::env::var_os(WITHOUT_LINKS) {
+        Some(_) => open_without_links(path),
+        None => File::open(path),
+    }
+}
+
+/// Opens a file; a link anywhere in its path is an error.
+fn open_without_links(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // A kernel before 5.6, or a container whose rules are older than the call.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            Ok(rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty())?.into())
+        }
+        opened => Ok(opened?.into()),
+    }
 }
 
 fn seekable(mut file: impl Source + 'static) -> io::Result<Box<dyn Source>> {

@@ -1,11 +1,13 @@
 //! The answer of a recording at its end: what costs most, what was lost, and where there is more.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use hprof_format::printable;
 use hprof_profile::{By, Cost, Metric, OwnCode, Profile, costs};
+use rustix::fs::OFlags;
 use signal_hook::low_level::signal_name;
 
 use super::files::Files;
@@ -316,9 +318,15 @@ fn or_black_box(profile: PathBuf) -> PathBuf {
     let mut name = profile.clone().into_os_string();
     name.push(END_OF_BLACK_BOX);
     let black_box = PathBuf::from(name);
-    let is_written = File::open(&black_box)
-        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
-    match black_box.exists() && !is_written {
+    // A pipe in its place is not waited for.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(&black_box);
+    let is_written =
+        opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
+    match black_box.is_file() && !is_written {
         true => black_box,
         false => profile,
     }

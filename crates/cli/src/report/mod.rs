@@ -5,6 +5,7 @@ mod history;
 mod page;
 mod stacks;
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,10 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
+    /// Set if no file may be replaced.
+    #[arg(skip)]
+    is_new: bool,
+
     /// The value that is shown first, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
@@ -56,6 +61,7 @@ pub fn write_page(files: &[PathBuf], output: &Path) -> Result<(), Failure> {
     run(&Arguments {
         files: files.to_owned(),
         output: output.to_owned(),
+        is_new: true,
         value: None,
         code: CodeChoice::default(),
     })
@@ -94,15 +100,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         metric: arguments.value.map(Metric::name),
         ..Start::default()
     };
-    let inputs = arguments.files.iter().map(PathBuf::as_path);
     if runs.is_empty() {
         let mut page = pages::page("Heap", &heaps, Links::None).into_string();
         page.push('\n');
-        let mut file = output::create(&arguments.output, inputs)?;
+        let mut file = arguments.create()?;
         let written = file.write_all(page.as_bytes());
         return written.map_err(|error| Failure::writing(&arguments.output, &error));
     }
-    write(&arguments.output, inputs, runs, &heaps, false, start)
+    let file = arguments.create()?;
+    write((&arguments.output, file), runs, &heaps, false, start)
+}
+
+impl Arguments {
+    fn create(&self) -> Result<File, Failure> {
+        match self.is_new {
+            true => output::create_new(&self.output),
+            false => output::create(&self.output, self.files.iter().map(PathBuf::as_path)),
+        }
+    }
 }
 
 /// The outcome of adding a file.
@@ -180,12 +195,12 @@ pub fn write_flame(
     let inputs: Vec<&Path> = profiles.iter().map(|&(path, _)| path).collect();
     let runs = profiles.into_iter();
     let runs = runs.map(|(path, opened)| opened.into_run(path)).collect();
-    write(path, inputs, runs, &Html::default(), by_thread, start)
+    let file = output::create(path, inputs)?;
+    write((path, file), runs, &Html::default(), by_thread, start)
 }
 
-fn write<'a>(
-    path: &Path,
-    inputs: impl IntoIterator<Item = &'a Path>,
+fn write(
+    (path, file): (&Path, File),
     runs: Vec<Run>,
     heaps: &Html,
     by_thread: bool,
@@ -195,7 +210,6 @@ fn write<'a>(
         true => runs.into_iter().map(Run::comparable).collect(),
         false => runs,
     };
-    let file = output::create(path, inputs)?;
     let mut out = BufWriter::with_capacity(1 << 16, Watched::writing(file, path));
     let written = page::write(&mut out, heaps.as_str(), |out| {
         data::write(&runs, by_thread, start, out)
