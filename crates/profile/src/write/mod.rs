@@ -27,6 +27,8 @@ const FIRST_THREAD: u32 = 200_001;
 const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);
 const FIRST_TRACE: u32 = 300_001;
 const FIRST_FRAME: u64 = 500_000;
+/// The most rows that are added because counts do not fit the fields of one. So many take 32 MiB, and hold 4.5 EB.
+const MOST_ADDED: u64 = 1 << 20;
 /// The number of bytes that are collected before they are written.
 const CHUNK: usize = 64 * 1024;
 
@@ -42,9 +44,19 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns the form that can hold all metrics of a profile, preferring binary; `None` if there is none.
-    #[must_use]
-    pub fn for_profile(profile: &Profile) -> Option<Form> {
+    /// Returns the form that can hold all of a profile, preferring binary.
+    ///
+    /// # Errors
+    /// [`WriteError::Mixed`] and [`WriteError::TooLarge`].
+    pub fn for_profile(profile: &Profile) -> Result<Form, WriteError> {
+        let form = Form::for_metrics(profile).ok_or(WriteError::Mixed)?;
+        match added(profile, form) {
+            ..=MOST_ADDED => Ok(form),
+            rows => Err(WriteError::TooLarge(rows)),
+        }
+    }
+
+    fn for_metrics(profile: &Profile) -> Option<Form> {
         let metrics = profile.metrics();
         let has = |metric| metrics.contains(&metric);
         if has(Metric::InclusiveTime) {
@@ -69,6 +81,11 @@ pub enum WriteError {
     /// No form of HPROF file can hold all of its metrics.
     #[error("calls by caller and callee (cpu=old) cannot be in one file with other values")]
     Mixed,
+    /// Its counts are so large that no run can have led to them.
+    #[error(
+        "its values are too large for the binary format: they need {0} rows beside those of the stacks, of at most {MOST_ADDED}"
+    )]
+    TooLarge(u64),
 }
 
 /// Writes a profile as an HPROF file, in a form that can hold all of it. Labels other than thread and class are stored
@@ -77,7 +94,7 @@ pub enum WriteError {
 /// # Errors
 /// [`WriteError`].
 pub fn write(profile: &Profile, out: impl Write) -> Result<Form, WriteError> {
-    let form = Form::for_profile(profile).ok_or(WriteError::Mixed)?;
+    let form = Form::for_profile(profile)?;
     let encoder: Box<dyn Encoder> = match form {
         Form::Binary => Box::new(BinaryEncoder::new()),
         Form::Text => Box::new(TextEncoder::new()),
@@ -421,6 +438,27 @@ impl<W: Write> Writer<'_, W> {
             Form::Text | Form::OldProf => std::iter::once(values).for_each(row),
         }
     }
+}
+
+/// Returns the number of rows that [`split`] adds to those of a profile.
+fn added(profile: &Profile, form: Form) -> u64 {
+    let is_split = |table: &&Table| match table.metrics().first() {
+        Some(Metric::LiveBytes | Metric::AllocBytes) => form == Form::Binary,
+        Some(metric) => *metric == Metric::Cpu,
+        None => false,
+    };
+    let rows = profile
+        .tables()
+        .iter()
+        .filter(is_split)
+        .flat_map(Table::rows);
+    let added = rows.map(|(.., values)| {
+        values
+            .iter()
+            .max()
+            .map_or(0, |most| most / u64::from(u32::MAX))
+    });
+    added.fold(0, u64::saturating_add)
 }
 
 /// Splits values above 2^32 - 1 into several that fit.
