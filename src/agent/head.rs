@@ -29,7 +29,7 @@ pub(super) enum Begun {
 }
 
 /// Returns the facts known when an output begins; the length of the run is known only at its end. `options` is the text
-/// as given. The arguments of the program and system properties are hidden if `redacts`.
+/// as given. What may be content in the lines of commands is hidden if `redacts`.
 pub(super) fn facts(
     env: Env,
     options: &str,
@@ -54,11 +54,12 @@ pub(super) fn facts(
     facts.extend(sampling_method.map(|way| ("Samples", way.to_string())));
     let command = env.property(c"sun.java.command");
     let CommandLine { program, flags } = CommandLine::of_this_process(command.as_deref());
-    let lines = [("Program", program), ("Flags", flags)];
-    facts.extend(lines.map(|(label, line)| match redacts {
-        true => (label, redacted_fact(label, &line)),
-        false => (label, line),
-    }));
+    facts.extend([("Program", program), ("Flags", flags)]);
+    if redacts {
+        for (label, value) in &mut facts {
+            *value = redacted_fact(label, value);
+        }
+    }
     facts.retain(|(_, value)| !value.is_empty());
     facts
 }

@@ -22,8 +22,9 @@ use crate::random;
 /// ones stay equal. Numbers in fields become 0, except for those that tell how
 /// full the JDK's collections are. The names of classes, methods, fields and
 /// threads stay, unless --names asks for pseudonyms of all that are not the
-/// JDK's. String literals, the arguments of the program and system properties in
-/// the head of the file go.
+/// JDK's. String literals go, and in the head of the file the arguments of the
+/// program, system properties, and values of flags and options that are neither
+/// numbers nor known words.
 ///
 /// A pattern is a class (`com.acme.Vault`, `byte[]`) or the class and method of a
 /// frame (`com.acme.Vault.*`), for all that was allocated below it; `*` stands for

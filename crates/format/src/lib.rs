@@ -128,7 +128,7 @@ pub use reader::{
 pub use record::*;
 pub use redact::{
     KEPT_FIELDS, RedactError, RedactKey, RedactSelection, RedactTotals, RedactedContent,
-    SegmentError, SegmentRedactor, compare_redacted, redact, redacted_fact,
+    SegmentError, SegmentRedactor, compare_redacted, redact, redacted_fact, without_secrets,
 };
 pub use source::{Source, decompressed, is_compressed};
 pub use standard_errors::StandardErrors;

@@ -152,3 +152,42 @@ fn a_sum_with_a_recording_has_its_bytes() {
         assert_eq!(sum.total(metric), 2 * run.total(metric), "{metric}");
     }
 }
+
+#[test]
+fn secrets_of_a_command_line_are_replaced() {
+    use hprof_jfr::*;
+    let mut recording = Recording::new(1_700_000_000_000_000_000, 1_000_000_000);
+    let names = ["jvmName", "jvmVersion", "jvmArguments", "javaArguments"];
+    let field = |name| EventField {
+        name,
+        label: name,
+        kind: FieldKind::Text,
+    };
+    let event_type = recording.event_type(EventType {
+        name: "jdk.JVMInformation",
+        label: "JVM Information",
+        description: "",
+        category: &["Java Virtual Machine"],
+        fields: names.map(field).into(),
+    });
+    let values = [
+        "OpenJDK 64-Bit Server VM",
+        "17.0.15+6",
+        "-Xmx1g -Dpassword=hunter2 -Dport=80",
+        "app.TokenService --token=hunter3 --db-password hunter4 80",
+    ];
+    let values = values.map(FieldValue::Text);
+    recording.event(event_type, 0, &values).expect("its fields");
+    let mut file = Vec::new();
+    recording.write(&mut file).expect("memory takes all");
+    let facts = read(&file).facts;
+    let fact = |label: &str| {
+        let found = facts.iter().find(|(of, _)| of == label);
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    };
+    assert_eq!(fact("Flags"), "-Xmx1g [REDACTED] -Dport=80");
+    assert_eq!(
+        fact("Program"),
+        "app.TokenService [REDACTED] [REDACTED] [REDACTED] 80"
+    );
+}
