@@ -1,5 +1,6 @@
 //! Commands to a running VM: start a profile, dump it, stop it, report its status.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::reply::Reply;
@@ -39,6 +40,8 @@ enum Refused {
     Start(#[from] StartError),
     #[error("{0}; no profile was started")]
     Begin(JvmtiError),
+    #[error("no profile was started: who asked for it waits no longer")]
+    Withdrawn,
     #[error("a fault of the agent ended the profile")]
     Fault,
     #[error("stopped, but the profile is incomplete: the program's stderr says why")]
@@ -66,7 +69,10 @@ enum Outcome {
 /// (stdout is the program's own), where success is not reported. Returns `false` if the command was refused.
 pub fn attach(vm: Vm, text: &str) -> bool {
     let command = options::command(text);
-    let outcome = carry_out(vm, &command);
+    let outcome = match is_withdrawn(&command) {
+        true => Err(Refused::Withdrawn),
+        false => carry_out(vm, &command),
+    };
     let replied = command
         .reply
         .and_then(Reply::open)
@@ -81,6 +87,13 @@ pub fn attach(vm: Vm, text: &str) -> bool {
         Err(refused) => console::line(format_args!("{refused}")),
     }
     outcome.is_ok()
+}
+
+/// Returns `true` if the sender of a command to start a profile has gone, perhaps long ago: this VM may have been held for any
+/// time. It removes the file for the answer when it goes.
+fn is_withdrawn(command: &Command<'_>) -> bool {
+    let is_gone = |reply: &Path| matches!(reply.try_exists(), Ok(false));
+    command.verb == Verb::Start && command.reply.is_some_and(is_gone)
 }
 
 fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Outcome, Refused> {

@@ -251,3 +251,17 @@ fn an_old_reply_file_or_none_is_not_written_to() {
     go(&run, 1);
     end(run);
 }
+
+#[test]
+fn a_profile_for_which_nobody_waits_any_more_is_not_started() {
+    let run = steps(any_jvm(), &[], &["make:1"]);
+    // As by a client that has gone while the VM was held, and has removed its file.
+    let gone = run.path("gone");
+    let options = format!("start,reply={},cpu=samples,file=x.txt", gone.display());
+    let said = run.jcmd_load(&options);
+    assert!(!said.contains("return code: 0"), "{said}");
+    run.wait_for_stderr("hprof: no profile was started: who asked for it waits no longer");
+    assert!(!run.path("x.txt").exists());
+    go(&run, 1);
+    end(run);
+}

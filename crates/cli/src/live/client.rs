@@ -93,6 +93,8 @@ impl<'a> Client<'a> {
     /// Starts a session.
     pub fn start(session: &'a Session, measured: Measured) -> Result<Self, Failure> {
         let stream = session.start_live(&measured.options())?;
+        // A request is one byte, for which there is room unless the agent takes nothing at all.
+        let _ = stream.set_write_timeout(Some(LEAVE_TIMEOUT));
         let mut model = Model::new();
         model.begin(&session.threads());
         let model = Arc::new(Mutex::new(model));
@@ -176,7 +178,7 @@ impl<'a> Client<'a> {
             match self.heard.recv_timeout(left) {
                 Ok(Heard::Snapshot) => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    let _ = self.session.stop();
+                    let _ = self.session.stop_within(LEAVE_TIMEOUT);
                     return;
                 }
                 Ok(Heard::End | Heard::Broken(_)) | Err(RecvTimeoutError::Disconnected) => return,
