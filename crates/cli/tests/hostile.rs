@@ -446,6 +446,40 @@ fn a_value_that_would_need_two_billion_rows_is_not_merged() {
     assert!(top.contains(r#""total":4398046511104"#), "{top}");
 }
 
+#[test]
+fn a_stack_of_very_many_frames_is_drawn_to_a_depth() {
+    let mut hostile = Hostile::new();
+    hostile.string(9, b"Main");
+    hostile.load(CLASSES, 9);
+    hostile.frame(1, 9, CLASSES, 1);
+    let frames = vec![FrameId(1); 800_000];
+    hostile.record(&Record::Trace(TraceRecord {
+        serial: TraceSerial(2),
+        thread: ThreadSerial(0),
+        frames: frames.into(),
+    }));
+    let (count, trace) = (1, TraceSerial(2));
+    hostile.record(&Record::CpuSamples(CpuSamplesRecord {
+        total: 1,
+        rows: vec![CpuSample { count, trace }].into(),
+    }));
+    let file = hostile.write("deep");
+    let length = fs::metadata(&file).expect("it was written").len();
+    let file = file.to_str().expect("a name");
+    let svg = path("deep.svg");
+    let arguments = ["flame", "-o", svg.to_str().expect("a name"), file];
+    let drawn = limited(2 * LIMIT, &arguments, Stdio::piped());
+    assert!(drawn.status.success(), "{drawn:?}");
+    let drawn = fs::read_to_string(&svg).expect("it was written");
+    assert!((drawn.len() as u64) < length, "{} > {length}", drawn.len());
+    assert!(drawn.contains("more frames"));
+    let tree = limited(2 * LIMIT, &["tree", file], Stdio::piped());
+    assert!(tree.status.success());
+    assert!((tree.stdout.len() as u64) < length);
+    let tree = String::from_utf8_lossy(&tree.stdout);
+    assert!(tree.contains("nodes are left out by --min 0.5 and --depth 10000"));
+}
+
 /// Creates a dump of one array of 3 GB of zeros; the file takes no room on the disk.
 fn one_large_array() -> PathBuf {
     let length = 3_000_000_000_u32;
