@@ -185,7 +185,10 @@ impl Arguments {
                 format!("{:.2}", percent(row.total, all)),
                 style.bar(shown, all),
             ]);
-            table.row(numbers, row.name.clone());
+            match by {
+                By::Trace => table.stack(numbers, &row.name),
+                _ => table.row(numbers, row.name.clone()),
+            }
         }
         table.write(&style, out)?;
         let others = own.iter().fold(all, |rest, &own| rest.saturating_sub(own));

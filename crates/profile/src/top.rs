@@ -123,7 +123,11 @@ fn by_stack(profile: &Profile, metric: Metric) -> Vec<Cost> {
     let groups = Groups::of_frames(profile, By::Line);
     let text = |frame: &FrameId| groups.names[groups.of[frame.0 as usize] as usize].as_str();
     let cost = |(frames, own): (&[FrameId], u64)| {
-        let lines: Vec<&str> = frames.iter().map(text).collect();
+        // A line is a frame, whatever its name.
+        let lines: Vec<String> = frames
+            .iter()
+            .map(|frame| text(frame).replace('\n', "?"))
+            .collect();
         Cost {
             name: lines.join("\n"),
             own,

@@ -2,6 +2,7 @@
 
 mod gate;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -227,7 +228,10 @@ impl Arguments {
         let mut table = Table::new(&["base", "new", "change", "%", "", self.by.name()]);
         for change in &compared.changes {
             let columns = compared.columns(change, self.cost());
-            table.row(columns.to_vec(), change.name.clone());
+            match self.by {
+                By::Trace => table.stack(columns.to_vec(), &change.name),
+                _ => table.row(columns.to_vec(), change.name.clone()),
+            }
         }
         table.write(&style, out)
     }
@@ -247,7 +251,11 @@ impl Arguments {
         writeln!(out, "|---:|---:|---:|---:|---|---|")?;
         for change in &compared.changes {
             let columns = compared.columns(change, self.cost()).join(" | ");
-            writeln!(out, "| {columns} | {} |", markdown_text(&change.name))?;
+            let name = match self.by {
+                By::Trace => change.name.replace('\n', " ← ").into(),
+                _ => Cow::from(&change.name),
+            };
+            writeln!(out, "| {columns} | {} |", markdown_text(&name))?;
         }
         for remark in remarks {
             writeln!(out, "\n{}", markdown_text(remark))?;
@@ -350,8 +358,7 @@ fn relative(base: u64, new: u64) -> String {
 
 /// Formats a name for a Markdown table: as code, so that nothing in it is markup.
 fn markdown_text(name: &str) -> String {
-    let name = name.replace('\n', " ← ");
-    let name = hprof_format::printable(&name)
+    let name = hprof_format::printable(name)
         .replace('`', "'")
         .replace('|', "\\|");
     format!("`{name}`")
