@@ -43,6 +43,11 @@ pub(super) struct About {
 }
 
 impl About {
+    /// Returns `true` before the first chunk.
+    pub(super) fn is_empty(&self) -> bool {
+        self.time.is_none()
+    }
+
     /// Takes the time of a chunk.
     pub(super) fn reached(&mut self, header: &Header) {
         let end = header.start_nanos.saturating_add(header.duration_nanos);
