@@ -1,12 +1,13 @@
 //! Commands to a running VM: start a profile, dump it, stop it, report its status.
 
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Vm};
+use crate::jvmti::{Jni, JvmtiError, OwnEnv, Vm};
 use crate::lock_order::{Mutex, rank};
 use crate::memory::{self, OutOfMemory, own_memory, return_free_memory};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
@@ -14,6 +15,10 @@ use crate::session;
 
 /// The longest that one command waits for another.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest that a VM is waited for that is still starting, and the interval at which it is asked.
+const START_TIMEOUT: Duration = Duration::from_secs(8);
+const START_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The interval at which a waiting thread checks whether its session still runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -40,6 +45,8 @@ enum Refused {
     Start(#[from] StartError),
     #[error("{0}; no profile was started")]
     Begin(JvmtiError),
+    #[error("this VM is still starting; ask again later")]
+    Starting,
     #[error("no profile was started: who asked for it waits no longer")]
     Withdrawn,
     #[error("a fault of the agent ended the profile")]
@@ -130,6 +137,7 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome
     if let Some(status) = session::status() {
         return Err(Refused::Running(status));
     }
+    wait_until_started(vm)?;
     begin(vm, options, given)?;
     let refused = match session::start_attached(jni) {
         Some(Ok(output)) => {
@@ -141,6 +149,18 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome
     };
     session::stop(jni);
     Err(refused)
+}
+
+/// Waits for a VM that is still starting: it goes on meanwhile, on other threads.
+fn wait_until_started(vm: Vm) -> Result<(), Refused> {
+    let end = Instant::now() + START_TIMEOUT;
+    while OwnEnv::is_too_early(vm) {
+        if Instant::now() >= end {
+            return Err(Refused::Starting);
+        }
+        thread::sleep(START_POLL_INTERVAL);
+    }
+    Ok(())
 }
 
 /// `timeout=`: ends the profile, unless someone has done so already, according to `is_running`.

@@ -332,7 +332,7 @@ impl Vm {
 
     /// Runs `body` with the current thread's environment; `None` if the thread is not attached.
     pub fn with_current<T>(self, body: impl FnOnce(Jni<'_>) -> T) -> Option<T> {
-        let env = self.interface(sys::JNI_VERSION_1_6)?;
+        let env = self.interface(sys::JNI_VERSION_1_6).ok()?;
         let callback = Callback;
         // SAFETY: GetEnv answers the current thread's environment; nothing detaches the thread before `body` returns.
         let jni = unsafe { Jni::from_raw(env.as_ptr().cast(), &callback) }?;
@@ -346,12 +346,18 @@ impl Vm {
         function as *const std::ffi::c_void
     }
 
-    /// Returns an interface of the VM, by its version number.
-    pub(super) fn interface(self, version: sys::jint) -> Option<NonNull<std::ffi::c_void>> {
+    /// Returns an interface of the VM, by its version number; or the VM's reason for having none.
+    pub(super) fn interface(
+        self,
+        version: sys::jint,
+    ) -> Result<NonNull<std::ffi::c_void>, sys::jint> {
         let mut interface = ptr::null_mut();
         // SAFETY: the VM's function table is complete, and `interface` receives the answer.
         let status =
             unsafe { ((**self.0.as_ptr()).v1_4.GetEnv)(self.0.as_ptr(), &mut interface, version) };
-        NonNull::new(interface).filter(|_| status == sys::JNI_OK)
+        match NonNull::new(interface) {
+            Some(interface) if status == sys::JNI_OK => Ok(interface),
+            _ => Err(status),
+        }
     }
 }
