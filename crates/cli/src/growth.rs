@@ -20,6 +20,12 @@ use crate::top::not_shown;
 /// they are: without the first quarter of its time, what was alive and stayed so
 /// rises along a straight line, in each third of the time; and three quarters of
 /// what was alive some time ago still are. Sites are ordered by bytes a minute.
+///
+/// The columns: `bytes/min` and `objs/min` are what is more alive after each minute,
+/// `made/min` and `died/min` how many objects are made and die in one; `alive` are
+/// those at the end, `oldest` is the least age of the oldest. `line` says how
+/// straight the line is, from 0 to 1, and `still alive` how many of those that were
+/// alive so long ago are so at the end.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {

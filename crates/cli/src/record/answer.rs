@@ -18,6 +18,7 @@ use super::{kept, units};
 use crate::about;
 use crate::amounts::{Amounts, Sizes, percent, size};
 use crate::attach;
+use crate::autopsy::END_OF_BLACK_BOX;
 use crate::failure::Failure;
 use crate::profile::{Opened, open, write_remarks};
 
@@ -28,8 +29,6 @@ const ROWS_OF_TWO: usize = 3;
 const LITTLE: u64 = 10;
 /// The head of the table of one's own code, after `method`.
 const OF_OWN_CODE: &str = " of your code, with what it calls";
-/// The end of the name of a black box.
-const END_OF_BLACK_BOX: &str = ".blackbox";
 /// The most files that it names.
 const NAMED: usize = 10;
 

@@ -140,7 +140,7 @@ fn container() -> Finding {
     if kubernetes || marks.iter().any(|mark| Path::new(mark).exists()) {
         return Finding::differs(
             "container",
-            "this is one: only its own programs can be seen, and files end with it; see docs/guide/install.md",
+            "this is one: only its own programs can be seen, and files end with it unless file= names a folder that is mounted from outside",
         );
     }
     Finding::works(
