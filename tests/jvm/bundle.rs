@@ -48,7 +48,10 @@ fn property(name: &str, folder: &Path) -> std::ffi::OsString {
 fn extracted(jar: &TempDir, temporary: &Path) -> PathBuf {
     let output = extract(jar, &[&property("java.io.tmpdir", temporary)]);
     assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).expect("UTF-8").trim_end().into()
+    String::from_utf8(output.stdout)
+        .expect("UTF-8")
+        .trim_end()
+        .into()
 }
 
 fn names(folder: &Path) -> Vec<String> {

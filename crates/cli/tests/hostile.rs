@@ -401,52 +401,6 @@ fn what_the_firefox_profiler_has_no_number_for_is_divided_and_that_is_said() {
 }
 
 #[test]
-fn a_value_that_would_need_two_billion_rows_is_not_merged() {
-    let site = |bytes: u64| {
-        format!(
-            "JAVA PROFILE 1.0.1, created Sat Nov 21 21:18:12 2026\n\
-             TRACE 300001:\n\
-             \tAlloc.make(Alloc.java:13)\n\
-             SITES BEGIN (ordered by live bytes) Sat Nov 21 21:18:12 2026\n\
-             \u{20}         percent          live          alloc'ed  stack class\n\
-             \u{20}rank   self  accum     bytes objs     bytes  objs trace name\n\
-             \u{20}   1 100.00% 100.00% {bytes} 1 {bytes} 1 300001 byte[]\n\
-             SITES END\n"
-        )
-    };
-    let merge = |name: &str, bytes: u64| {
-        let file = path(name);
-        fs::write(&file, site(bytes)).expect("the target directory can be written");
-        let out = path(&format!("{name}.merged"));
-        let _ = fs::remove_file(&out);
-        let arguments = [
-            "merge",
-            "-o",
-            out.to_str().expect("a name"),
-            file.to_str().expect("a name"),
-        ];
-        let merged = limited(LIMIT, &arguments, Stdio::piped());
-        let said = String::from_utf8_lossy(&merged.stderr).into_owned();
-        (merged.status.code(), said, out)
-    };
-    let (status, said, out) = merge("exabytes", 1 << 63);
-    assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("too large for the binary format"), "{said}");
-    assert!(said.lines().count() == 1 && !out.exists(), "{said}");
-    // A thousand rows.
-    let (status, said, out) = merge("terabytes", 4 << 40);
-    assert_eq!(status, Some(0), "{said}");
-    let out = out.to_str().expect("a name");
-    let top = limited(
-        LIMIT,
-        &["top", "--json", "--value", "live-bytes", out],
-        Stdio::piped(),
-    );
-    let top = String::from_utf8_lossy(&top.stdout);
-    assert!(top.contains(r#""total":4398046511104"#), "{top}");
-}
-
-#[test]
 fn a_stack_of_very_many_frames_is_drawn_to_a_depth() {
     let mut hostile = Hostile::new();
     hostile.string(9, b"Main");

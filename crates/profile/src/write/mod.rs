@@ -1,6 +1,7 @@
 //! Writes a profile as an HPROF file.
 
 mod lifetimes;
+mod rows;
 mod samples;
 mod waits;
 
@@ -21,14 +22,13 @@ use crate::names::Name;
 use crate::number::number;
 use crate::origin::Origin;
 use crate::records::{DEPTH_SEPARATOR, DEPTHS_NOTE, SITES};
+use rows::{MOST_ADDED, added, split};
 
 const FIRST_CLASS: u32 = 100_001;
 const FIRST_THREAD: u32 = 200_001;
 const SYSTEM_TRACE: TraceSerial = TraceSerial(300_000);
 const FIRST_TRACE: u32 = 300_001;
 const FIRST_FRAME: u64 = 500_000;
-/// The most rows that are added because counts do not fit the fields of one. So many take 32 MiB, and hold 4.5 EB.
-const MOST_ADDED: u64 = 1 << 20;
 /// The number of bytes that are collected before they are written.
 const CHUNK: usize = 64 * 1024;
 
@@ -440,42 +440,6 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// Returns the number of rows that [`split`] adds to those of a profile.
-fn added(profile: &Profile, form: Form) -> u64 {
-    let is_split = |table: &&Table| match table.metrics().first() {
-        Some(Metric::LiveBytes | Metric::AllocBytes) => form == Form::Binary,
-        Some(metric) => *metric == Metric::Cpu,
-        None => false,
-    };
-    let rows = profile
-        .tables()
-        .iter()
-        .filter(is_split)
-        .flat_map(Table::rows);
-    let added = rows.map(|(.., values)| {
-        values
-            .iter()
-            .max()
-            .map_or(0, |most| most / u64::from(u32::MAX))
-    });
-    added.fold(0, u64::saturating_add)
-}
-
-/// Splits values above 2^32 - 1 into several that fit.
-fn split(values: &[u64], mut row: impl FnMut(&[u64])) {
-    let mut left = values.to_vec();
-    loop {
-        let fitting: Vec<u64> = left.iter().map(|&v| v.min(u32::MAX.into())).collect();
-        row(&fitting);
-        for (left, fitting) in left.iter_mut().zip(fitting) {
-            *left -= fitting;
-        }
-        if left.iter().all(|&left| left == 0) {
-            return;
-        }
-    }
-}
-
 /// Returns the labels that a trace identifies: not the class that was allocated.
 fn trace_labels(labels: &Labels) -> Labels {
     Labels {
@@ -497,10 +461,6 @@ fn holder_labels(labels: &Labels) -> Labels {
 
 fn frame_id(frame: FrameId) -> FormatFrameId {
     FormatFrameId(FIRST_FRAME + u64::from(frame.0))
-}
-
-fn saturated(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 const PRIMITIVES: [(&str, &str, BasicType); 8] = [
@@ -550,15 +510,5 @@ mod tests {
             assert_eq!(class_file_name(source), class_file);
             assert_eq!(hprof_format::source_name(class_file), source);
         }
-    }
-
-    #[test]
-    fn what_does_not_fit_becomes_several_rows() {
-        let mut rows = Vec::new();
-        split(&[3, (1 << 33) + 5], |row| rows.push(row.to_vec()));
-        assert_eq!(rows, [[3, 0xFFFF_FFFF], [0, 0xFFFF_FFFF], [0, 7]]);
-        let mut none = 0;
-        split(&[0, 0], |_| none += 1);
-        assert_eq!(none, 1);
     }
 }

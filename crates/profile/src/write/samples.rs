@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use hprof_format::{CpuSample, CpuSamplesRecord, Record, WallSample, WallSamples};
 
-use super::{Writer, saturated, split};
+use super::Writer;
+use super::rows::{saturated, split};
 use crate::model::Table;
 use crate::records::NANOS_PER_MILLI;
 
