@@ -100,6 +100,11 @@ impl MethodId {
         self.0.addr()
     }
 
+    /// Creates the id with that number, in a VM whose ids are numbers.
+    pub(super) fn of_number(number: usize) -> Self {
+        Self(ptr::without_provenance_mut(number))
+    }
+
     /// Creates an id that no VM knows.
     #[cfg(test)]
     pub(crate) fn made_up(number: usize) -> Self {
