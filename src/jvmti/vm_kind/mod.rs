@@ -195,7 +195,7 @@ impl VmKind {
     }
 
     /// Returns `true` if the VM is HotSpot in a version that the agent knows at least by its own tables.
-    pub(super) fn is_known(self) -> bool {
+    pub fn is_known(self) -> bool {
         self.inside != Inside::Unknown
     }
 
