@@ -89,6 +89,24 @@ fn stacks_of_virtual_threads_are_those_of_the_vm(jvm: &Jvm) {
     }
 }
 
+on_every_jvm!(the_vm_survives_questions_about_stacks_of_virtual_threads from 21);
+
+/// Other profilers have seen VMs crash when they asked for the stack of a virtual thread in an allocation's event.
+/// `scripts/stress --virtual` is the long form.
+fn the_vm_survives_questions_about_stacks_of_virtual_threads(jvm: &Jvm) {
+    let options = "heap=sites,stacks=jvmti,depth=64,file=x.txt";
+    let run = Program::java(jvm, options, &["-Xmx256m", "-Xss512k"]);
+    let run = run.program("stacks", "VirtualStorm21").arg(LIFE).run_well();
+    assert!(run.stdout.starts_with("stormed "), "{}", run.stdout);
+    let profile = Profile::parse(&run.read("x.txt"));
+    let is_of_storm = |frame: &String| frame.starts_with("VirtualStorm21.below(");
+    let made = profile.one_sites().rows.iter().filter(|row| {
+        let frames = &profile.traces[&row.trace].frames;
+        row.class == "java.lang.Object[]" && frames.first().is_some_and(is_of_storm)
+    });
+    assert!(made.map(|row| row.allocated).sum::<u64>() > 1_000);
+}
+
 /// Returns the objects allocated by the program's methods, by class and trace.
 fn own_sites(profile: &Profile) -> BTreeMap<(String, Vec<String>), (u64, u64)> {
     let rows = profile.sites[0].rows.iter().filter_map(|row| {
