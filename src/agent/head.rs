@@ -17,6 +17,9 @@ const COLLECTORS: [(BoolFlag, &str); 7] = [
     (BoolFlag::UseConcMarkSweepGc, "CMS"),
 ];
 
+/// What a VM is used for that the agent does not know.
+const UNTESTED: &str = "the agent does not know this VM and uses JVMTI and JNI alone: stacks are taken at safepoints, wall= takes no samples, live objects at the end are those of the last collection";
+
 /// The output that begins.
 #[derive(Clone, Copy)]
 pub(super) enum Begun {
@@ -51,6 +54,9 @@ pub(super) fn facts(
         ("Process", std::process::id().to_string()),
         (begun, now.to_string()),
     ];
+    if !env.vm_kind().is_known() {
+        facts.push(("Untested", UNTESTED.to_owned()));
+    }
     facts.extend(sampling_method.map(|way| ("Samples", way.to_string())));
     let command = env.property(c"sun.java.command");
     let CommandLine { program, flags } = CommandLine::of_this_process(command.as_deref());

@@ -243,7 +243,7 @@ unsafe extern "C" fn on_sampled_object_alloc(
             Object::from_raw(class, &callback),
         )
     };
-    let (Some(jni), Some(object), Some(class)) = (jni, object, class) else {
+    let (Some(jni), Some(class)) = (jni, class) else {
         return;
     };
     let allocation = Allocation {

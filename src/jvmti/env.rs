@@ -56,6 +56,9 @@ pub enum Capability {
     ResourceExhaustedEvents,
 }
 
+/// The bit of `can_support_value_objects`, which headers before JDK 28 do not have.
+const CAN_SUPPORT_VALUE_OBJECTS: usize = 45;
+
 /// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of the
 /// same size, in which an older VM leaves the slots of newer functions null.
 macro_rules! jvmti {
@@ -98,6 +101,11 @@ impl MethodId {
     /// Returns the id as a number.
     pub(super) fn address(self) -> usize {
         self.0.addr()
+    }
+
+    /// Creates the id with that number, in a VM whose ids are numbers.
+    pub(super) fn of_number(number: usize) -> Self {
+        Self(ptr::without_provenance_mut(number))
     }
 
     /// Creates an id that no VM knows.
@@ -449,6 +457,9 @@ impl Env {
                 Capability::LineNumbers => wanted.set_can_get_line_numbers(1),
                 Capability::AllocationEvents => {
                     wanted.set_can_generate_sampled_object_alloc_events(1);
+                    if self.can_support_value_objects() {
+                        wanted._bitfield_1.set_bit(CAN_SUPPORT_VALUE_OBJECTS, true);
+                    }
                 }
                 Capability::GarbageCollectionEvents => {
                     wanted.set_can_generate_garbage_collection_events(1);
@@ -470,6 +481,15 @@ impl Env {
             }
         }
         self.add_capabilities(&wanted)
+    }
+
+    /// Returns `true` if the VM has events for objects without identity. It sends none without a capability that a VM
+    /// without such objects does not know.
+    pub fn can_support_value_objects(self) -> bool {
+        let mut potential = sys::jvmtiCapabilities::default();
+        // SAFETY: the structure receives the answer.
+        let answer = unsafe { jvmti!(self, GetPotentialCapabilities, &mut potential) };
+        answer.is_ok() && potential._bitfield_1.get_bit(CAN_SUPPORT_VALUE_OBJECTS)
     }
 
     /// Adds the capabilities set in `wanted`, all or none.

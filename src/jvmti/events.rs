@@ -80,8 +80,8 @@ impl<'a> GcPause<'a> {
 pub struct Allocation<'a> {
     /// The thread that allocated it, platform or virtual; `None` while a native thread is being attached to the VM.
     pub thread: Option<Object<'a>>,
-    /// The object.
-    pub object: Object<'a>,
+    /// The object; `None` for one without identity.
+    pub object: Option<Object<'a>>,
     /// Its class.
     pub class: Object<'a>,
     /// Its size in the heap, in bytes.

@@ -40,6 +40,7 @@ mod sys;
 mod thread_storage;
 mod virtual_threads;
 mod vm_kind;
+mod vm_library;
 
 pub use agent_thread::AgentThreads;
 pub use callbacks::Event;

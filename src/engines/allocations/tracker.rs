@@ -39,6 +39,9 @@ const AGES_TIMEOUT: Duration = Duration::from_secs(5);
 /// The VM's default sampling interval.
 const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
 
+/// The note on sites in a VM with objects that have no identity.
+const VALUE_OBJECTS: &str = "value objects are counted where they are made, if they are made in the heap; those alive are in trace 300000, as nobody knows which they are";
+
 /// Tracks allocations and the lives of the objects.
 pub struct AllocationTracker {
     agent_threads: Arc<AgentThreads>,
@@ -72,6 +75,9 @@ pub(in crate::engines) fn requirement(options: &Options) -> Option<Requirement> 
 fn prepare(env: Env, interval: Interval, buffer_flags: &BufferFlags) -> Result<bool, JvmtiError> {
     env.set_allocation_interval(interval)?;
     let kind = env.vm_kind();
+    if kind.has_value_objects() && !env.can_support_value_objects() {
+        return Ok(false);
+    }
     if !kind.loses_allocations_without_buffers() {
         return Ok(true);
     }
@@ -285,7 +291,10 @@ impl AllocationTracker {
         request: SitesRequest,
         collected: bool,
     ) {
-        let unseen = self.reported_unseen.lock().new_of(unseen, request.is_last);
+        let made = self.shared.without_identity();
+        let mut reported = self.reported_unseen.lock();
+        let unseen = reported.new_of(unseen, &made, request.is_last);
+        drop(reported);
         self.report_table(&unseen, journal, request, collected);
         if self.plan.lifetimes && !request.incremental {
             self.report_lifetimes(journal, request, &unseen);
@@ -312,6 +321,9 @@ impl AllocationTracker {
             notes.push(format!(
                 "estimated while counting cost more than budget={percentage}%"
             ));
+        }
+        if shared.env.vm_kind().has_value_objects() {
+            notes.push(VALUE_OBJECTS.to_owned());
         }
         if !collected {
             notes.push("live as of the last garbage collection".to_owned());
@@ -391,7 +403,8 @@ impl AllocationTracker {
 
     /// Returns `true` if no allocation of the program is estimated, and none is missed.
     pub(super) fn counts_exactly(&self) -> bool {
-        self.tracks_each() && self.sees_all.load(Ordering::Relaxed)
+        let has_value_objects = self.shared.env.vm_kind().has_value_objects();
+        self.tracks_each() && self.sees_all.load(Ordering::Relaxed) && !has_value_objects
     }
 
     /// Returns `true` if nothing is estimated.

@@ -110,7 +110,7 @@ impl HeapDumps {
                 env,
                 context.registered.clone(),
                 stacks.clone(),
-                DumperChoice::new(options, is_file),
+                DumperChoice::new(env, options, is_file),
                 Box::new(vm),
                 Box::new(walk),
             ),
@@ -444,6 +444,11 @@ pub enum DumpError {
     /// The walk met something that it cannot describe.
     #[error("the heap has {0}")]
     Walk(&'static str),
+    /// The walk would take for ever; the reason for choosing it.
+    #[error(
+        "a walk over value objects (--enable-preview) takes the square of their number, and the VM's dumper is not used: {0}"
+    )]
+    ValueObjects(String),
     /// The VM's own dumper has failed.
     #[error("the VM's dumper failed: {0}")]
     Vm(String),

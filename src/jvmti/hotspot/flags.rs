@@ -4,9 +4,8 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;
 
-use super::vm_structs::{VmStructs, is};
 use crate::jvmti::env::Env;
-use crate::jvmti::jni::Vm;
+use crate::jvmti::vm_kind::vm_structs::{VmStructs, is};
 
 /// A flag that is a C++ `bool`.
 #[derive(Clone, Copy, Debug)]
@@ -152,9 +151,8 @@ unsafe impl Send for VmFlags {}
 unsafe impl Sync for VmFlags {}
 
 impl VmFlags {
-    /// Finds the tables; `None` in a VM that exports none, or different ones.
-    pub fn find(vm: Vm) -> Option<Self> {
-        let structs = VmStructs::find(vm)?;
+    /// Finds the flags; `None` in a VM that does not export them.
+    pub(in crate::jvmti) fn find(structs: VmStructs) -> Option<Self> {
         let field = |name| structs.field(c"JVMFlag", name);
         let flags = field(c"flags")?.not_null()?.cast::<*const u8>();
         let count = field(c"numFlags")?.not_null()?.cast::<usize>();
@@ -264,15 +262,13 @@ impl SettableFlags {
 }
 
 impl Env {
-    /// Returns the VM's flags, if they can be read.
+    /// Returns the VM's flags; `None` in a VM that is not known.
     pub fn flags(self) -> Option<VmFlags> {
-        VmFlags::find(self.vm())
+        VmFlags::find(self.vm_structs()?)
     }
 
-    /// Returns the VM's flags for writing, if the effect of that is known in this VM.
+    /// Returns the VM's flags for writing.
     pub fn settable_flags(self) -> Option<SettableFlags> {
-        self.flags()
-            .filter(|_| self.vm_kind().has_settable_flags())
-            .map(SettableFlags)
+        self.flags().map(SettableFlags)
     }
 }

@@ -15,11 +15,10 @@ use foldhash::fast::FixedState;
 
 use super::super::env::{Env, MethodId};
 use super::super::error::JvmtiError;
-use super::super::jni::{GlobalRef, Jni, LocalRef, Object, WeakRef, jni};
-use super::super::sys;
+use super::super::jni::{Jni, LocalRef, Object, WeakRef};
+use super::class_addresses::ClassAddresses;
 use super::cpu_timers::samples_begun;
-use super::stack_walk::{ClassMethod, MethodLayout};
-use super::vm_structs::{VmField, VmStructs};
+use super::stack_walk::{ClassMethod, MethodIds, MethodLayout};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 
@@ -47,6 +46,7 @@ pub struct FrameClasses {
     env: Env,
     addresses: ClassAddresses,
     methods: MethodLayout,
+    ids: MethodIds,
     known: Mutex<KnownClasses, rank::FrameClasses>,
 }
 
@@ -96,17 +96,21 @@ impl FrameClasses {
     /// their addresses.
     pub fn begin(env: Env, jni: Jni<'_>) -> Result<Option<Self>, JvmtiError> {
         let find = || {
-            let structs = VmStructs::find(env.vm())?;
-            let methods = MethodLayout::find(structs)?;
-            Some((ClassAddresses::find(env, jni)?, methods))
+            let methods = MethodLayout::find(env.vm_structs()?)?;
+            Some((
+                ClassAddresses::find(env, jni)?,
+                methods,
+                MethodIds::find(env)?,
+            ))
         };
-        let Some((addresses, methods)) = find() else {
+        let Some((addresses, methods, ids)) = find() else {
             return Ok(None);
         };
         let classes = Self {
             env,
             addresses,
             methods,
+            ids,
             known: Mutex::new(KnownClasses::default()),
         };
         WANTED.store(REFERENCES, Ordering::SeqCst);
@@ -178,7 +182,7 @@ impl FrameClasses {
             // A class that was redefined may have more.
             None if !known.is_asked => {
                 known.is_asked = true;
-                known.methods = Some(self.methods_of(&class));
+                known.methods = Some(self.methods_of(wanted.class, &class));
                 known.id(wanted.number)?
             }
             None => return None,
@@ -201,6 +205,10 @@ impl FrameClasses {
         method: MethodId,
         seen: ClassesSeen,
     ) -> Option<LocalRef<'a>> {
+        if let MethodIds::Numbers(_) = self.ids {
+            // The VM looks such an id up, and has none of a class that is gone.
+            return self.env.method_class(jni, method).ok()?;
+        }
         let address = self.methods.class_of(method.address())?;
         self.refresh(jni);
         let class = {
@@ -216,13 +224,20 @@ impl FrameClasses {
         (self.methods.class_of(method.address()) == Some(address)).then_some(class)
     }
 
-    /// Returns the methods of a class that is held.
-    fn methods_of(&self, class: &LocalRef<'_>) -> Box<[(u16, MethodId)]> {
+    /// Returns the methods of a class that is at this address and held.
+    fn methods_of(&self, address: usize, class: &LocalRef<'_>) -> Box<[(u16, MethodId)]> {
         let ids = self.env.methods_of(class.object());
-        let mut methods: Box<[_]> = ids
-            .into_iter()
-            .filter_map(|id| Some((self.methods.number_of(id.address())?, id)))
-            .collect();
+        let mut methods: Box<[_]> = match self.ids {
+            MethodIds::Addresses => ids
+                .into_iter()
+                .filter_map(|id| Some((self.methods.number_of(id.address())?, id)))
+                .collect(),
+            MethodIds::Numbers(numbered) => numbered
+                .of_class(address)
+                .into_iter()
+                .map(|(number, id)| (number, MethodId::of_number(id)))
+                .collect(),
+        };
         methods.sort_unstable_by_key(|&(number, _)| number);
         methods
     }
@@ -293,57 +308,6 @@ impl KnownClasses {
             self.by_address.shrink_to_fit();
             self.order.shrink_to_fit();
         }
-    }
-}
-
-/// Where the VM keeps its own address of a class: in the `java.lang.Class`, in a field that Java does not see.
-struct ClassAddresses {
-    /// `jdk.internal.misc.Unsafe.theUnsafe`, whose `getLong` reads such a field as the collector in use requires.
-    reader: GlobalRef,
-    get_long: sys::jmethodID,
-    offset: i64,
-}
-
-// SAFETY: a method's id may be used on every thread, as long as its class is loaded; the boot loader's always are.
-unsafe impl Send for ClassAddresses {}
-// SAFETY: as above.
-unsafe impl Sync for ClassAddresses {}
-
-impl ClassAddresses {
-    fn find(env: Env, jni: Jni<'_>) -> Option<Self> {
-        let field = VmField::find(env.vm(), c"java_lang_Class", c"_klass_offset")?;
-        let address = field.not_null().filter(|_| field.is_of(c"int"))?;
-        // SAFETY: the tables say that this static field is there, and of this type.
-        let offset = unsafe { address.cast::<i32>().read() };
-        let (reader, get_long) = jni.reader_of_fields()?;
-        let addresses = Self {
-            reader: GlobalRef::new(jni, reader.object())?,
-            get_long,
-            offset: i64::from(offset),
-        };
-        (offset > 0).then_some(addresses)
-    }
-
-    /// Returns the address of a class; `None` for a primitive type.
-    fn of(&self, jni: Jni<'_>, class: Object<'_>) -> Option<usize> {
-        let arguments = [sys::jvalue { l: class.raw }, sys::jvalue { j: self.offset }];
-        // SAFETY: the method is one of the object's class, and takes an object and a long; every `java.lang.Class` has
-        // eight bytes at this place.
-        let address = unsafe {
-            jni!(
-                jni,
-                CallLongMethodA,
-                self.reader.raw,
-                self.get_long,
-                arguments.as_ptr()
-            )
-        };
-        if jni.clear_exception() {
-            return None;
-        }
-        usize::try_from(address)
-            .ok()
-            .filter(|&address| address != 0)
     }
 }
 

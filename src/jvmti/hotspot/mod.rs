@@ -2,6 +2,7 @@
 //! its stacks as a walk or a signal handler sees them, the slots of its references.
 
 mod bytes_until_sample;
+mod class_addresses;
 mod code_heap;
 mod collection_count;
 mod cpu_timers;
@@ -13,7 +14,6 @@ mod peek;
 mod stack_walk;
 mod thread_layout;
 mod vm_memory;
-mod vm_structs;
 mod weak_slots;
 
 pub use bytes_until_sample::BytesUntilSample;
@@ -30,5 +30,4 @@ pub use heap_size::{HeapFill, HeapSize};
 pub use stack_walk::{SequenceHash, StackWalker, WalkCache, Walked};
 pub use thread_layout::SystemThreads;
 pub use vm_memory::VmMemory;
-pub(super) use vm_structs::own_version;
 pub use weak_slots::{Collection, WeakSlots};

@@ -3,12 +3,15 @@
 use std::ffi::CStr;
 
 use super::peek::Peek;
-use super::vm_structs::VmStructs;
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, Object};
+use crate::jvmti::vm_kind::vm_structs::VmStructs;
 
 /// The types in which a field of threads may be found, depending on the JDK.
 pub(super) const THREAD_TYPES: [&CStr; 2] = [c"JavaThread", c"Thread"];
+
+/// The reason why nothing is known of the VM's threads.
+pub(super) const UNTESTED: &str = "the agent is not tested on this VM";
 
 /// Offsets in the VM's threads, from the tables that it exports for debuggers.
 #[derive(Clone, Copy)]
@@ -31,7 +34,7 @@ pub(super) struct JavaThread {
 
 impl ThreadLayout {
     /// Looks the offsets up; `None` if the VM does not export all of them.
-    pub(super) fn find(structs: &VmStructs) -> Option<Self> {
+    pub(super) fn find(structs: VmStructs) -> Option<Self> {
         let offset = |types: &[&CStr], name| {
             let mut types = types.iter();
             types.find_map(|type_name| structs.offset(type_name, name))
@@ -81,12 +84,8 @@ pub struct SystemThreads(ThreadLayout);
 impl SystemThreads {
     /// Looks up what is needed in this VM; the error names what is missing.
     pub fn find(env: Env) -> Result<Self, &'static str> {
-        if !env.vm_kind().is_known() {
-            return Err("the agent is not tested on this VM");
-        }
-        let structs = VmStructs::find(env.vm());
-        let layout = structs.and_then(|structs| ThreadLayout::find(&structs));
-        layout
+        let structs = env.vm_structs().ok_or(UNTESTED)?;
+        ThreadLayout::find(structs)
             .map(Self)
             .ok_or("this VM does not tell which threads of the system are its own")
     }

@@ -12,20 +12,27 @@ use crate::names::class::ClassId;
 
 /// The amounts of such objects that previous outputs have reported as allocated.
 #[derive(Default)]
-pub(in super::super) struct ReportedUnseen(HashMap<ClassId, Amount, FixedState>);
+pub(in super::super) struct ReportedUnseen(ByClass);
+
+/// Amounts by class.
+pub(in super::super) type ByClass = HashMap<ClassId, Amount, FixedState>;
 
 impl ReportedUnseen {
-    /// Returns, for each class, the part that is new; with `is_last`, the output that reports it ends.
+    /// Returns, for each class, the part that is new; with `is_last`, the output that reports it ends. Of those that sites
+    /// have counted when they were made, `made`, nobody knows which are alive.
     pub(in super::super) fn new_of(
         &mut self,
         seen: Vec<(ClassId, Amount)>,
+        made: &ByClass,
         is_last: bool,
     ) -> Vec<Unseen> {
         let unseen = seen.into_iter().map(|(class, live)| {
             let reported = self.0.get(&class).copied().unwrap_or_default();
+            let made = made.get(&class).copied().unwrap_or_default();
+            let counted = reported + made;
             let new = Amount {
-                instances: live.instances.saturating_sub(reported.instances),
-                bytes: live.bytes.saturating_sub(reported.bytes),
+                instances: live.instances.saturating_sub(counted.instances),
+                bytes: live.bytes.saturating_sub(counted.bytes),
             };
             if is_last {
                 self.0.insert(class, reported + new);
@@ -83,9 +90,22 @@ impl TrackerState {
         Ok(unseen)
     }
 
+    /// Returns what sites have counted of objects without identity, by class.
+    pub(in super::super) fn without_identity(&self) -> ByClass {
+        let mut sums = ByClass::default();
+        for (key, site) in self.sites.iter() {
+            let made = site.without_identity();
+            if made.instances > 0 {
+                let sum = sums.entry(key.class).or_default();
+                *sum = *sum + made;
+            }
+        }
+        sums
+    }
+
     /// Returns the tracked amount that is not known to be dead, by class.
-    fn tracked(&self, jni: Jni<'_>) -> HashMap<ClassId, Amount, FixedState> {
-        let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
+    fn tracked(&self, jni: Jni<'_>) -> ByClass {
+        let mut tracked = ByClass::default();
         memory::need(self.sites.count() * 2 * size_of::<(ClassId, Amount)>());
         self.live.count(self.look_at_all(jni));
         for (key, site) in self.sites.iter() {
@@ -115,7 +135,8 @@ mod tests {
         };
         let mut reported = ReportedUnseen::default();
         let mut new_of = |live, is_last| {
-            let unseen = reported.new_of(vec![(class, amount(live))], is_last);
+            let made = ByClass::default();
+            let unseen = reported.new_of(vec![(class, amount(live))], &made, is_last);
             assert_eq!(unseen[0].live, amount(live));
             unseen[0].new
         };

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use super::super::clock::ThreadCpuClock;
 use super::super::env::{Env, FrameInfo};
-use super::super::jni::{Jni, Object, Vm};
+use super::super::jni::{Jni, Object};
 use super::super::native_code::{NativeCode, NativeFunction};
 use super::super::own_time;
 use super::stack_walk::{ClassMethod, InterruptedWalker, refused};
@@ -62,7 +62,6 @@ static WALKER: OnceLock<Option<InterruptedWalker>> = OnceLock::new();
 #[derive(Clone, Copy)]
 pub struct CpuTimerSupport {
     layout: VmLayout,
-    vm: Vm,
 }
 
 /// The reason why such samples are not possible.
@@ -232,8 +231,7 @@ impl CpuTimerSupport {
         if !signal::install() {
             return Err(NoCpuTimers::Signal);
         }
-        let vm = env.vm();
-        Ok(Self { layout, vm })
+        Ok(Self { layout })
     }
 }
 
@@ -252,7 +250,7 @@ impl CpuTimers {
     ) -> Result<Self, NoCpuTimers> {
         let layout = support
             .layout
-            .with_code_cache(support.vm)
+            .with_code_cache(env)
             .ok_or(NoCpuTimers::Vm("this VM has no code cache"))?;
         let own_thread = VmLayout::own_thread(env, jni)
             .ok_or(NoCpuTimers::Vm("the current thread is not to be found"))?;

@@ -7,9 +7,9 @@ use std::ptr;
 use foldhash::fast::FixedState;
 
 use super::super::code_heap::{BlockStart, CodeBlob};
-use super::super::vm_structs::read;
 use super::layout::{DebugInfoLayout, Layout, NmethodLayout, WORD};
 use super::probe::is_readable;
+use crate::jvmti::vm_kind::vm_structs::read;
 
 /// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
 const MOST_INLINED: u16 = 1_000;

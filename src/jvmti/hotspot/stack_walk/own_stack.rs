@@ -2,8 +2,8 @@
 
 use std::arch::asm;
 
-use super::super::vm_structs::read;
 use super::layout::WORD;
+use crate::jvmti::vm_kind::vm_structs::read;
 
 /// The part of the current thread's stack that is in use.
 #[derive(Clone, Copy)]

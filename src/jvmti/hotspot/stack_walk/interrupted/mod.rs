@@ -109,10 +109,10 @@ impl InterruptedWalker {
     /// Returns `true` if `find` will find what it needs, as far as that can be told while the VM is loading.
     pub fn is_expected(env: Env) -> bool {
         let layouts = || {
-            let structs = VmStructs::find(env.vm())?;
-            Layout::find(structs, env.vm_kind().tested()?)?;
-            CodeLayout::find(structs)?;
-            MethodLayout::find(structs)
+            let vm = env.tested_vm()?;
+            Layout::find(vm)?;
+            CodeLayout::find(vm.structs())?;
+            MethodLayout::find(vm.structs())
         };
         layouts().is_some()
     }
@@ -120,7 +120,7 @@ impl InterruptedWalker {
     /// Creates a walker; `None` in a VM that is not known well enough. `thread` is the current thread, and a platform
     /// thread.
     pub fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
-        let structs = VmStructs::find(env.vm())?;
+        let structs = env.tested_vm()?.structs();
         Some(Self {
             walker: StackWalker::find(env, jni, thread)?,
             code: CodeLayout::find(structs)?,
