@@ -86,7 +86,7 @@ fn has_no_more_than_was_made(run: &Finished, profile: &Profile, what: &str) {
     assert!(items.live <= 80_000, "{what}: {items:?}");
 }
 
-on_paired_cells!(a_killed_program_leaves_what_was_known, row 0);
+on_paired_cells!(a_killed_program_leaves_what_was_known, row 3);
 
 fn a_killed_program_leaves_what_was_known(cell: &Cell) {
     let program = load(
@@ -154,7 +154,7 @@ fn every_mode_can_be_killed_at_any_moment() {
     }
 }
 
-on_every_jvm!(a_profile_that_ends_well_leaves_no_black_box);
+on_every_jvm!(a_profile_that_ends_well_leaves_no_black_box, and 25);
 
 fn a_profile_that_ends_well_leaves_no_black_box(jvm: &Jvm) {
     let run = load(jvm, "heap=sites,cpu=samples,blackbox=y", &[])
@@ -316,7 +316,7 @@ fn crash(program: Program) -> Finished {
     run.wait()
 }
 
-on_every_jvm!(a_crash_of_the_vm_leaves_a_black_box);
+on_every_jvm!(a_crash_of_the_vm_leaves_a_black_box, and 26);
 
 fn a_crash_of_the_vm_leaves_a_black_box(jvm: &Jvm) {
     let options = "heap=sites,cpu=samples,blackbox=y,file=x.txt,verbose=n";
@@ -339,7 +339,7 @@ fn a_crash_of_the_vm_leaves_a_black_box(jvm: &Jvm) {
     assert!(!said.contains("still running"), "{said}");
 }
 
-on_every_jvm!(a_crash_without_a_core_leaves_a_black_box);
+on_every_jvm!(a_crash_without_a_core_leaves_a_black_box, and 17);
 
 /// HotSpot 11 calls `exit` then, which runs the agent's handler.
 fn a_crash_without_a_core_leaves_a_black_box(jvm: &Jvm) {

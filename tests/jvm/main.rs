@@ -14,6 +14,7 @@ mod black_box;
 mod book;
 mod collectors;
 mod counts;
+mod coverage;
 mod dump;
 mod exits;
 mod failures;

@@ -87,7 +87,7 @@ fn assert_says(finished: &Finished, texts: &[&str]) {
     }
 }
 
-on_every_jvm!(a_program_is_recorded_and_keeps_its_output_and_status);
+on_every_jvm!(a_program_is_recorded_and_keeps_its_output_and_status, and 25);
 
 fn a_program_is_recorded_and_keeps_its_output_and_status(jvm: &Jvm) {
     let run = recorded(jvm, "", &["print:two words $HOME", "busy:400", "print:'"]).run();
@@ -107,7 +107,7 @@ fn a_program_is_recorded_and_keeps_its_output_and_status(jvm: &Jvm) {
     assert!(run.stderr.lines().count() <= 14, "{}", run.stderr);
 }
 
-on_every_jvm!(a_running_program_is_recorded_and_goes_on);
+on_every_jvm!(a_running_program_is_recorded_and_goes_on, and 26);
 
 fn a_running_program_is_recorded_and_goes_on(jvm: &Jvm) {
     let program = Program::bare_java(jvm, &[]).program("record", "Recorded");
@@ -169,7 +169,7 @@ fn each_jvm_of_a_command_has_a_file() {
     assert!(share.is_some_and(|share| share > 40.0), "{}", run.stderr);
 }
 
-on_every_jvm!(a_build_and_the_jvms_that_it_forks_are_recorded);
+on_every_jvm!(a_build_and_the_jvms_that_it_forks_are_recorded, and 17);
 
 /// Two classes of tests run in JVMs of their own; a class fails unless it gets an argument with a space.
 fn a_build_and_the_jvms_that_it_forks_are_recorded(jvm: &Jvm) {

@@ -11,7 +11,7 @@ use crate::harness::{Finished, Program, cli};
 const SECRET: &str = "Zq7xK2vW";
 const DUMPS: [&str; 2] = ["vm.hprof", "java.hprof"];
 
-on_paired_cells!(the_content_goes_and_the_structure_stays, row 1);
+on_paired_cells!(the_content_goes_and_the_structure_stays, row 2);
 
 fn the_content_goes_and_the_structure_stays(cell: &Cell) {
     let run = secrets(cell);
@@ -46,7 +46,7 @@ fn the_content_goes_and_the_structure_stays(cell: &Cell) {
     }
 }
 
-on_paired_cells!(the_agent_writes_a_dump_without_content, row 2);
+on_paired_cells!(the_agent_writes_a_dump_without_content, row 3);
 
 fn the_agent_writes_a_dump_without_content(cell: &Cell) {
     for options in ["heap=all,format=b", "heap=dump,format=a"] {

@@ -73,7 +73,8 @@ const WAYS: [&[&str]; 5] = [
 ];
 
 // In other VMs the agent asks the VM each time.
-on_every_jvm!(stacks_walked_over_are_those_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(stacks_walked_over_are_those_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
+    jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 fn stacks_walked_over_are_those_of_the_vm(jvm: &Jvm) {
     for way in WAYS {
@@ -81,7 +82,8 @@ fn stacks_walked_over_are_those_of_the_vm(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(stacks_of_virtual_threads_are_those_of_the_vm: jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(stacks_of_virtual_threads_are_those_of_the_vm: jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_26 on_jvm 26,
+    jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 fn stacks_of_virtual_threads_are_those_of_the_vm(jvm: &Jvm) {
     for way in [&[][..], &["-Xint"]] {
@@ -123,7 +125,8 @@ fn own_sites(profile: &Profile) -> BTreeMap<(String, Vec<String>), (u64, u64)> {
     rows.collect()
 }
 
-on_every_jvm!(each_way_to_take_stacks_gives_the_same_sites: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(each_way_to_take_stacks_gives_the_same_sites: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
+    jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 /// Asserts that the sites of a deterministic program are independent of the way stacks are taken.
 fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
@@ -145,7 +148,8 @@ fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
     assert_eq!(walked, asked);
 }
 
-on_every_jvm!(new_stacks_of_known_frames_are_not_asked_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(new_stacks_of_known_frames_are_not_asked_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
+    jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 /// The program has 8,191 stacks below its first call but few frames: the VM is asked for frames, and not for stacks.
 fn new_stacks_of_known_frames_are_not_asked_of_the_vm(jvm: &Jvm) {
@@ -171,7 +175,8 @@ fn own_paths(profile: &Profile) -> BTreeMap<Vec<String>, u64> {
         .collect()
 }
 
-on_every_jvm!(cut_stacks_of_any_height_are_those_of_the_program: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(cut_stacks_of_any_height_are_those_of_the_program: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
+    jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 /// The program counts itself how many objects each stack has made; each method's name ends with a letter of its own.
 fn cut_stacks_of_any_height_are_those_of_the_program(jvm: &Jvm) {
