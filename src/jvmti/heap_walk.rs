@@ -8,7 +8,8 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::{ptr, slice};
 
-use super::env::{Capability, Env, MethodId, jvmti};
+use super::capabilities::Capability;
+use super::env::{Env, MethodId, jvmti};
 use super::error::JvmtiError;
 use super::fields::Primitive;
 use super::hotspot::BoolFlag;

@@ -9,6 +9,7 @@
 
 mod agent_thread;
 mod callbacks;
+mod capabilities;
 mod classes;
 mod clock;
 mod collections;
@@ -44,11 +45,12 @@ mod vm_library;
 
 pub use agent_thread::AgentThreads;
 pub use callbacks::Event;
+pub use capabilities::Capability;
 pub use clock::{
     ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack, process_cpu_time,
 };
 pub use collections::collection_is_under_way;
-pub use env::{Capability, Env, FrameInfo, MethodId};
+pub use env::{Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
 pub use events::{Allocation, ClassFile, Events, GcPause, Resource};

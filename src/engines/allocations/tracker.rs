@@ -12,7 +12,9 @@ use super::cache::{AllocatingThread, TrackedThreads};
 use super::counts::{AllThreadsCounts, Compilers};
 use super::late_attach::LateStart;
 use super::liveness::{LiveObjects, Sweep};
-use super::report::{self, HeapState, ReportedUnseen, SitesRequest, Unseen, heap_totals};
+use super::report::{
+    self, HeapState, Precision, ReportedUnseen, SitesRequest, Unseen, heap_totals,
+};
 use super::report_plan::ReportPlan;
 use super::sites::{Amount, Sites};
 use super::state::TrackerState;
@@ -38,9 +40,6 @@ const AGES_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The VM's default sampling interval.
 const VM_INTERVAL: Interval = Interval::Bytes(512 * 1024);
-
-/// The note on sites in a VM with objects that have no identity.
-const VALUE_OBJECTS: &str = "value objects are counted where they are made, if they are made in the heap; those alive are in trace 300000, as nobody knows which they are";
 
 /// Tracks allocations and the lives of the objects.
 pub struct AllocationTracker {
@@ -292,9 +291,8 @@ impl AllocationTracker {
         collected: bool,
     ) {
         let made = self.shared.without_identity();
-        let mut reported = self.reported_unseen.lock();
-        let unseen = reported.new_of(unseen, &made, request.is_last);
-        drop(reported);
+        let reported = &self.reported_unseen;
+        let unseen = reported.lock().new_of(unseen, &made, request.is_last);
         self.report_table(&unseen, journal, request, collected);
         if self.plan.lifetimes && !request.incremental {
             self.report_lifetimes(journal, request, &unseen);
@@ -311,24 +309,15 @@ impl AllocationTracker {
         request: SitesRequest,
         collected: bool,
     ) {
-        let mut notes = Vec::new();
-        if let Some(bytes) = self.plan.sampled {
-            notes.push(format!("sampled every {bytes} bytes"));
-        }
         let shared = &self.shared;
-        let is_estimated = !shared.steps.begin_exact() || shared.steps.has_changed();
-        if let Some(percentage) = self.plan.budget.filter(|_| shared.steps.has_changed()) {
-            notes.push(format!(
-                "estimated while counting cost more than budget={percentage}%"
-            ));
-        }
-        if shared.env.vm_kind().has_value_objects() {
-            notes.push(VALUE_OBJECTS.to_owned());
-        }
-        if !collected {
-            notes.push("live as of the last garbage collection".to_owned());
-        }
-        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        let has_changed = shared.steps.has_changed();
+        let is_estimated = !shared.steps.begin_exact() || has_changed;
+        let note = report::precision(Precision {
+            sampled: self.plan.sampled,
+            exceeded: self.plan.budget.filter(|_| has_changed),
+            has_value_objects: shared.env.vm_kind().has_value_objects(),
+            collected,
+        });
         let state = HeapState {
             collected,
             unseen,

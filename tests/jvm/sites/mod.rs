@@ -13,6 +13,7 @@ mod pressure;
 mod programs;
 mod queries;
 mod sampled;
+mod value_objects;
 
 use std::ops::AddAssign;
 
