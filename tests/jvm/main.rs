@@ -6,6 +6,7 @@
 #[macro_use]
 mod cells;
 
+mod aot_cache;
 mod async_samples;
 mod attach;
 mod binary;

@@ -107,7 +107,7 @@ pub use course::{CoursePoint, CourseRow, LiveCourse};
 pub use encode::{Encoder, Micros, Millis};
 pub use fault::{Fault, HeapFault, HeapSubject, Subject};
 pub use heap::{ClassDump, HeapError, HeapRecord, HeapRecords, RawHeapRecord, Root, Value};
-pub use heap_layout::{HeapCounter, HeapTotals};
+pub use heap_layout::{ALIGNMENTS, HeapCounter, HeapTotals, ObjectLayout};
 pub use id_size::IdSize;
 pub use kind::HeapKind;
 pub use left_out::{LeftOut, tells_what_is_left_out};

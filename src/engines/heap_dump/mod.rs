@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hprof_format::{BirthsHead, ObjectBirth, ObjectId, SegmentError, StringId, TraceSerial};
+use hprof_format::{
+    BirthsHead, ObjectBirth, ObjectId, ObjectLayout, SegmentError, StringId, TraceSerial,
+};
 
 use super::allocations::{AllocationTracker, Origin};
 use super::{Context, Engine, Moment, Report, Requirement};
@@ -401,6 +403,9 @@ pub trait DumpOutput: Send {
 
     /// Returns a number for a virtual thread that was never announced; its START THREAD record is written first.
     fn virtual_thread(&mut self, name: &str) -> ThreadSerial;
+
+    /// Notes the sizes of the VM's objects, before the first [`DumpOutput::records`] that are written.
+    fn layout(&mut self, layout: ObjectLayout);
 
     /// Sets the number of objects (instances and arrays) in the dump, and their bytes. If it is called at all, it must
     /// be before the first [`DumpOutput::records`].

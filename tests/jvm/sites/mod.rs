@@ -143,9 +143,14 @@ impl Cell {
 
 impl Layout {
     /// Returns the layout. Z has no compressed references, and before JDK 15 a VM without these has no compressed class
-    /// pointers.
+    /// pointers. From 27 on headers are compact.
     fn of(jvm: &Jvm, z: bool) -> Self {
         match z {
+            _ if jvm.feature >= 27 => Self {
+                header: 8,
+                array_header: 12,
+                reference: if z { 8 } else { 4 },
+            },
             false => Self {
                 header: 12,
                 array_header: 16,

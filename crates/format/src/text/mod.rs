@@ -282,6 +282,7 @@ impl TextEncoder {
                 } else if let Some(record) = MonitorRecord::of_note(&note) {
                     self.print_monitor(time, &record, out)?;
                 } else {
+                    self.heap_note(&note);
                     writeln!(out, "({})", printable(text))?;
                 }
             }

@@ -9,9 +9,9 @@ use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
-    AllocSite, Header, HeapError, HeapRecords, IdSize, Item, Line, Millis, RECORD_HEADER,
-    RawHeapRecord, ReadError, Reader, Record, SITES_INCREMENTAL, StringId, Version, printable,
-    shortened,
+    AllocSite, Header, HeapError, HeapRecords, IdSize, Item, Line, Millis, ObjectLayout,
+    RECORD_HEADER, RawHeapRecord, ReadError, Reader, Record, SITES_INCREMENTAL, StringId,
+    StringRecord, Version, printable, shortened,
 };
 
 use crate::data::compressed::Compressed;
@@ -50,6 +50,8 @@ pub struct Dump {
     /// The time of the last record that was read, in microseconds since the beginning.
     reached: u64,
     tables: Tables,
+    /// The layout that the agent noted before it.
+    layout: Option<ObjectLayout>,
     /// The most threads that read it at the same time.
     threads: NonZero<usize>,
     texts: Mutex<Texts>,
@@ -99,6 +101,7 @@ impl Dump {
             return Err(Error::Changed);
         }
         let (header, dumps, tables, reached) = found?;
+        let layout = dumps.layout;
         Ok(Dump {
             bytes,
             compressed,
@@ -109,6 +112,7 @@ impl Dump {
             number_and_count: (wanted.unwrap_or(dumps.count), dumps.count),
             reached,
             tables,
+            layout,
             threads: thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
             texts: Mutex::default(),
             indexes: Mutex::default(),
@@ -125,7 +129,10 @@ impl Dump {
             reached = entry.time.0.max(reached);
             let offset = entry.offset;
             match entry.item {
-                Item::Record(record) => tables.add(&record, offset, header.id_size),
+                Item::Record(record) => {
+                    dumps.note(&record);
+                    tables.add(&record, offset, header.id_size);
+                }
                 Item::HeapDumpEnd => dumps.end(),
                 Item::HeapDump { segment, length } => {
                     let content = within(bytes, offset, length)?;
@@ -251,6 +258,10 @@ impl Dump {
     /// Returns the ranges of its content in the file.
     pub(crate) fn segments(&self) -> &[Range<usize>] {
         &self.segments
+    }
+
+    pub(crate) fn noted_layout(&self) -> Option<ObjectLayout> {
+        self.layout
     }
 
     pub(crate) fn id_size(&self) -> IdSize {
@@ -504,6 +515,10 @@ struct Dumps {
     count: usize,
     /// `true` if further segments of the last one may follow.
     is_open: bool,
+    /// The layout noted before the last one.
+    layout: Option<ObjectLayout>,
+    /// The layout noted since then, which is that of the next one.
+    next_layout: Option<ObjectLayout>,
 }
 
 impl Dumps {
@@ -511,9 +526,21 @@ impl Dumps {
         if !segment || !self.is_open {
             self.segments.clear();
             self.count += 1;
+            self.layout = self.next_layout.take();
         }
         self.segments.push(content);
         self.is_open = segment;
+    }
+
+    /// Takes a record outside of the dumps, which may be about the next one.
+    fn note(&mut self, record: &Record<'_>) {
+        if let Record::String(StringRecord { id, text }) = record
+            && id.is_note()
+            && let Ok(note) = std::str::from_utf8(text)
+            && let Some(layout) = ObjectLayout::of_note(note)
+        {
+            self.next_layout = Some(layout);
+        }
     }
 
     fn end(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use hprof_format::{HeapRecord, IdSize};
+use hprof_format::{HeapRecord, IdSize, ObjectLayout};
 
 use crate::data::classes::Classes;
 use crate::data::dump::Dump;
@@ -19,6 +19,10 @@ const ENOUGH: u32 = 100;
 pub(crate) fn layout_of(dump: &Dump, classes: &mut Classes) -> Result<Layout, Error> {
     if dump.is_android() {
         return Ok(Layout::new(8, 4, 8, Known::Assumed));
+    }
+    if let Some(of) = dump.noted_layout() {
+        let known = Known::Noted;
+        return Ok(Layout { of, known });
     }
     Ok(match find(dump, classes)? {
         Some(layout) => layout,
@@ -39,7 +43,7 @@ impl Shape {
     fn size(self, layout: &Layout) -> u64 {
         match self {
             Shape::Instance { references, others } => layout.instance(references, others),
-            Shape::References { length } => layout.array(length, layout.reference.into()),
+            Shape::References { length } => layout.references(length),
             Shape::Primitives { length, element } => layout.array(length, element),
         }
     }
@@ -78,7 +82,6 @@ fn best(objects: &[(u64, Shape)]) -> Option<Layout> {
         }
     }
     // If all objects have the same size, several candidates fit equally well.
-    let usual = |layout: &Layout| (layout.header, layout.reference, layout.alignment) == (12, 4, 8);
     let best = candidates
         .iter()
         // HotSpot adds its own fields to some classes, and dumps without them make objects look too small, never too
@@ -86,8 +89,9 @@ fn best(objects: &[(u64, Shape)]) -> Option<Layout> {
         .filter(|of| of.touching >= distances / 4 && of.overlapping <= distances / 500)
         .max_by_key(|of| {
             let overlapping = Reverse(of.overlapping);
-            let alignment = Reverse(of.layout.alignment);
-            (of.touching, overlapping, usual(&of.layout), alignment)
+            let alignment = Reverse(of.layout.of.alignment);
+            let is_usual = of.layout.of == ObjectLayout::USUAL;
+            (of.touching, overlapping, is_usual, alignment)
         });
     best.filter(|_| distances >= ENOUGH).map(|best| best.layout)
 }
@@ -110,17 +114,8 @@ impl Candidate {
 }
 
 fn candidates() -> impl Iterator<Item = Layout> {
-    let headers = [(8, 12), (12, 16), (16, 24), (16, 20)];
-    headers.into_iter().flat_map(|(header, array_header)| {
-        let sizes = [4, 8].into_iter().flat_map(move |reference| {
-            [8, 16, 32]
-                .map(move |alignment| Layout::new(header, reference, alignment, Known::Found))
-        });
-        sizes.map(move |layout| Layout {
-            array_header,
-            ..layout
-        })
-    })
+    let known = Known::Found;
+    ObjectLayout::all(&[8, 16, 32]).map(move |of| Layout { of, known })
 }
 
 fn shape(record: &HeapRecord<'_>, dump: &Dump, classes: &mut Classes) -> Option<(u64, Shape)> {
@@ -164,7 +159,7 @@ mod tests {
     }
 
     fn sizes(layout: Layout) -> (u32, u32, u32) {
-        (layout.header, layout.reference, layout.alignment)
+        (layout.of.header, layout.of.reference, layout.of.alignment)
     }
 
     #[test]
