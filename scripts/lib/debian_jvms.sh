@@ -89,7 +89,7 @@ fetch_debian_jvm() {
         name=
     done
     if [[ -z $name ]] && adopt_debian_jvm "$new" "java-$feature-openjdk-$architecture" "$home" &&
-        "$home/bin/java" -version >/dev/null 2>&1; then
+        timeout 60 "$home/bin/java" -version >/dev/null 2>&1; then
         "$home/bin/java" -version 2>&1 | sed -n 3p >&2
     else
         rm -rf "$home"

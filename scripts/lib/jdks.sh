@@ -27,7 +27,7 @@ jvm_places() {
 # describe_jvm JAVA: `<feature> <home> <jdk|jre> <version>`, or nothing when it is not a JVM for us.
 describe_jvm() {
     local properties feature home version kind=jre
-    properties=$("$1" -XshowSettings:properties -version 2>&1) || return 0
+    properties=$(timeout 60 "$1" -XshowSettings:properties -version 2>&1) || return 0
     grep -Eq 'java\.vm\.name = (OpenJDK|Java HotSpot)' <<<"$properties" || return 0
     feature=$(sed -n 's/^ *java\.specification\.version = \([0-9]*\).*/\1/p' <<<"$properties")
     home=$(sed -n 's/^ *java\.home = //p' <<<"$properties")

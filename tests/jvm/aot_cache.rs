@@ -13,7 +13,7 @@ const MODES: [&str; 7] = [
     "heap=sites",
     "heap=all,dumper=jvmti",
     "monitor=y",
-    "wall=10,blackbox=y",
+    "wall=10ms,blackbox=y",
 ];
 
 /// Returns the classes that the VM has loaded from its cache.

@@ -1,10 +1,9 @@
 //! The JVMs and their garbage collectors, with one test for each.
 
 use std::fmt;
-use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::harness::{Jvm, any_jvm, jvms, skip};
+use crate::harness::{Jvm, Program, any_jvm, jvms, skip};
 
 /// The versions with tests of their own. 28 is in early access.
 pub const MATRIX: [u32; 7] = [11, 17, 21, 25, 26, 27, 28];
@@ -58,9 +57,8 @@ pub fn cells() -> &'static [Cell] {
             ["Serial", "Parallel", "G1", "Z", "Shenandoah"].map(|collector| Cell { jvm, collector })
         });
         all.filter(|cell| {
-            let mut java = Command::new(cell.jvm.home.join("bin/java"));
-            let asked = java.args(cell.vm_options()).arg("-version").output();
-            asked.expect("java").status.success()
+            let java = Program::bare_java(cell.jvm, &cell.vm_options());
+            java.arg("-version").run().status.success()
         })
         .collect()
     })

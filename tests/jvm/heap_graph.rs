@@ -62,7 +62,9 @@ fn jmap(jvm: &Jvm, name: &str, argument: &str) -> Running {
 fn dump_by_jmap(run: &Running) -> PathBuf {
     let home = &any_jdk().home;
     let path = run.path("x.hprof");
-    let output = Command::new(home.join("bin/jmap"))
+    let output = Command::new("timeout")
+        .arg("300")
+        .arg(home.join("bin/jmap"))
         .arg(format!("-dump:live,format=b,file={}", path.display()))
         .arg(run.id().to_string())
         .output()

@@ -333,7 +333,10 @@ impl Running {
 
     /// Returns the output of `jcmd <pid> <command>` for the running VM; any JDK can be used.
     pub fn jcmd(&self, jvm: &Jvm, command: &str) -> String {
-        let output = Command::new(jvm.home.join("bin/jcmd"))
+        // A VM that hangs answers nothing, and jcmd would wait for it.
+        let output = Command::new("timeout")
+            .arg(TIMEOUT.as_secs().to_string())
+            .arg(jvm.home.join("bin/jcmd"))
             .args([&*self.child.0.id().to_string(), command])
             .output()
             .expect("jcmd");
