@@ -66,7 +66,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         terminal.show(format_args!("adding {number} of {}", arguments.files.len()));
         let opened = open(path, None)?;
         has_course |= opened.profile.history.course.is_some();
-        merger.add(&opened.profile, &arguments.added(path));
+        let added = merger.add(&opened.profile, &arguments.added(path));
+        added.map_err(|error| Failure::about(path, error))?;
         // An incomplete file would make a wrong sum.
         opened.finish()?;
     }

@@ -29,7 +29,7 @@ pub struct Arguments {
     choice: Choice,
 
     /// The grouping of rows: method, line, class, package, thread, thread-group (`http-exec-*`), trace, type (the class that was
-    /// allocated, or whose monitor was wanted), age (of what is live, in a file of lifetimes=y), or of lock-wait also lock, holder
+    /// allocated, or whose monitor was wanted), age (of what is live, in a file of lifetimes=y), state (of time that passed: running, parked, blocked), or of lock-wait also lock, holder
     /// (the method that held it) or wait (who waited, which lock, who held it) [default: wait for lock-wait, otherwise method]
     #[arg(long)]
     by: Option<By>,

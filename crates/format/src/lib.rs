@@ -67,6 +67,7 @@ mod fields;
 mod heap;
 mod heap_layout;
 mod id_size;
+mod interval;
 mod kind;
 mod left_out;
 mod lifetimes;
@@ -77,11 +78,13 @@ mod monitor_text;
 mod names;
 mod nearest;
 mod old_prof;
+mod origin;
 mod pattern;
 mod printable;
 mod reader;
 mod record;
 mod redact;
+mod section;
 mod source;
 mod standard_errors;
 mod text;
@@ -109,17 +112,19 @@ pub use fault::{Fault, HeapFault, HeapSubject, Subject};
 pub use heap::{ClassDump, HeapError, HeapRecord, HeapRecords, RawHeapRecord, Root, Value};
 pub use heap_layout::{HeapCounter, HeapTotals};
 pub use id_size::IdSize;
+pub use interval::sampling_interval;
 pub use kind::HeapKind;
-pub use left_out::{LeftOut, tells_what_is_left_out};
+pub use left_out::LeftOut;
 pub use lifetimes::{Age, Fate, LifetimeRow, LifetimeSums, Lifetimes, Peak, Survived};
 pub use lock_waits::{LockWait, LockWaits};
 pub use monitor::{
-    ContendedTime, END_OF_SNAPSHOT, MONITORS_BEFORE_LOCKS, MonitorRecord, MonitorState,
+    ContendedTime, MONITORS_BEFORE_LOCKS, MonitorRecord, MonitorState,
     ONLY_MONITORS, ThreadState, ThreadStatus,
 };
 pub use names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name, source_name};
 pub use nearest::nearest;
 pub use old_prof::OldProfEncoder;
+pub use origin::Origin;
 pub use pattern::matches_pattern;
 pub use printable::{printable, shortened};
 pub use reader::{
@@ -130,6 +135,7 @@ pub use redact::{
     KEPT_FIELDS, RedactError, RedactKey, RedactSelection, RedactTotals, RedactedContent,
     SegmentError, SegmentRedactor, compare_redacted, redact, redacted_fact,
 };
+pub use section::{Note, NoteMeaning, Section, UnknownSection};
 pub use source::{Source, decompressed, is_compressed};
 pub use standard_errors::StandardErrors;
 pub use text::TextEncoder;

@@ -45,7 +45,7 @@ impl TextEncoder {
         }
     }
 
-    fn print_time(
+    pub(crate) fn print_time(
         &self,
         time: Micros,
         total: u64,

@@ -44,6 +44,7 @@ mod group;
 mod growth;
 mod idle;
 mod jfr;
+mod interval;
 mod load;
 mod locks;
 mod markers;
@@ -52,7 +53,6 @@ mod metric;
 mod model;
 mod names;
 mod number;
-mod origin;
 mod own_code;
 mod records;
 mod remarks;
@@ -69,6 +69,7 @@ pub use growth::{Growth, NoGrowth, growth};
 pub use idle::WAITS_FOR_WORK;
 pub use load::{LoadError, Loaded, load};
 pub use locks::{HOLDER_METHODS, Wait};
+pub use interval::{CommonInterval, UnknownInterval};
 pub use merge::{Added, Merger};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{
@@ -76,7 +77,6 @@ pub use model::{
     SiteAge, SiteCourse, StackId, Stacks, Table,
 };
 pub use names::{Name, Names};
-pub use origin::Origin;
 pub use own_code::{OwnCode, WELL_KNOWN};
 pub use records::Records;
 pub use records::Wanted;

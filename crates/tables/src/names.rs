@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use foldhash::{HashMap, HashSet};
 use hprof_format::{
-    ClassSerial, FrameRecord, Line, LoadClassRecord, NameTable, ObjectId, Record,
+    ClassSerial, FrameRecord, Line, LoadClassRecord, NameTable, ObjectId, Origin, Record,
     StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
     UNKNOWN_NAME, printable, shared_source_name, shortened,
 };
-use hprof_profile::{FrameKind, Origin, stable_class};
+use hprof_profile::{FrameKind, stable_class};
 
 use crate::error::Error;
 use crate::hash;
@@ -71,9 +71,6 @@ impl Names {
     pub(crate) fn record(&mut self, record: &Record<'_>, out: &mut Output) -> Result<(), Error> {
         match *record {
             Record::String(StringRecord { id, .. }) if id.is_fact() => {}
-            Record::String(StringRecord { id, ref text }) if id.is_note() => {
-                self.note(&String::from_utf8_lossy(text))
-            }
             Record::String(StringRecord { id, ref text }) => {
                 let text = String::from_utf8_lossy(text);
                 self.table.define_string(id, shortened(&text).into());
@@ -114,14 +111,10 @@ impl Names {
         Ok(())
     }
 
-    fn note(&mut self, text: &str) {
-        match Origin::of_note(text) {
-            Some(origin) => {
-                self.merged_host = origin.host.map(str::to_owned);
-                self.merged_file = origin.file.map(str::to_owned);
-            }
-            None => self.notes.push(text.to_owned()),
-        }
+    /// Takes the run that the next records come from.
+    pub(crate) fn origin(&mut self, origin: &Origin) {
+        self.merged_host.clone_from(&origin.host);
+        self.merged_file.clone_from(&origin.file);
     }
 
     /// Returns the text of a string; `None` for no string and for an empty one.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hprof_format::{END_OF_SNAPSHOT, Record, TextItem, TextReader};
+use hprof_format::{Section, TextItem, TextReader};
 
 use super::model::Model;
 use crate::attach::Session;
@@ -224,9 +224,7 @@ fn try_to_read(
 
 fn is_end_of_snapshot(item: &TextItem) -> bool {
     match item {
-        TextItem::Record(Record::String(note)) => {
-            note.id.is_note() && *note.text == *END_OF_SNAPSHOT.as_bytes()
-        }
+        TextItem::Record(record) => Section::of(record) == Some(Section::EndOfSnapshot),
         _ => false,
     }
 }

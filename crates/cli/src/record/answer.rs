@@ -31,6 +31,9 @@ const END_OF_BLACK_BOX: &str = ".blackbox";
 /// The most files that it names.
 const NAMED: usize = 10;
 
+/// The head of the table of what lets a thread wait.
+const WAITS: &str = "who waited, as who held which lock";
+
 /// The files of a recording, and how it ended.
 pub struct Answer<'a> {
     what: &'a What,
@@ -61,6 +64,8 @@ struct Chosen {
     opened: Opened,
     metric: Metric,
     total: u64,
+    /// The time of threads that waited for work, which is left out.
+    idle: u64,
 }
 
 impl<'a> Answer<'a> {
@@ -123,16 +128,21 @@ impl<'a> Answer<'a> {
     /// Returns the profile with the largest total.
     fn chosen(&self) -> Option<Chosen> {
         let profiles = self.files.iter().filter_map(|file| {
-            let opened = open(file, None).ok()?;
-            let metrics = opened.profile.metrics();
-            let wanted = self.what.metric().filter(|metric| metrics.contains(metric));
-            let metric = wanted.or(metrics.first().copied())?;
-            let total = opened.profile.total(metric);
+            let mut opened = open(file, None).ok()?;
+            let idle = opened.profile.remove_idle();
+            let profile = &opened.profile;
+            let has_some = |metric: &&Metric| profile.total(**metric) > 0;
+            let wanted = self.what.metrics().iter().find(has_some).copied();
+            let metric = wanted.or(profile.metrics().first().copied())?;
+            let total = profile.total(metric);
+            let idle = idle.iter().filter(|(of, _)| *of == metric);
+            let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
             Some(Chosen {
                 file: file.clone(),
                 opened,
                 metric,
                 total,
+                idle,
             })
         });
         let chosen =
@@ -145,9 +155,10 @@ impl<'a> Answer<'a> {
             opened,
             metric,
             total,
+            idle,
             ..
         } = chosen;
-        let (profile, metric, total) = (&opened.profile, *metric, *total);
+        let (profile, metric, total, idle) = (&opened.profile, *metric, *total, *idle);
         let amounts = Amounts::of(metric, profile, Sizes::default());
         let of = |value| amounts.cell(value);
         let sum = units::sentence(total, metric, amounts);
@@ -172,6 +183,13 @@ impl<'a> Answer<'a> {
                 )?;
             }
         }
+        if idle > 0 {
+            writeln!(
+                out,
+                "{} of threads that waited for work, or ran no Java, are left out; --idle of `hprof top` shows them",
+                amounts.text(idle)
+            )?;
+        }
         let remarks = opened.remarks(metric);
         write_remarks(&remarks, out)?;
         if remarks.is_empty() {
@@ -183,41 +201,47 @@ impl<'a> Answer<'a> {
         Ok(())
     }
 
-    /// Returns what costs most: by the user's own code, and by all.
+    /// Returns what the measurement is about.
     fn tables(&self, profile: &Profile, metric: Metric) -> Vec<AnswerTable> {
-        // Nearly every wait is in the same few methods of the JDK; the monitor's class tells more.
-        let by = match metric {
-            Metric::Contention => By::Type,
-            _ => By::Method,
+        let own = self.own.cloned().unwrap_or_default();
+        let of_own_code = || {
+            let profile = profile.clone().of_own_code(&own);
+            methods(&profile, metric, OF_OWN_CODE)
         };
-        let table = |head: String, profile: &Profile, most: usize| {
-            let rows = costs(profile, metric, by).into_iter();
-            let is_method = |row: &Cost| row.own > 0 && !stands_for_something(&row.name);
-            let rows: Vec<Cost> = rows.filter(is_method).take(most).collect();
-            (!rows.is_empty()).then_some(AnswerTable { head, rows })
+        let tables = match metric {
+            // Nearly every thread that waits does so in the same few methods of the JDK; its state and the program's own code
+            // tell more.
+            Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => vec![
+                AnswerTable::of(profile, metric, By::State),
+                of_own_code(),
+            ],
+            Metric::LockWait => vec![AnswerTable {
+                head: WAITS.to_owned(),
+                rows: costs(profile, metric, By::Wait),
+            }],
+            Metric::Contention | Metric::Contentions => vec![
+                AnswerTable::of(profile, metric, By::Type),
+                of_own_code(),
+            ],
+            _ if self.own.is_some() => vec![of_own_code()],
+            _ => {
+                let all = methods(profile, metric, "");
+                let listed = all.rows.iter().take(ROWS);
+                let of_others = listed.filter(|row| !own.has_frame(&row.name));
+                let of_others: u64 = of_others.map(|row| row.own).sum();
+                match of_others < profile.total(metric) / LITTLE {
+                    true => vec![all],
+                    false => vec![of_own_code(), all],
+                }
+            }
         };
-        let with_callees = format!("{by}{OF_OWN_CODE}");
-        if let Some(own) = self.own {
-            let profile = profile.clone().of_own_code(own);
-            return table(with_callees, &profile, ROWS).into_iter().collect();
+        let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
+        let mut tables: Vec<AnswerTable> = tables.collect();
+        let most = if tables.len() > 1 { ROWS_OF_TWO } else { ROWS };
+        for table in &mut tables {
+            table.rows.truncate(most);
         }
-        let all = table(by.to_string(), profile, ROWS);
-        let own = OwnCode::default();
-        let listed = all.iter().flat_map(|table| &table.rows);
-        let of_others = listed.filter(|row| !own.has_frame(&row.name));
-        let of_others: u64 = of_others.map(|row| row.own).sum();
-        if by == By::Type || of_others < profile.total(metric) / LITTLE {
-            return all.into_iter().collect();
-        }
-        let profile = profile.clone().of_own_code(&own);
-        let Some(own) = table(with_callees, &profile, ROWS_OF_TWO) else {
-            return all.into_iter().collect();
-        };
-        let shorter = all.map(|mut table| {
-            table.rows.truncate(ROWS_OF_TWO);
-            table
-        });
-        [own].into_iter().chain(shorter).collect()
+        tables
     }
 
     /// The answer where no file has costs: that of a heap dump, or why there is none. Returns the file that it shows.
@@ -309,6 +333,24 @@ impl<'a> Answer<'a> {
         let process = self.recording.process(file);
         self.command.is_some() && process.is_some_and(attach::is_profiled)
     }
+}
+
+impl AnswerTable {
+    fn of(profile: &Profile, metric: Metric, by: By) -> Self {
+        AnswerTable {
+            head: by.to_string(),
+            rows: costs(profile, metric, by),
+        }
+    }
+}
+
+/// Returns the methods with own costs; `of` is the end of the head.
+fn methods(profile: &Profile, metric: Metric, of: &str) -> AnswerTable {
+    let mut table = AnswerTable::of(profile, metric, By::Method);
+    table.head.push_str(of);
+    let is_method = |row: &Cost| row.own > 0 && !stands_for_something(&row.name);
+    table.rows.retain(is_method);
+    table
 }
 
 /// Returns the black box beside a profile, which is there if the program was killed; otherwise the profile.

@@ -191,8 +191,8 @@ fn write<'a>(
     by_thread: bool,
     start: Start,
 ) -> Result<(), Failure> {
-    let runs: Vec<Run> = match runs.len() > 1 {
-        true => runs.into_iter().map(Run::comparable).collect(),
+    let runs = match runs.len() > 1 {
+        true => Run::comparable(runs)?,
         false => runs,
     };
     let file = output::create(path, inputs)?;

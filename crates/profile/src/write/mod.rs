@@ -10,8 +10,8 @@ use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES,
     CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ControlSettingsRecord, Encoder,
     FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord, Micros, Millis, ObjectId,
-    OldProfEncoder, Record, StartThreadRecord, StringId, StringRecord, TextEncoder, ThreadSerial,
-    Timing, TraceRecord, TraceSerial, TraceTime, tells_what_is_left_out,
+    Note, NoteMeaning, OldProfEncoder, Origin, Record, Section, StartThreadRecord, StringId, StringRecord, TextEncoder, ThreadSerial,
+    Timing, TraceRecord, TraceSerial, TraceTime,
 };
 
 use crate::dense::Map;
@@ -19,8 +19,7 @@ use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
 use crate::number::number;
-use crate::origin::Origin;
-use crate::records::{DEPTH_SEPARATOR, DEPTHS_NOTE, SITES};
+use crate::records::SITES;
 
 const FIRST_CLASS: u32 = 100_001;
 const FIRST_THREAD: u32 = 200_001;
@@ -125,14 +124,18 @@ impl<W: Write> Writer<'_, W> {
             frames: Vec::new().into(),
         }))?;
         // Rows that were omitted in the file are rows here.
-        let errors = profile.errors.map(|errors| errors.note());
-        let notes = profile.notes.iter().chain(&errors);
-        for note in notes.filter(|note| !tells_what_is_left_out(note)) {
+        let is_kept = |note: &&String| !NoteMeaning::of(note).is_of_left_out_rows();
+        for note in profile.notes.iter().filter(is_kept) {
             self.note(note)?;
         }
+        if let Some(errors) = profile.errors {
+            self.meaning(NoteMeaning::StandardErrors(errors))?;
+        }
         if profile.depths.len() > 1 || self.form != Form::Binary && !profile.depths.is_empty() {
-            let depths: Vec<String> = profile.depths.iter().map(u32::to_string).collect();
-            self.note(&format!("{DEPTHS_NOTE}{}", depths.join(DEPTH_SEPARATOR)))?;
+            self.meaning(NoteMeaning::Depths(profile.depths.clone()))?;
+        }
+        if let Some(interval) = profile.interval().filter(|_| profile.has(Metric::Cpu)) {
+            self.meaning(NoteMeaning::Interval(interval))?;
         }
         for frame in profile.frame_ids() {
             self.frame(frame)?;
@@ -201,6 +204,15 @@ impl<W: Write> Writer<'_, W> {
             id,
             text: text.as_bytes().into(),
         }))
+    }
+
+    fn meaning(&mut self, meaning: NoteMeaning) -> io::Result<()> {
+        let note = Note::of_meaning(meaning);
+        note.map_or(Ok(()), |note| self.note(&note.text))
+    }
+
+    fn section(&mut self, section: &Section<'_>) -> io::Result<()> {
+        section.note().map_or(Ok(()), |note| self.note(&note))
     }
 
     /// Returns the id of a text; even the empty one has an id, because some readers look up every name.
@@ -295,12 +307,12 @@ impl<W: Write> Writer<'_, W> {
         for (labels, stack) in keys {
             if origin(&labels) != last {
                 last = origin(&labels);
-                self.note(&self.origin(&labels).note())?;
+                self.meaning(NoteMeaning::Origin(self.origin(&labels)))?;
             }
             self.trace(stack, labels)?;
         }
         if last != (None, None) {
-            self.note(&Origin::default().note())?;
+            self.meaning(NoteMeaning::Origin(Origin::default()))?;
         }
         Ok(())
     }
@@ -327,8 +339,8 @@ impl<W: Write> Writer<'_, W> {
         trace.copied().unwrap_or(SYSTEM_TRACE)
     }
 
-    fn origin(&self, labels: &Labels) -> Origin<'_> {
-        let text = |name| self.profile.names.text(name);
+    fn origin(&self, labels: &Labels) -> Origin {
+        let text = |name| self.profile.names.text(name).to_owned();
         Origin {
             host: labels.host.map(text),
             file: labels.file.map(text),

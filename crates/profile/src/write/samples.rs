@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hprof_format::{CpuSample, CpuSamplesRecord, Record, WallSample, WallSamples};
+use hprof_format::{CpuSample, CpuSamplesRecord, Record, Section, WallSample, WallSamples};
 
 use super::{Writer, saturated, split};
 use crate::model::Table;
@@ -41,6 +41,6 @@ impl<W: Write> Writer<'_, W> {
         };
         let counts = samples.rows.iter().map(|row| row.count);
         samples.total = counts.fold(0, u64::saturating_add);
-        self.note(&samples.note())
+        self.section(&Section::WallSamples(samples))
     }
 }
