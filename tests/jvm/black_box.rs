@@ -86,6 +86,23 @@ fn has_no_more_than_was_made(run: &Finished, profile: &Profile, what: &str) {
     assert!(items.live <= 80_000, "{what}: {items:?}");
 }
 
+on_every_jvm!(what_a_slow_thread_keeps_is_in_it);
+
+fn what_a_slow_thread_keeps_is_in_it(jvm: &Jvm) {
+    let options = "heap=sites,sample=512k,blackbox=y,file=x.txt,verbose=n";
+    let program = Program::java(jvm, options, &["-Xmx600m"]).program("blackbox", "Slow");
+    let run = killed(program, &["Slow.keep"], 0);
+    let (text, _) = autopsy(&run);
+    let profile = Profile::parse(&text);
+    let arrays = count(&profile, profile.one_sites(), "byte[]", "Slow.keep");
+    // 100 MB, give or take the error of the estimate.
+    assert!(
+        (70_000_000..130_000_000).contains(&arrays.live_bytes),
+        "{}: {arrays:?}",
+        jvm.feature
+    );
+}
+
 on_paired_cells!(a_killed_program_leaves_what_was_known, row 0);
 
 fn a_killed_program_leaves_what_was_known(cell: &Cell) {

@@ -148,6 +148,35 @@ fn each_measurement_has_an_answer() {
     }
 }
 
+on_every_jvm!(the_answer_names_states_and_holders);
+
+fn the_answer_names_states_and_holders(jvm: &Jvm) {
+    let run = recorded(jvm, "wall", &["rest:1500"]).run();
+    assert_says(&run, &["  sleeping\n", "  Recorded.rest\n"]);
+    let run = recorded(jvm, "locks", &["lock:1500"]).run();
+    let holder = "  Recorded.want, as Recorded.hold (called by ";
+    assert_says(
+        &run,
+        &[
+            " of waiting for locks\n",
+            holder,
+            " held java.util.concurrent.locks.ReentrantLock",
+        ],
+    );
+}
+
+#[test]
+fn a_program_that_used_no_cpu_is_named_as_such() {
+    let run = recorded(any_jvm(), "locks", &["busy:100"]).run();
+    assert_says(
+        &run,
+        &[
+            "no thread waited for a monitor (`synchronized`) in ",
+            "`hprof record wall`",
+        ],
+    );
+}
+
 #[test]
 fn each_jvm_of_a_command_has_a_file() {
     let script = "\"$@\" child:900 busy:100; echo $?";

@@ -7,7 +7,9 @@ use crate::model::Profile;
 
 /// A profile whose CPU samples cannot be compared with, or added to, those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its file does not say which CPU time a sample stands for, so that its samples are no times as those of the others are")]
+#[error(
+    "its file does not say which CPU time a sample stands for, so that its samples are no times as those of the others are"
+)]
 pub struct UnknownInterval;
 
 /// The interval in which the samples of all profiles so far can be counted.

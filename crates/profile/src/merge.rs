@@ -125,7 +125,11 @@ impl Merger {
                 let rows = &mut self.sums[place].rows;
                 let sums = rows.entry((stack, labels[of.0 as usize]));
                 let sums = sums.or_insert_with(|| vec![0; values.len()]);
-                let factor = if is_cpu(table.metrics()) { factor_of_cpu } else { 1 };
+                let factor = if is_cpu(table.metrics()) {
+                    factor_of_cpu
+                } else {
+                    1
+                };
                 for (sum, &value) in sums.iter_mut().zip(values) {
                     *sum = sum.saturating_add(value.saturating_mul(factor));
                 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use hprof_format::{Age, CoursePoint, Line, NoteMeaning, Peak, StandardErrors, Uncounted, sampling_interval};
+use hprof_format::{
+    Age, CoursePoint, Line, NoteMeaning, Peak, StandardErrors, Uncounted, sampling_interval,
+};
 use indexmap::IndexSet;
 
 use crate::metric::Metric;
@@ -409,7 +411,9 @@ impl Profile {
     /// Returns `true` if the profile has a metric.
     #[must_use]
     pub fn has(&self, metric: Metric) -> bool {
-        self.tables.iter().any(|table| table.metrics.contains(&metric))
+        self.tables
+            .iter()
+            .any(|table| table.metrics.contains(&metric))
     }
 
     /// Iterates over the samples of one metric; none if the profile does not have it. Values may be 0.

@@ -30,7 +30,9 @@ pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
         By::Trace => by_stack(profile, metric),
         By::Age => by_age(profile, metric),
         By::State => by_state(profile, metric),
-        By::Method | By::Line | By::Class | By::Package => return costs_of_samples(profile, profile.samples(metric), by),
+        By::Method | By::Line | By::Class | By::Package => {
+            return costs_of_samples(profile, profile.samples(metric), by);
+        }
     };
     sort(&mut costs);
     costs

@@ -103,6 +103,13 @@ impl TrackerState {
         self.live.sweep(self.look(jni));
     }
 
+    /// Counts what was allocated since the last sweep at its sites.
+    pub(super) fn count_recent(&self, jni: Jni<'_>) {
+        self.live.add(self.threads.take_ended());
+        self.live.add(self.threads.take_objects_within(SHORT_WAIT));
+        self.live.count(self.look(jni));
+    }
+
     pub(super) fn slots(&self) -> Option<WeakSlots> {
         self.slots.get().copied().flatten()
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hprof_format::{Millis, StandardErrors};
+use hprof_format::StandardErrors;
 
 use super::budget::{Costs, EstimateErrors, Steps, regulate};
 use super::buffer_flags::BufferFlags;
@@ -353,18 +353,6 @@ impl AllocationTracker {
         Ok(())
     }
 
-    /// Finds out which objects the last collection has left, if the last sweep has examined the young ones alone.
-    pub fn sweep_old(&self, jni: Jni<'_>) {
-        self.shared.live.sweep_old(self.shared.look(jni));
-    }
-
-    /// Returns the bytes of the objects that are alive as of the last sweep, and when that was.
-    pub fn known_live(&self) -> (u64, Option<Millis>) {
-        let sites = self.shared.sites.iter();
-        let live = sites.map(|(_, site)| site.live().bytes).sum();
-        (live, self.shared.live.swept_at())
-    }
-
     /// Returns an upper bound for the number of tracked objects.
     pub fn tracked(&self) -> usize {
         self.shared.live.len()
@@ -526,7 +514,7 @@ impl Engine for AllocationTracker {
         self.report_sites_and(unseen, report.journal, request, false);
     }
 
-    /// The sites are those of the last sweep: they change at no other time. The ages of objects are left out, because that
+    /// The sites are those of the last sweep or count: they change at no other time. The ages of objects are left out, because that
     /// takes a look at each object.
     fn report_known(&self, journal: &Journal, least: f64) {
         let plan = self.plan.request(Totals::Keep);

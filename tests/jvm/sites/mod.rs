@@ -29,7 +29,7 @@ pub(super) struct Counts {
     pub(super) allocated: u64,
     pub(super) live: u64,
     allocated_bytes: u64,
-    live_bytes: u64,
+    pub(super) live_bytes: u64,
 }
 
 impl AddAssign<&Site> for Counts {

@@ -18,11 +18,11 @@ use crate::text;
 /// Show the profile that a killed program has left
 ///
 /// With blackbox=y, as `hprof record` has it, the agent writes what it knows into
-/// PROFILE.blackbox every second. If the program is killed, by SIGKILL, by the
-/// kernel because memory is short, or by a crash of the VM, that file stays. This
-/// prints the profile in it as text; with -o x.hprof or --format b it is written
-/// in the binary format. Two lines on stderr say how old it is, and which part of
-/// the process has grown in the last minutes.
+/// PROFILE.blackbox every second, or at most every 30 if that takes long. If the
+/// program is killed, by SIGKILL, by the kernel because memory is short, or by a
+/// crash of the VM, that file stays. This prints the profile in it as text; with
+/// -o x.hprof or --format b it is written in the binary format. Two lines on stderr
+/// say how old it is, and which part of the process has grown in the last minutes.
 ///
 /// Every other command takes such a file for the profile in it, too:
 /// `hprof top java.hprof.txt.blackbox`.

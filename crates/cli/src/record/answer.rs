@@ -3,9 +3,10 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hprof_format::printable;
-use hprof_profile::{By, Cost, Metric, OwnCode, Profile, costs};
+use hprof_profile::{By, Cost, Metric, OwnCode, Profile, costs, growth};
 use signal_hook::low_level::signal_name;
 
 use super::files::Files;
@@ -14,9 +15,10 @@ use super::units::quoted;
 use super::what::What;
 use super::{kept, units};
 use crate::about;
-use crate::amounts::{Amounts, Sizes, percent, size};
+use crate::amounts::{Amounts, Sizes, number, percent, size, time};
 use crate::attach;
 use crate::failure::Failure;
+use crate::growth::whole;
 use crate::profile::{Opened, open, write_remarks};
 
 /// The most rows of the answer, and of each of its two tables if it has two.
@@ -183,6 +185,18 @@ impl<'a> Answer<'a> {
                 )?;
             }
         }
+        let contention = profile.total(Metric::Contention);
+        if metric == Metric::LockWait && contention > 0 {
+            let types = costs(profile, Metric::Contention, By::Type);
+            let most = types.first().map_or("", |cost| &cost.name);
+            writeln!(
+                out,
+                "of monitors (`synchronized`), every wait counted: {} in {} waits, most of it for {}",
+                time(contention as f64 / 1e9),
+                number(profile.total(Metric::Contentions)),
+                printable(most),
+            )?;
+        }
         if idle > 0 {
             writeln!(
                 out,
@@ -192,9 +206,10 @@ impl<'a> Answer<'a> {
         }
         let remarks = opened.remarks(metric);
         write_remarks(&remarks, out)?;
-        if remarks.is_empty() {
+        if remarks.is_empty() && opened.fault().is_none() {
             writeln!(out, "nothing was lost")?;
         }
+        Self::growth(profile, &chosen.file, out)?;
         if let Some(fault) = opened.fault() {
             writeln!(out, "the file is not whole: {}", printable(fault))?;
         }
@@ -211,18 +226,16 @@ impl<'a> Answer<'a> {
         let tables = match metric {
             // Nearly every thread that waits does so in the same few methods of the JDK; its state and the program's own code
             // tell more.
-            Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => vec![
-                AnswerTable::of(profile, metric, By::State),
-                of_own_code(),
-            ],
+            Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => {
+                vec![AnswerTable::of(profile, metric, By::State), of_own_code()]
+            }
             Metric::LockWait => vec![AnswerTable {
                 head: WAITS.to_owned(),
                 rows: costs(profile, metric, By::Wait),
             }],
-            Metric::Contention | Metric::Contentions => vec![
-                AnswerTable::of(profile, metric, By::Type),
-                of_own_code(),
-            ],
+            Metric::Contention | Metric::Contentions => {
+                vec![AnswerTable::of(profile, metric, By::Type), of_own_code()]
+            }
             _ if self.own.is_some() => vec![of_own_code()],
             _ => {
                 let all = methods(profile, metric, "");
@@ -253,11 +266,9 @@ impl<'a> Answer<'a> {
         let title = self.title(largest);
         match kept::write(largest, &title, out)? {
             true => return Ok(Some(largest.clone())),
-            false if self.what == &What::Locks => writeln!(
-                out,
-                "{title}: no thread waited for a monitor (`synchronized`), and no sample found one that waited for a \
-                 lock of java.util.concurrent"
-            )?,
+            false if let Some(nothing) = self.nothing_measured(largest) => {
+                writeln!(out, "{title}: {nothing}")?;
+            }
             false if self.may_run(largest) => writeln!(
                 out,
                 "{title}: the JVM runs on; its profile is written when it ends, or by `hprof dump` and `hprof stop`"
@@ -268,6 +279,85 @@ impl<'a> Answer<'a> {
             )?,
         }
         Ok(None)
+    }
+
+    /// Returns why a whole file has no costs, and which command would show some; `None` if it is not whole, or has no section
+    /// for them.
+    fn nothing_measured(&self, file: &Path) -> Option<String> {
+        let mut opened = open(file, None).ok()?;
+        let idle = opened.profile.remove_idle();
+        let metrics = opened.profile.metrics();
+        let wanted = self.what.metrics().iter();
+        let metric = wanted.copied().find(|metric| metrics.contains(metric));
+        let metric = metric.or(metrics.first().copied())?;
+        if opened.fault().is_some() {
+            return None;
+        }
+        let seconds = Duration::from_micros(opened.profile.length).as_secs_f64();
+        let time = match seconds > 0.0 {
+            true => format!(" in {}", time(seconds)),
+            false => String::new(),
+        };
+        // A program that runs on can be looked at again.
+        let again = match (&self.command, self.recording.process(file)) {
+            (None, Some(process)) => format!(" {process}"),
+            _ => String::new(),
+        };
+        Some(match metric {
+            Metric::Cpu => format!(
+                "the program used no CPU{time}; `hprof record wall{again}` shows where its threads wait"
+            ),
+            Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => {
+                let idle = idle.iter().filter(|(of, _)| *of == metric);
+                let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
+                let idle = Amounts::of(metric, &opened.profile, Sizes::default()).text(idle);
+                let file = quoted(file);
+                format!(
+                    "all threads waited for work, or ran no Java: {idle}{time}; `hprof top {file} --idle` shows where"
+                )
+            }
+            Metric::Contention | Metric::Contentions | Metric::LockWait => format!(
+                "no thread waited for a monitor (`synchronized`){time}, and no sample found one that waited for a lock \
+                 of java.util.concurrent; `hprof record wall{again}` shows where threads wait for something else"
+            ),
+            Metric::AllocBytes
+            | Metric::AllocObjects
+            | Metric::LiveBytes
+            | Metric::LiveObjects
+            | Metric::TemporaryBytes
+            | Metric::TemporaryObjects
+            | Metric::SurvivedBytes
+            | Metric::SurvivedObjects
+            | Metric::PeakBytes
+            | Metric::PeakObjects => format!("nothing was allocated{time}, and nothing was alive"),
+            Metric::Time | Metric::InclusiveTime | Metric::Calls => {
+                format!("no method was called{time} that is counted")
+            }
+        })
+    }
+
+    /// Writes which sites keep what they make, of a profile that knows its course.
+    fn growth(profile: &Profile, file: &Path, out: &mut dyn Write) -> io::Result<()> {
+        let Ok(judgement) = growth(profile) else {
+            return Ok(());
+        };
+        let Some(fastest) = judgement.growing.first() else {
+            return Ok(());
+        };
+        let class = profile.labels(fastest.labels).class;
+        let class = class.map_or("<unknown>", |class| profile.names.text(class));
+        let frames = profile.stacks.frames(fastest.stack);
+        let made_in = frames.first().map(|&frame| profile.method(frame));
+        let more = match judgement.growing.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let line = format!(
+            "keeps what it makes: {class}, made in {}, {} a minute{more}",
+            made_in.unwrap_or_default(),
+            size(whole(fastest.bytes_per_minute)),
+        );
+        writeln!(out, "{}\n  hprof growth {}", printable(&line), quoted(file))
     }
 
     /// Names the files, and the commands that show more of one of them.

@@ -7,7 +7,8 @@ use hprof_format::{
     CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Line,
     LoadClassRecord, LockWaits, MonitorRecord, NameTable, Note, NoteMeaning, Record, Section,
     StandardErrors, StartThreadRecord, StringId, StringRecord, ThreadSerial, Timing, TraceRecord,
-    TraceSerial, TraceTime, UNKNOWN_NAME, UnknownSection, WallSamples, printable, shortened, source_name,
+    TraceSerial, TraceTime, UNKNOWN_NAME, UnknownSection, WallSamples, printable, shortened,
+    source_name,
 };
 
 use crate::dense::{Dense, Map};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hprof_format::{ClassSerial, Fate, LifetimeRow, Lifetimes, Survived, TraceSerial, Section};
+use hprof_format::{ClassSerial, Fate, LifetimeRow, Lifetimes, Section, Survived, TraceSerial};
 
 use super::Writer;
 use crate::model::{LabelsId, Table};

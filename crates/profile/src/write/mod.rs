@@ -9,9 +9,9 @@ use std::io::{self, Write};
 use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES,
     CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ControlSettingsRecord, Encoder,
-    FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord, Micros, Millis, ObjectId,
-    Note, NoteMeaning, OldProfEncoder, Origin, Record, Section, StartThreadRecord, StringId, StringRecord, TextEncoder, ThreadSerial,
-    Timing, TraceRecord, TraceSerial, TraceTime,
+    FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord, Micros, Millis, Note,
+    NoteMeaning, ObjectId, OldProfEncoder, Origin, Record, Section, StartThreadRecord, StringId,
+    StringRecord, TextEncoder, ThreadSerial, Timing, TraceRecord, TraceSerial, TraceTime,
 };
 
 use crate::dense::Map;
