@@ -45,6 +45,15 @@ impl TextEncoder {
         }
     }
 
+    pub(crate) fn print_monitors(
+        &self,
+        threads: &[ThreadState],
+        monitors: &[MonitorState],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        print_dump(threads, monitors, out)
+    }
+
     pub(crate) fn print_time(
         &self,
         time: Micros,

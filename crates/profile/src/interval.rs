@@ -5,12 +5,20 @@ use std::time::Duration;
 use crate::metric::Metric;
 use crate::model::Profile;
 
-/// A profile whose CPU samples cannot be compared with, or added to, those of others.
+/// The reason why CPU samples cannot be compared with, or added to, those of other files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "its file does not say which CPU time a sample stands for, so that its samples are no times as those of the others are"
-)]
-pub struct UnknownInterval;
+pub enum UnknownInterval {
+    /// Only other files say it.
+    #[error(
+        "does not say which CPU time a sample stands for, as the files before it do, so that its samples are no times"
+    )]
+    Here,
+    /// Only this file says it.
+    #[error(
+        "says which CPU time a sample stands for, and the files before it do not, so that their samples are no times"
+    )]
+    Before,
+}
 
 /// The interval in which the samples of all profiles so far can be counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,9 +39,10 @@ impl CommonInterval {
         let interval = profile.interval().filter(|interval| !interval.is_zero());
         self.known = Some(match (self.known, interval) {
             (None, interval) => interval,
-            (Some(None), None) => None,
             (Some(Some(one)), Some(other)) => Some(common(one, other)),
-            (Some(Some(_)), None) | (Some(None), Some(_)) => return Err(UnknownInterval),
+            (Some(None), None) => None,
+            (Some(Some(_)), None) => return Err(UnknownInterval::Here),
+            (Some(None), Some(_)) => return Err(UnknownInterval::Before),
         });
         Ok(())
     }
@@ -117,7 +126,8 @@ mod tests {
         common.add(&profile(None, 7)).expect("none is known");
         // One without samples needs no interval.
         common.add(&profile(Some(10), 0)).expect("no samples");
-        assert_eq!(common.add(&profile(Some(10), 1)), Err(UnknownInterval));
+        let refused = common.add(&profile(Some(10), 1));
+        assert_eq!(refused, Err(UnknownInterval::Before));
         assert_eq!(common.interval(), None);
     }
 }

@@ -10,12 +10,9 @@ use hprof_format::{
 
 use crate::error::Error;
 use crate::history::HistoryRows;
-use crate::names::{self, Names, signed};
+use crate::names::{self, NOT_LISTED, Names, nanos, signed};
 use crate::output::Output;
 use crate::waits::WaitRows;
-
-/// The frame of costs that are in the file's totals but in no row.
-pub(crate) const NOT_LISTED: &str = "<not listed>";
 
 /// The costs in the records so far.
 #[derive(Default)]
@@ -263,12 +260,6 @@ impl<const N: usize> CostRows<N> {
         stored.sort_by_key(|row| (row.class, row.trace));
         Ok(stored)
     }
-}
-
-/// Returns the time that samples stand for.
-pub(crate) fn nanos(samples: i64, interval: Duration) -> i64 {
-    let nanos = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
-    samples.saturating_mul(nanos)
 }
 
 /// The serial number that means no class.

@@ -1,6 +1,7 @@
 //! Classes, threads, frames and stacks, by their numbers in the file.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use foldhash::{HashMap, HashSet};
 use hprof_format::{
@@ -18,6 +19,8 @@ use crate::output::Output;
 pub(crate) const MADE_UP: i64 = 1 << 32;
 /// The same for frames, whose numbers have 64 bits.
 const MADE_UP_FRAMES: i64 = 1 << 62;
+/// The frame of costs that are in the file's totals but in no row.
+pub(crate) const NOT_LISTED: &str = "<not listed>";
 /// The text of a stack without frames.
 const EMPTY: &str = "<empty>";
 /// The most bytes of a stack on one line: thousands of frames with one long name would be gigabytes in a cell.
@@ -59,6 +62,12 @@ pub(crate) struct NamedClass {
 /// Returns a number as it is stored.
 pub(crate) fn signed(value: u64) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
+}
+
+/// Returns the time that samples stand for.
+pub(crate) fn nanos(samples: i64, interval: Duration) -> i64 {
+    let nanos = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
+    samples.saturating_mul(nanos)
 }
 
 /// Returns an id of 64 bits as it is stored.

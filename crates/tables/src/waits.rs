@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use hprof_format::LockWaits;
 
-use crate::costs::{NOT_LISTED, nanos};
 use crate::error::Error;
-use crate::names::{Names, signed};
+use crate::names::{NOT_LISTED, Names, nanos, signed};
 use crate::output::Output;
 
 /// The rows of the wanted dump.
@@ -32,7 +31,9 @@ impl WaitRows {
     /// Writes the rows, ordered by class and trace, and one for the part of the total beyond them.
     pub(crate) fn write(mut self, names: &mut Names, out: &mut Output) -> Result<(), Error> {
         let interval = Duration::from_millis(self.waits.interval);
-        self.waits.rows.sort_by_key(|row| (row.class.0, row.trace.0));
+        self.waits
+            .rows
+            .sort_by_key(|row| (row.class.0, row.trace.0));
         let mut rest = self.waits.total;
         for row in &self.waits.rows {
             rest = rest.saturating_sub(row.count);

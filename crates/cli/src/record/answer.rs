@@ -191,7 +191,7 @@ impl<'a> Answer<'a> {
             let most = types.first().map_or("", |cost| &cost.name);
             writeln!(
                 out,
-                "of monitors (`synchronized`), every wait counted: {} in {} waits, most of it for {}",
+                "of monitors (`synchronized`), each wait counted: {} (contentions: {}), most of it for {}",
                 time(contention as f64 / 1e9),
                 number(profile.total(Metric::Contentions)),
                 printable(most),

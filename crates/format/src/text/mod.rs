@@ -18,7 +18,6 @@ use foldhash::HashMap;
 use crate::ctime::ctime;
 use crate::encode::{Encoder, Micros, Millis};
 use crate::monitor::{END_OF_SNAPSHOT, MonitorRecord};
-use crate::monitor_text::print_dump;
 use crate::names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name};
 use crate::printable::{printable, shortened};
 use crate::record::{
@@ -335,7 +334,7 @@ impl TextEncoder {
             Section::CallTimes(Timing::Calls(_)) => Ok(()),
             Section::WallSamples(samples) => self.print_wall_samples(time, samples, out),
             Section::LockWaits(waits) => self.print_lock_waits(time, waits, out),
-            Section::Monitors { threads, monitors } => print_dump(threads, monitors, out),
+            Section::Monitors { threads, monitors } => self.print_monitors(threads, monitors, out),
             Section::Contention { total, rows, .. } => self.print_time(time, *total, rows, out),
             Section::Lifetimes(lifetimes) => self.print_lifetimes(time, lifetimes, out),
             Section::Course(course) => self.print_course(time, course, out),
