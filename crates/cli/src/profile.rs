@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Uncounted, printable};
+use hprof_format::{Uncounted, UnknownSection, printable};
 use hprof_profile::{By, CommonInterval, HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
 
 use crate::amounts::percent;
@@ -125,9 +125,8 @@ pub fn remarks(profile: &Profile, metric: Metric) -> Vec<String> {
         Metric::Time | Metric::Calls => uncounted(profile),
         _ => None,
     };
-    let unknown = profile.unknown_sections.iter().map(|name| {
-        format!("the file has a section {name}, which this version of hprof cannot read")
-    });
+    let unknown = profile.unknown_sections.iter();
+    let unknown = unknown.map(|name| UnknownSection::remark(name));
     let first = estimated.into_iter().chain(left_out).chain(uncounted);
     first.chain(lines).chain(unknown).collect()
 }
@@ -216,7 +215,9 @@ impl Opened {
             return match metric {
                 Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => Ok(metric),
                 _ => {
-                    let what = format!("`{metric}` has no states, only wall, blocked, parked and pinned do");
+                    let what = format!(
+                        "`{metric}` has no states, only wall, blocked, parked and pinned do"
+                    );
                     Err(Failure::about(path, what))
                 }
             };

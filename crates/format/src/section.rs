@@ -319,6 +319,12 @@ impl NoteMeaning {
 }
 
 impl UnknownSection<'_> {
+    /// Returns what is said of a section with this name.
+    #[must_use]
+    pub fn remark(name: &str) -> String {
+        format!("the file has a section {name}, which this version of hprof cannot read")
+    }
+
     /// Returns the name of the section that a note is: its first line is the name in capitals, and facts in parentheses, or
     /// `BEGIN`.
     fn name_in(note: &str) -> Option<&str> {
@@ -335,7 +341,9 @@ impl UnknownSection<'_> {
     pub(crate) fn begun_by(line: &str) -> Option<UnknownSection<'static>> {
         let (name, rest) = line.split_once(" BEGIN")?;
         let is_begin = is_section_name(name) && (rest.is_empty() || rest.starts_with(' '));
-        let facts = rest.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+        let facts = rest
+            .split_once('(')
+            .and_then(|(_, rest)| rest.split_once(')'));
         let facts = facts.map_or("", |(facts, _)| facts);
         is_begin.then(|| UnknownSection {
             name: Cow::Owned(name.to_owned()),

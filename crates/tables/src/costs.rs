@@ -139,9 +139,9 @@ impl Costs {
                 }
                 names.notes.push(note.text.clone().into_owned());
             }
-            Section::Unknown(UnknownSection { name, .. }) => names.notes.push(format!(
-                "the file has a section {name}, which this version of hprof cannot read"
-            )),
+            Section::Unknown(UnknownSection { name, .. }) => {
+                names.notes.push(UnknownSection::remark(name));
+            }
             // States without a value.
             Section::Monitors { .. } | Section::EndOfSnapshot => {}
         }

@@ -52,6 +52,8 @@ pub struct Answer<'a> {
 pub struct CommandEnd {
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// The CPU time that it used, if it was one JVM.
+    pub cpu: Option<Duration>,
 }
 
 /// A table of the answer.
@@ -209,6 +211,7 @@ impl<'a> Answer<'a> {
         if remarks.is_empty() && opened.fault().is_none() {
             writeln!(out, "nothing was lost")?;
         }
+        self.other_cpu(profile, metric, total, out)?;
         Self::growth(profile, &chosen.file, out)?;
         if let Some(fault) = opened.fault() {
             writeln!(out, "the file is not whole: {}", printable(fault))?;
@@ -334,6 +337,35 @@ impl<'a> Answer<'a> {
                 format!("no method was called{time} that is counted")
             }
         })
+    }
+
+    /// Writes how much CPU time the JVM used that the samples of the program's threads do not have.
+    fn other_cpu(
+        &self,
+        profile: &Profile,
+        metric: Metric,
+        samples: u64,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let used = self.command.and_then(|command| command.cpu);
+        let (Metric::Cpu, Some(used), Some(interval)) = (metric, used, profile.interval()) else {
+            return Ok(());
+        };
+        let used = used.as_secs_f64();
+        let other = used - samples as f64 * interval.as_secs_f64();
+        if self.files.len() > 1 || other < used / LITTLE as f64 {
+            return Ok(());
+        }
+        let advice = match self.what.value_of("vmthreads") {
+            Some("y") => "",
+            _ => "; `cpu=samples,vmthreads=y` samples those, too",
+        };
+        writeln!(
+            out,
+            "the JVM used {} of CPU time: {} of it in its own threads, such as compilers and collectors, and while it started{advice}",
+            time(used),
+            time(other),
+        )
     }
 
     /// Writes which sites keep what they make, of a profile that knows its course.

@@ -158,6 +158,7 @@ impl Arguments {
             self.own.mine.as_ref(),
             Some(CommandEnd {
                 signal: ended.signal,
+                cpu: ended.cpu,
             }),
         );
         // Everything on stdout is the command's.

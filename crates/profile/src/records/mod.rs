@@ -252,6 +252,8 @@ impl Records {
         let unknown = &mut self.profile.unknown_sections;
         let name = shortened(&printable(name)).into_owned();
         if unknown.len() < MOST_FACTS && !unknown.contains(&name) {
+            // What has no place for it in an export has notes.
+            self.profile.notes.push(UnknownSection::remark(&name));
             unknown.push(name);
         }
     }
