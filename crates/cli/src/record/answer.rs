@@ -308,11 +308,16 @@ impl<'a> Answer<'a> {
         };
         Some(match metric {
             Metric::Cpu => format!(
-                "the program used no CPU{time}; `hprof record wall{again}` shows where its threads wait"
+                "the program used no CPU{time}, as far as samples show; `hprof record wall{again}` shows where its threads wait"
             ),
             Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => {
                 let idle = idle.iter().filter(|(of, _)| *of == metric);
                 let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
+                if idle == 0 {
+                    return Some(format!(
+                        "no sample was taken{time}; what the agent said may tell why"
+                    ));
+                }
                 let idle = Amounts::of(metric, &opened.profile, Sizes::default()).text(idle);
                 let file = quoted(file);
                 format!(
