@@ -118,8 +118,8 @@ pub use left_out::LeftOut;
 pub use lifetimes::{Age, Fate, LifetimeRow, LifetimeSums, Lifetimes, Peak, Survived};
 pub use lock_waits::{LockWait, LockWaits};
 pub use monitor::{
-    ContendedTime, MONITORS_BEFORE_LOCKS, MonitorRecord, MonitorState,
-    ONLY_MONITORS, ThreadState, ThreadStatus,
+    ContendedTime, MONITORS_BEFORE_LOCKS, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState,
+    ThreadStatus,
 };
 pub use names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name, source_name};
 pub use nearest::nearest;

@@ -144,7 +144,9 @@ fn a_sum_with_a_recording_has_its_bytes() {
     let run = read(RUN.as_bytes());
     let mut merger = Merger::default();
     merger.add(&run, &Added::default()).expect("one interval");
-    merger.add(&read(&recording(&run)), &Added::default()).expect("one interval");
+    merger
+        .add(&read(&recording(&run)), &Added::default())
+        .expect("one interval");
     let mut file = Vec::new();
     write(&merger.finish(), &mut file).expect("memory takes all");
     let sum = read(&file);

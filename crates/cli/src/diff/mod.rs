@@ -167,7 +167,10 @@ impl Arguments {
     /// Counts the CPU samples of both in those of a common interval, so that times are compared.
     fn count_in_common(&self, base: &mut Opened, new: &mut Opened) -> Result<(), Failure> {
         let mut common = CommonInterval::default();
-        let both = [(&*self.base, &base.profile), (self.new_file(), &new.profile)];
+        let both = [
+            (&*self.base, &base.profile),
+            (self.new_file(), &new.profile),
+        ];
         for (path, profile) in both {
             if let Err(error) = common.add(profile) {
                 let is_wanted = match self.value {
@@ -176,7 +179,10 @@ impl Arguments {
                 };
                 let is_judged = self.fail_if.iter().any(|gate| gate.metric == Metric::Cpu);
                 return match is_wanted && !self.normalise || is_judged {
-                    true => Err(Failure::about(path, format_args!("{error}; --normalise compares shares"))),
+                    true => Err(Failure::about(
+                        path,
+                        format_args!("{error}; --normalise compares shares"),
+                    )),
                     false => Ok(()),
                 };
             }
@@ -233,7 +239,11 @@ impl Arguments {
             if gate.holds(before, after) {
                 let amounts = Amounts::of_both(gate.metric, base, new, self.sizes);
                 failed.push(match amounts.are_sampled_times() {
-                    true => format!("{gate}: from {} to {}", amounts.cell(before), amounts.cell(after)),
+                    true => format!(
+                        "{gate}: from {} to {}",
+                        amounts.cell(before),
+                        amounts.cell(after)
+                    ),
                     false => format!("{gate}: from {before} to {after}"),
                 });
             }

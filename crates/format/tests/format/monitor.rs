@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use hprof_format::{
     BinaryEncoder, ClassSerial, ContendedTime, Encoder, LoadClassRecord, Micros, MonitorRecord,
-    MonitorState, ObjectId, Record, Section, StringId, StringRecord, TextEncoder, ThreadSerial, ThreadState,
-    ThreadStatus, TraceSerial,
+    MonitorState, ObjectId, Record, Section, StringId, StringRecord, TextEncoder, ThreadSerial,
+    ThreadState, ThreadStatus, TraceSerial,
 };
 
 fn text(encoder: &mut dyn Encoder, record: &MonitorRecord<'_>) -> String {
