@@ -36,21 +36,39 @@ pub struct Output {
     /// The name for error messages.
     pub name: PathBuf,
     writer: BufWriter<Box<dyn Write>>,
+    /// The file, until all of it is written.
+    unfinished: Option<PathBuf>,
+}
+
+/// What a command that failed has written of a file is removed: nobody should take it for the whole.
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(path) = self.unfinished.take() {
+            remove(&path);
+        }
+    }
+}
+
+/// Removes what a command that failed has written; devices and links stay.
+pub fn remove(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
+        // The failure is reported; that a part is there, too, helps nobody.
+        let _ = fs::remove_file(path);
+    }
 }
 
 impl Output {
     /// Creates the file, or uses the standard output.
     pub fn open(path: Option<&Path>, input: &Path) -> Result<Output, Failure> {
-        let (name, writer): (_, Box<dyn Write>) = match path {
-            Some(path) if !input::is_standard(path) => {
-                let file = create(path, [input])?;
-                (path, Box::new(Watched::writing(file, path)))
-            }
-            _ => (Path::new("standard output"), Box::new(io::stdout().lock())),
+        let path = path.filter(|path| !input::is_standard(path));
+        let writer: Box<dyn Write> = match path {
+            Some(path) => Box::new(Watched::writing(create(path, [input])?, path)),
+            None => Box::new(io::stdout().lock()),
         };
         Ok(Output {
-            name: name.to_owned(),
+            name: path.unwrap_or(Path::new("standard output")).to_owned(),
             writer: BufWriter::with_capacity(1 << 16, writer),
+            unfinished: path.map(Path::to_owned),
         })
     }
 
@@ -60,6 +78,8 @@ impl Output {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let written = write(&mut self.writer).and_then(|()| self.writer.flush());
-        written.map_err(|error| Failure::writing(&self.name, &error))
+        written.map_err(|error| Failure::writing(&self.name, &error))?;
+        self.unfinished = None;
+        Ok(())
     }
 }

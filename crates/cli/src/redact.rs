@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let name = output.name.clone();
     let is_compressed = arguments.output.extension().is_some_and(|end| end == "gz");
     let mut redacted = Ok(RedactTotals::default());
-    output.write(|out| {
+    let written = output.write(|out| {
         redacted = match is_compressed {
             true => {
                 let mut compressed = GzEncoder::new(out, Compression::fast());
@@ -87,12 +87,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             false => redact(reader, key, selection, &mut { out }),
         };
-        Ok(())
-    })?;
+        match redacted {
+            Ok(_) => Ok(()),
+            // It is reported below; the part that was written is removed.
+            Err(_) => Err(io::ErrorKind::InvalidData.into()),
+        }
+    });
     let totals = redacted.map_err(|error| match error {
         RedactError::Write(error) => Failure::writing(&name, &error),
         error => Failure::about(&arguments.file, error),
     })?;
+    written?;
     // If nobody can read it, nothing else is lost.
     let _ = writeln!(
         io::stderr(),

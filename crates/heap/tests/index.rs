@@ -50,7 +50,7 @@ fn answers(heap: &Heap<'_>) -> String {
     });
     format!(
         "{:?}\n{groups:?}\n{largest:?}\n{shown:?}\n{paths:?}\n{who:?}\n{members:?}\n{:?}\n{:?}\n{:?}\n{:?}",
-        heap.summary(),
+        heap.summary().expect("a summary"),
         [0.05, 0.1].map(|threshold| heap.leaks(threshold, None)),
         heap.waste(5),
         [50, Area::USUAL].map(|most| heap.areas(None, most)),
@@ -327,7 +327,7 @@ fn only_live_objects_are_among_those_that_retain_most() {
     let saved = Saved::open(&dump, &indexed.index).expect("an index of the dump");
     let saved = saved.heap(&options(Excluded::NONE));
     for heap in [read, saved.expect("an index that fits")] {
-        let summary = heap.summary();
+        let summary = heap.summary().expect("a summary");
         assert!(summary.unreachable_objects > 0);
         let live = heap.largest(None, usize::MAX).expect("rows");
         let ids: HashSet<ObjectId> = live.iter().map(|row| row.id).collect();

@@ -50,7 +50,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Item, RECORD_HEADER, Reader, TextItem, TextReader, is_text};
+use hprof_format::{Completeness, Item, RECORD_HEADER, Reader, TextItem, TextReader, is_text};
 use hprof_heap::{Memory, Progress};
 
 use costs::Costs;
@@ -91,6 +91,8 @@ pub struct Converted {
     pub text_heap_dump: bool,
     /// The reason the births file beside it was left out, if it was.
     pub births_fault: Option<String>,
+    /// How much of its heap dump the file has.
+    pub completeness: Completeness,
 }
 
 /// Writes the tables of a file, which is not compressed, below `folder`; `name` is its name in table `run`.
@@ -123,6 +125,9 @@ pub fn convert(
         run,
         rows: out.publish()?,
         text_heap_dump: read.text_heap_dump,
+        completeness: dump
+            .as_ref()
+            .map_or(Completeness::Whole, |dump| dump.completeness),
         births_fault: dump
             .and_then(|dump| dump.births_fault)
             .map(|fault| fault.to_string()),

@@ -1,17 +1,18 @@
 //! The file that a command reads.
 
 mod copy;
+pub mod foreign;
 mod spool;
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use hprof_format::{
     AccessPoints, BLACK_BOX_BYTES, BlackBox, BlackBoxError, Source, black_box_head, decompressed,
-    is_black_box, is_compressed, is_text,
+    is_black_box, is_compressed, is_text, printable,
 };
 
 use crate::failure::Failure;
@@ -78,10 +79,15 @@ pub fn unpack(file: &File, path: &Path) -> Result<(File, Option<AccessPoints>), 
         let length = file.metadata()?.len();
         let watched = Watched::reading(file.try_clone()?, path, Some(length));
         let source = BufReader::with_capacity(PIECE, watched);
-        let (mut content, points) = copy::decompressed(source, length)?;
+        let (mut content, points) = copy::available(source, length)?;
+        if let Err(error) = &points {
+            // If nobody reads it, the answer is not about a whole dump nonetheless.
+            let name = path.display().to_string();
+            let _ = writeln!(io::stderr(), "hprof: {}: {error}", printable(&name));
+        }
         Ok(match profile_in_black_box(&mut content)? {
             Some(profile) => (copy::whole(profile.as_slice())?, None),
-            None => (content, Some(points)),
+            None => (content, points.ok()),
         })
     };
     unpack().map_err(|error| Failure::about(path, error))

@@ -13,7 +13,7 @@ use hprof_profile::Metric;
 
 use crate::failure::Failure;
 use crate::heap::pages::{self, Html, Links};
-use crate::heap::with_usual_heap;
+use crate::heap::{incomplete, with_usual_heap};
 use crate::input::is_standard;
 use crate::output;
 use crate::profile::{CodeChoice, open};
@@ -66,9 +66,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();
     let mut heaps = Html::default();
     let mut left_out = Vec::new();
+    let mut cut = Vec::new();
     for path in &arguments.files {
         match add(path, &arguments.code, &mut runs, &mut heaps)? {
-            Added::Shown => {}
+            Added::Shown(incomplete) => cut.extend(incomplete),
             Added::JustBegun(reason) => left_out.push(reason),
         }
     }
@@ -100,15 +101,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         page.push('\n');
         let mut file = output::create(&arguments.output, inputs)?;
         let written = file.write_all(page.as_bytes());
-        return written.map_err(|error| Failure::writing(&arguments.output, &error));
+        written.map_err(|error| failed(&arguments.output, &error))?;
+    } else {
+        write(&arguments.output, inputs, runs, &heaps, false, start)?;
     }
-    write(&arguments.output, inputs, runs, &heaps, false, start)
+    match cut.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Message(cut.join("; "))),
+    }
 }
 
 /// The outcome of adding a file.
 enum Added {
-    /// The page shows it.
-    Shown,
+    /// The page shows it; with the line about its heap dump, if that is not whole.
+    Shown(Option<String>),
     /// It was left out, for this reason: its program has not written any dump yet.
     JustBegun(Failure),
 }
@@ -128,12 +134,14 @@ fn add(
     {
         return Ok(Added::JustBegun(failure));
     }
+    let mut incomplete = None;
     match heap(path) {
         Ok(None) => {}
-        Ok(Some(heap)) => {
+        Ok(Some((heap, line))) => {
             heaps.part(&heap);
+            incomplete = line;
             if !is_profile {
-                return Ok(Added::Shown);
+                return Ok(Added::Shown(incomplete));
             }
         }
         // The rest of the file should still be shown.
@@ -154,11 +162,12 @@ fn add(
         }
     }
     runs.push(last.of_code(code, path)?.into_run(path));
-    Ok(Added::Shown)
+    Ok(Added::Shown(incomplete))
 }
 
-/// Returns the part of the page about the last heap dump of a file; `None` if it has none.
-fn heap(path: &Path) -> Result<Option<Html>, Failure> {
+/// Returns the part of the page about the last heap dump of a file, with the line about one that is not whole; `None` if it has
+/// none.
+fn heap(path: &Path) -> Result<Option<(Html, Option<String>)>, Failure> {
     // The standard input has been read already.
     if is_standard(path) {
         return Ok(None);
@@ -166,8 +175,15 @@ fn heap(path: &Path) -> Result<Option<Html>, Failure> {
     with_usual_heap(path, |heap| {
         let name = path.display().to_string();
         let page = pages::overview(heap, &name, Links::None);
-        page.map_err(|error| Failure::about(path, error))
+        let page = page.map_err(|error| Failure::about(path, error))?;
+        Ok((page, incomplete::line(path, heap.dump())))
     })
+}
+
+/// Removes what there is of a page that could not be written.
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    output::remove(path);
+    Failure::writing(path, error)
 }
 
 /// Writes a page with only flame graphs.
@@ -201,7 +217,7 @@ fn write<'a>(
         data::write(&runs, by_thread, start, out)
     });
     let written = written.and_then(|()| std::io::Write::flush(&mut out));
-    written.map_err(|error| Failure::writing(path, &error))?;
+    written.map_err(|error| failed(path, &error))?;
     let fault = runs.into_iter().find_map(|run| run.fault);
     fault.map_or(Ok(()), |fault| Err(Failure::Message(fault)))
 }

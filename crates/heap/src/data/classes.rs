@@ -7,7 +7,7 @@ use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize, ObjectId};
 
 use crate::data::dump::Dump;
 use crate::data::error::Error;
-use crate::data::layout::Layout;
+use crate::data::layout::{Known as Origin, Layout};
 use crate::data::numbers::ClassIndex;
 use crate::data::records;
 use crate::data::references::{Excluded, Strength};
@@ -20,6 +20,7 @@ const OBJECT: u64 = 0;
 const ARRAY: u64 = 1;
 const OF_CLASSES: u64 = 2;
 
+const OBJECT_CLASS: &str = "java.lang.Object";
 /// The name of `java.lang.Class` in a dump that does not have it.
 const CLASS: &str = "java.lang.Class";
 
@@ -70,6 +71,8 @@ pub(crate) struct Class {
     strength: Strength,
     /// Computed when the first instance is seen, so that the memory is proportional to that instance.
     references: OnceLock<ReferenceOffsets>,
+    /// The size of an instance according to its CLASS DUMP, in bytes.
+    pub(crate) stated: u32,
     /// The size of an instance in the VM, in bytes.
     pub(crate) instance_size: u64,
 }
@@ -136,6 +139,7 @@ impl Classes {
         added.id = id;
         added.object = id;
         added.super_id = class.super_class.0;
+        added.stated = class.instance_size;
         added.loader = class.loader.0;
         added.declared = class
             .fields
@@ -226,6 +230,14 @@ impl Classes {
         found
     }
 
+    /// Returns for each class the first one of its name.
+    pub(crate) fn first_of_names(&self) -> Vec<ClassIndex> {
+        let mut first: HashMap<&str, ClassIndex> = HashMap::default();
+        let all = self.iter();
+        all.map(|(index, class)| *first.entry(&class.name).or_insert(index))
+            .collect()
+    }
+
     /// Returns `true` for `java.lang.Class`.
     pub(crate) fn is_class_of_classes(&self, index: ClassIndex) -> bool {
         index == self.class_class
@@ -249,10 +261,21 @@ impl Classes {
         self.primitive_arrays = arrays;
     }
 
+    /// Returns the size of an object without fields, if the dump states the true sizes of instances: HotSpot's state the sum
+    /// of their fields, which is 0 for it.
+    pub(crate) fn stated_header(&self) -> Option<u64> {
+        let object = self.all.iter().find(|class| &*class.name == OBJECT_CLASS)?;
+        let is_true = object.stated > 0 && object.fields == (0, 0);
+        is_true.then_some(object.stated.into())
+    }
+
     /// Computes the sizes of instances.
     pub(crate) fn lay_out(&mut self, layout: &Layout) {
         for class in &mut self.all {
-            class.instance_size = layout.instance(class.fields.0, class.fields.1);
+            class.instance_size = match layout.known {
+                Origin::Stated if class.stated > 0 => class.stated.into(),
+                _ => layout.instance(class.fields.0, class.fields.1),
+            };
         }
     }
 
@@ -385,6 +408,17 @@ impl Classes {
         ClassIndex::at(self.all.len() - 1)
     }
 
+    /// Returns the strength with which the reference objects of a class hold their referents.
+    pub(crate) fn strength(&self, index: ClassIndex) -> Strength {
+        let class = self.all.get(index.place());
+        class.map_or(Strength::Strong, |class| class.strength)
+    }
+
+    /// Returns `true` if the instances of a class keep alive what nothing else does.
+    pub(crate) fn is_finalizer(&self, index: ClassIndex) -> bool {
+        !self.excluded.finalizer && self.strength(index) == Strength::Final
+    }
+
     /// Returns the number of references in an instance, and the bytes of its other fields.
     pub(crate) fn field_sizes(&self, index: ClassIndex) -> (u64, u64) {
         self.get(index).fields
@@ -409,7 +443,7 @@ impl Classes {
         let (mut counting, mut omitted) = (Vec::new(), Vec::new());
         for field in self.fields(index) {
             let weak = &*self.get(field.class).name == "java.lang.ref.Reference"
-                && self.excluded.has(strength);
+                && self.excluded.omits(strength);
             if field.kind == BasicType::Object {
                 let offsets = if weak { &mut omitted } else { &mut counting };
                 offsets.push(field.offset as u32);
@@ -480,6 +514,7 @@ impl Class {
             fields: (0, 0),
             strength: Strength::Strong,
             references: OnceLock::new(),
+            stated: 0,
             instance_size: 0,
         }
     }

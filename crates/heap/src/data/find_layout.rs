@@ -9,6 +9,7 @@ use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::layout::{Known, Layout};
 use crate::data::records;
+use crate::data::stated_layout::stated;
 
 /// The number of objects examined to determine the layout.
 const SAMPLE: usize = 200_000;
@@ -17,6 +18,9 @@ const ENOUGH: u32 = 100;
 
 /// Returns the layout of the VM that wrote a dump.
 pub(crate) fn layout_of(dump: &Dump, classes: &mut Classes) -> Result<Layout, Error> {
+    if let Some(layout) = stated(classes) {
+        return Ok(layout);
+    }
     if dump.is_android() {
         return Ok(Layout::new(8, 4, 8, Known::Assumed));
     }

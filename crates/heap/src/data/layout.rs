@@ -30,6 +30,8 @@ pub enum Known {
     Assumed,
     /// Given by the user.
     Given,
+    /// Stated by the classes of the dump, as in those of native images.
+    Stated,
 }
 
 /// The reason a layout is invalid.
@@ -69,6 +71,7 @@ impl fmt::Display for Layout {
             Known::Found => "found from the distances between objects",
             Known::Assumed => "assumed; --layout sets another",
             Known::Given => "as --layout says",
+            Known::Stated => "as the classes state",
         };
         write!(
             formatter,
@@ -105,7 +108,7 @@ impl Layout {
     /// Returns the layout of these numbers; `None` if there is none.
     pub(crate) fn from_numbers(numbers: [u64; 5]) -> Option<Layout> {
         let [header, array_header, reference, alignment, of] = numbers;
-        let known = [Known::Found, Known::Assumed, Known::Given];
+        let known = [Known::Found, Known::Assumed, Known::Given, Known::Stated];
         let known = known.into_iter().find(|&known| known as u64 == of)?;
         let size = |number| u32::try_from(number).ok().filter(|&size| size <= 256);
         Some(Layout {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use foldhash::HashSet;
+use hprof_format::Root;
 
 use crate::data::graph::Graph;
 use crate::data::memory::{Memory, Numbers};
@@ -27,19 +28,19 @@ impl ShortestPaths {
         objects: &Objects,
         memory: &Memory,
     ) -> io::Result<ShortestPaths> {
-        PathSearch::of(graph, objects, memory, |_| false)?.pack(memory)
+        PathSearch::of(graph, objects, memory, Through::All, |_| false)?.pack(memory)
     }
 
     /// Searches from all roots until all wanted objects are found. The paths to others may be missing.
     pub(crate) fn to_wanted(
         wanted: &[ObjectNumber],
-        graph: &Graph,
-        objects: &Objects,
+        through: Through,
+        (graph, objects): (&Graph, &Objects),
         memory: &Memory,
     ) -> io::Result<ShortestPaths> {
         let mut missing: HashSet<ObjectNumber> = wanted.iter().copied().collect();
         let found_all = |object| missing.remove(&object) && missing.is_empty();
-        PathSearch::of(graph, objects, memory, found_all)?.pack(memory)
+        PathSearch::of(graph, objects, memory, through, found_all)?.pack(memory)
     }
 
     /// Writes them as sections of an index.
@@ -100,6 +101,27 @@ impl ShortestPaths {
     }
 }
 
+/// What paths may lead through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Through {
+    All,
+    /// All but the stacks of threads, which end with the calls that they are in.
+    Lasting,
+}
+
+/// Returns `true` unless a root is one because of a call that a thread is in.
+fn lasts(root: Root) -> bool {
+    !matches!(
+        root,
+        Root::JavaFrame { .. }
+            | Root::JniLocal { .. }
+            | Root::NativeStack { .. }
+            | Root::ThreadBlock { .. }
+            | Root::JniMonitor { .. }
+            | Root::MonitorUsed
+    )
+}
+
 /// A breadth-first search from all roots.
 struct PathSearch {
     /// The object before each one, plus one; 0 for objects that were not reached. So a new table of zeros has reached
@@ -113,6 +135,7 @@ impl PathSearch {
         graph: &Graph,
         objects: &Objects,
         memory: &Memory,
+        through: Through,
         mut is_last: impl FnMut(ObjectNumber) -> bool,
     ) -> io::Result<PathSearch> {
         let count = objects.count() as usize;
@@ -121,8 +144,8 @@ impl PathSearch {
         // The objects at one distance, and at the next. What is not used is never allocated.
         let (mut near, mut far) = (memory.table::<u32>(count)?, memory.table::<u32>(count)?);
         let (mut used, mut found) = (0, 0);
-        for &(root, _) in &graph.roots.all {
-            if from[root.place()] == 0 {
+        for &(root, reason) in &graph.roots.all {
+            if from[root.place()] == 0 && (through == Through::All || lasts(reason)) {
                 from[root.place()] = root.0 + 1;
                 near[used] = root.0;
                 used += 1;
@@ -132,8 +155,13 @@ impl PathSearch {
         while used > 0 && !is_done {
             let (all, waiting) = (&mut from[..], &mut far[..]);
             for &object in &near[..used] {
+                let locals = match through {
+                    Through::All => &[],
+                    Through::Lasting => graph.roots.locals_of(ObjectNumber(object)),
+                };
+                let is_local = |to| locals.iter().any(|local| local.object == to);
                 graph.each(ObjectNumber(object), objects, |to| {
-                    if all[to.place()] == 0 {
+                    if all[to.place()] == 0 && !is_local(to) {
                         all[to.place()] = object + 1;
                         waiting[found] = to.0;
                         found += 1;

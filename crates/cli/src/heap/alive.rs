@@ -1,0 +1,58 @@
+//! What is alive for an unusual reason, and what is not counted as alive, in lines.
+
+use std::io::{self, Write};
+
+use hprof_heap::{Excluding, WaitingForFinalizer};
+
+use super::leaks::Softly;
+use crate::amounts::{Sizes, number, percent};
+
+/// The share of what is live, in percent, from which what only soft references reach is named.
+const MUCH: f64 = 3.0;
+
+/// Returns the line about the objects that wait for their finalizer.
+pub fn waiting(waiting: &WaitingForFinalizer, sizes: Sizes) -> String {
+    let mut line = format!(
+        "{} of what is live waits for finalizers: {} objects that nothing else keeps",
+        sizes.text(waiting.bytes),
+        number(waiting.objects)
+    );
+    let classes = waiting.classes.iter();
+    let classes = classes.map(|class| format!("{} {}", number(class.objects), class.class));
+    let classes = classes.collect::<Vec<_>>().join(", ");
+    line += &format!(" ({classes})");
+    match (&waiting.thread, &waiting.running) {
+        (Some(thread), Some(frame)) => line += &format!(", behind {thread}, which is in {frame}"),
+        (Some(thread), None) => line += &format!("; {thread} calls them"),
+        (None, _) => {}
+    }
+    line
+}
+
+/// Returns the line about what excluded references of one kind reach.
+pub fn excluded(excluded: &Excluding, sizes: Sizes) -> String {
+    format!(
+        "{} in {} objects are not counted as live: only {} references reach them, which --exclude leaves out",
+        sizes.text(excluded.bytes),
+        number(excluded.objects),
+        excluded.kind
+    )
+}
+
+/// Prints how much only soft references reach, if that is much.
+pub fn softly(
+    out: &mut dyn Write,
+    sizes: Sizes,
+    softly: &Softly,
+    live: u64,
+) -> io::Result<()> {
+    if percent(softly.bytes, live) < MUCH {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{} of that in {} objects only soft references reach, which the VM clears before the heap is full: they are not the cause.",
+        sizes.text(softly.bytes),
+        number(softly.objects)
+    )
+}
