@@ -297,7 +297,9 @@ fn cut() -> io::Error {
 /// Returns `true` for the error of a compressed file that ends too early.
 #[must_use]
 pub fn ends_early(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|why| why.to_string() == ENDS_EARLY)
+    error
+        .get_ref()
+        .is_some_and(|why| why.to_string() == ENDS_EARLY)
 }
 
 fn damaged(why: &str) -> io::Error {

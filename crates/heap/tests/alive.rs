@@ -4,7 +4,7 @@
 mod model;
 
 use hprof_format::{
-    BasicType, ClassDump, HeapRecord, ObjectId, Root, StringId, TraceSerial, Value,
+    BasicType, ClassDump, HeapRecord, ObjectId, Root, StringId, ThreadSerial, TraceSerial, Value,
 };
 use hprof_heap::{Dump, Excluded, Heap, Memory, Options, Saved, Silent, Target};
 
@@ -93,9 +93,12 @@ fn to(id: u64) -> Value {
 }
 
 /// The ids of a finalizer of an object that only it keeps, of one whose object a static field holds, and of these objects.
-const [ALONE, HELD]: [u64; 2] = [0x10_000, 0x10_100];
-const [WAITING, KEPT]: [u64; 2] = [0x20_000, 0x20_100];
-const [BUFFER, OTHER_BUFFER]: [u64; 2] = [0x30_000, 0x40_000];
+const ALONE: u64 = 0x10_000;
+const HELD: u64 = 0x10_100;
+const WAITING: u64 = 0x20_000;
+const KEPT: u64 = 0x20_100;
+const BUFFER: u64 = 0x30_000;
+const OTHER_BUFFER: u64 = 0x40_000;
 
 /// Two connections with a buffer of 1,000 bytes each.
 fn finalizers() -> Vec<u8> {
@@ -149,7 +152,10 @@ fn what_only_a_finalizer_keeps_is_alive_and_waits() {
         let path = heap.paths(&Target::Object(ObjectId(WAITING)), 1);
         let path = path.expect("it is sound").remove(0);
         let reference = path.steps.last().and_then(|step| step.reference.clone());
-        assert_eq!(reference.map(|by| by.to_string()).as_deref(), Some(".referent"));
+        assert_eq!(
+            reference.map(|by| by.to_string()).as_deref(),
+            Some(".referent")
+        );
     });
 }
 
@@ -224,25 +230,48 @@ fn memory_outside_of_the_heap_counts_once() {
     let long = Value::Long;
     let capacity = Value::Int(1_000_000);
     dump.instance(first, buffer, &[long(0x7000_0000), capacity, to(0), to(0)]);
-    dump.instance(view, buffer, &[long(0x7000_0000), capacity, to(first), to(0)]);
-    dump.instance(mapped, buffer, &[long(0x7900_0000), capacity, to(0), to(node)]);
-    dump.instance(garbage, buffer, &[long(0x7800_0000), capacity, to(0), to(0)]);
+    dump.instance(
+        view,
+        buffer,
+        &[long(0x7000_0000), capacity, to(first), to(0)],
+    );
+    dump.instance(
+        mapped,
+        buffer,
+        &[long(0x7900_0000), capacity, to(0), to(node)],
+    );
+    dump.instance(
+        garbage,
+        buffer,
+        &[long(0x7800_0000), capacity, to(0), to(0)],
+    );
     dump.root(holder);
-    model::with_heap(&dump.file(), Excluded::default(), Memory::unlimited(), |heap| {
-        let outside = heap.outside_heap().expect("it is sound");
-        let kinds = outside.kinds.iter().map(|kind| (kind.kind, kind.objects, kind.bytes));
-        let kinds: Vec<_> = kinds.collect();
-        assert_eq!(
-            kinds,
-            [("direct buffers", 1, 1_000_000), ("mapped files", 1, 1_000_000)]
-        );
-        assert_eq!(outside.bytes, 2_000_000);
-        let [held] = &outside.holders[..] else {
-            panic!("{outside:?}");
-        };
-        assert_eq!(held.holder, "static field Holder.kept");
-        assert_eq!((held.objects, held.bytes), (2, 2_000_000));
-    });
+    model::with_heap(
+        &dump.file(),
+        Excluded::default(),
+        Memory::unlimited(),
+        |heap| {
+            let outside = heap.outside_heap().expect("it is sound");
+            let kinds = outside
+                .kinds
+                .iter()
+                .map(|kind| (kind.kind, kind.objects, kind.bytes));
+            let kinds: Vec<_> = kinds.collect();
+            assert_eq!(
+                kinds,
+                [
+                    ("direct buffers", 1, 1_000_000),
+                    ("mapped files", 1, 1_000_000)
+                ]
+            );
+            assert_eq!(outside.bytes, 2_000_000);
+            let [held] = &outside.holders[..] else {
+                panic!("{outside:?}");
+            };
+            assert_eq!(held.holder, "static field Holder.kept");
+            assert_eq!((held.objects, held.bytes), (2, 2_000_000));
+        },
+    );
 }
 
 #[test]
@@ -262,7 +291,11 @@ fn loaders_that_load_the_same_class_again_pile_up() {
     let holder = dump.class("Holder", 0, holder);
     for at in 0..5 {
         let loader = 0x20_000 + 0x100 * at;
-        let next = if at < 4 { 0x10_000 + 0x100 * (at + 1) } else { 0 };
+        let next = if at < 4 {
+            0x10_000 + 0x100 * (at + 1)
+        } else {
+            0
+        };
         dump.instance(0x10_000 + 0x100 * at, node, &[to(loader), to(next)]);
         dump.instance(loader, loader_class, &[]);
         let of_loader = Class {
@@ -274,23 +307,115 @@ fn loaders_that_load_the_same_class_again_pile_up() {
         dump.root(0x30_000 + 0x100 * at);
     }
     dump.root(holder);
-    model::with_heap(&dump.file(), Excluded::default(), Memory::unlimited(), |heap| {
-        let piling = heap.piling_loaders().expect("it is sound");
-        let [piling] = &piling[..] else {
-            panic!("{piling:?}");
-        };
-        assert_eq!((&*piling.class, piling.loaders), ("AppLoader", 5));
-        assert_eq!(&*piling.loaded, "job.Job");
-        let loaders = heap.loaders().expect("it is sound");
-        assert_eq!(loaders.len(), 6);
-        let own = loaders.iter().filter(|loader| loader.id != ObjectId(0));
-        for loader in own {
-            assert_eq!((loader.classes, loader.duplicates, loader.instances), (1, 1, 1));
-        }
-        // Paths through classes of one name are alike.
-        let target = Target::Class("AppLoader".to_owned());
-        let (paths, all) = heap.paths_of_all(&target, 10).expect("it is sound");
-        assert_eq!((paths.len(), all), (1, 1));
-        assert_eq!(paths[0].alike, 4);
-    });
+    model::with_heap(
+        &dump.file(),
+        Excluded::default(),
+        Memory::unlimited(),
+        |heap| {
+            let piling = heap.piling_loaders().expect("it is sound");
+            let [piling] = &piling[..] else {
+                panic!("{piling:?}");
+            };
+            assert_eq!((&*piling.class, piling.loaders), ("AppLoader", 5));
+            assert_eq!(&*piling.loaded, "job.Job");
+            let loaders = heap.loaders().expect("it is sound");
+            assert_eq!(loaders.len(), 6);
+            let own = loaders.iter().filter(|loader| loader.id != ObjectId(0));
+            for loader in own {
+                assert_eq!(
+                    (loader.classes, loader.duplicates, loader.instances),
+                    (1, 1, 1)
+                );
+            }
+            // Paths through classes of one name are alike.
+            let target = Target::Class("AppLoader".to_owned());
+            let (paths, all) = heap.paths_of_all(&target, 10).expect("it is sound");
+            assert_eq!((paths.len(), all), (1, 1));
+            assert_eq!(paths[0].alike, 4);
+        },
+    );
+}
+
+#[test]
+fn two_holders_are_both_named() {
+    let mut dump = Writer::default();
+    let next = [("value", BasicType::Object)];
+    let fields = &next;
+    let statics = &[("kept", 0x10_000)];
+    let node = Class {
+        fields,
+        ..Class::default()
+    };
+    let node = dump.class("Node", 0, node);
+    let holder = Class {
+        statics,
+        ..Class::default()
+    };
+    for name in ["ByName", "ByTime"] {
+        let holder = dump.class(name, 0, holder);
+        dump.root(holder);
+    }
+    dump.instance(0x10_000, node, &[to(0x20_000)]);
+    dump.bytes(0x20_000, 100_000);
+    model::with_heap(
+        &dump.file(),
+        Excluded::default(),
+        Memory::unlimited(),
+        |heap| {
+            let leaks = heap.leaks(0.1, None).expect("it is sound");
+            let suspect = &leaks.suspects[0];
+            let also = suspect.also_held_by.iter().map(ToString::to_string);
+            let mut holders: Vec<String> = also.collect();
+            holders.extend(suspect.holder.as_ref().map(ToString::to_string));
+            holders.sort();
+            assert_eq!(
+                holders,
+                ["static field ByName.kept", "static field ByTime.kept"]
+            );
+        },
+    );
+}
+
+#[test]
+fn a_static_field_is_a_holder_rather_than_a_local_variable() {
+    let mut dump = Writer::default();
+    let next = [("value", BasicType::Object)];
+    let node = Class {
+        fields: &next,
+        ..Class::default()
+    };
+    let node = dump.class("Node", 0, node);
+    let thread_class = dump.class("java/lang/Thread", 0, Class::default());
+    let holder = Class {
+        statics: &[("kept", 0x10_000)],
+        ..Class::default()
+    };
+    let holder = dump.class("Holder", 0, holder);
+    dump.root(holder);
+    dump.instance(0x10_000, node, &[to(0x10_100)]);
+    dump.instance(0x10_100, node, &[to(0x20_000)]);
+    dump.bytes(0x20_000, 100_000);
+    dump.instance(0x30_000, thread_class, &[]);
+    let (thread, trace) = (ThreadSerial(1), TraceSerial(0));
+    for (object, root) in [
+        (0x30_000, Root::Thread { thread, trace }),
+        (0x20_000, Root::JavaFrame { thread, frame: 0 }),
+    ] {
+        let object = ObjectId(object);
+        HeapRecord::Root { object, root }.write(&mut dump.content);
+    }
+    model::with_heap(
+        &dump.file(),
+        Excluded::default(),
+        Memory::unlimited(),
+        |heap| {
+            let leaks = heap.leaks(0.1, None).expect("it is sound");
+            let suspect = &leaks.suspects[0];
+            assert_eq!(suspect.id, ObjectId(0x20_000));
+            let holder = suspect.holder.as_ref().map(ToString::to_string);
+            assert_eq!(holder.as_deref(), Some("static field Holder.kept"));
+            // That the call holds it, too, is said.
+            assert_eq!(suspect.also_held_by.len(), 1);
+        },
+    );
 }

@@ -10,7 +10,8 @@ use std::os::unix::fs::FileExt;
 use hprof_format::{
     BasicType, BinaryEncoder, ClassDump, ClassSerial, Completeness, Encoder, FrameId, FrameRecord,
     HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, Line, LoadClassRecord, Micros, Millis,
-    ObjectId, Record, Root, RootsLeft, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial, Value,
+    ObjectId, Record, Root, RootsLeft, StringId, StringRecord, ThreadSerial, TraceRecord,
+    TraceSerial, Value,
 };
 use hprof_heap::{By, Dump, Error, Excluded, Heap, Memory, Options, Silent, Summary, histogram};
 

@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
-use hprof_heap::{Excluding, WaitingForFinalizer};
+use hprof_heap::{Excluding, Leaks, WaitingForFinalizer};
 
 use super::leaks::Softly;
 use crate::amounts::{Sizes, number, percent};
 
+/// The share of what suspects keep, in percent, from which objects of before the profile are named first.
+const MOST: f64 = 50.0;
 /// The share of what is live, in percent, from which what only soft references reach is named.
 const MUCH: f64 = 3.0;
 
@@ -39,13 +41,28 @@ pub fn excluded(excluded: &Excluding, sizes: Sizes) -> String {
     )
 }
 
+/// Returns the line about a dump in which most of what the suspects keep was made before the agent was attached.
+pub fn before_profile(leaks: &Leaks, facts: &[(String, String)]) -> Option<String> {
+    let attached = facts.iter().find(|(label, _)| label == "Attached")?;
+    let suspects = leaks.suspects.iter();
+    let (without, all) = suspects.fold((0, 0), |(without, all), suspect| {
+        let kept: u64 = suspect.kept.iter().map(|kept| kept.shallow).sum();
+        let all = all + kept + suspect.kept_else.shallow;
+        (without + suspect.without_stack.shallow, all)
+    });
+    let share = percent(without, all);
+    (leaks.has_stacks && share >= MOST).then(|| {
+        format!(
+            "{share:.0} % of what the suspects keep was made before the agent was attached ({}), and has no stack. What is made \
+             since then has: let the program run and compare a later dump (hprof heap diff --by site), or start the program with \
+             the agent.",
+            attached.1
+        )
+    })
+}
+
 /// Prints how much only soft references reach, if that is much.
-pub fn softly(
-    out: &mut dyn Write,
-    sizes: Sizes,
-    softly: &Softly,
-    live: u64,
-) -> io::Result<()> {
+pub fn softly(out: &mut dyn Write, sizes: Sizes, softly: &Softly, live: u64) -> io::Result<()> {
     if percent(softly.bytes, live) < MUCH {
         return Ok(());
     }

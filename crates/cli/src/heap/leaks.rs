@@ -94,6 +94,9 @@ impl Leaks {
                 waste: heap.waste(self.waste).map_err(fault(file))?,
             };
             reading.print(&sources, &found, |out| {
+                if let Some(line) = alive::before_profile(&found.leaks, &dump.facts()) {
+                    writeln!(out, "{line}")?;
+                }
                 print::live(out, *sizes, &found.leaks, heap.layout())?;
                 if let Some(softly) = &found.softly_reached {
                     alive::softly(out, *sizes, softly, found.leaks.live_bytes)?;

@@ -305,7 +305,8 @@ impl HeapCommand {
                     .map_err(fault(&rows.source.file))?;
                 let (threads, _) = threads;
                 rows.source.print(heap.dump(), &threads, |out, sizes| {
-                    print::threads(out, sizes, &threads)
+                    print::threads(out, sizes, &threads)?;
+                    print::stacks(out, &heap.stacks_of_unknown_threads())
                 })
             }),
             HeapCommand::Diff(arguments) => arguments.run(),
@@ -353,7 +354,8 @@ fn with_dump<T>(
 ) -> Result<T, Failure> {
     let mut opened = OpenedDump::of(file, number, true)?;
     let dump = dump_in(&mut opened, file)?;
-    then(&dump).map_err(|failure| incomplete::explained(failure, incomplete::line(file, &dump).as_deref()))
+    then(&dump)
+        .map_err(|failure| incomplete::explained(failure, incomplete::line(file, &dump).as_deref()))
 }
 
 /// Returns the dump in an opened file.
@@ -506,9 +508,8 @@ impl Paths {
             let (paths, all) = heap
                 .paths_of_all(&target, most(self.top))
                 .map_err(fault(&self.source.file))?;
-            self.source.print(heap.dump(), &paths, |out, _| {
-                print::paths(out, &paths, all)
-            })
+            self.source
+                .print(heap.dump(), &paths, |out, _| print::paths(out, &paths, all))
         })
     }
 }

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use hprof_heap::{
-    Allocated, Appeared, Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, Rest, Row, Shown,
-    Summary, Suspect, SuspectKind, ThreadRow,
+    Allocated, Appeared, Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, Rest, Row,
+    Shown, Stack, Summary, Suspect, SuspectKind, ThreadRow,
 };
 
 use super::{alive, print_loaders};
@@ -306,6 +306,12 @@ fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Resu
     if let Some(holder) = &suspect.holder {
         writeln!(out, "  held by {holder}")?;
     }
+    for holder in &suspect.also_held_by {
+        writeln!(
+            out,
+            "  and by {holder}: without only one of them it would stay"
+        )?;
+    }
     if let Some(path) = &suspect.path {
         let which = if suspect.objects > 1 {
             ", to the largest"
@@ -498,6 +504,23 @@ pub fn threads(out: Out<'_>, sizes: Sizes, threads: &[ThreadRow]) -> io::Result<
                 writeln!(out, "        {}", local.object)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Prints the stacks of threads that are not known.
+pub fn stacks(out: Out<'_>, stacks: &[Stack]) -> io::Result<()> {
+    if stacks.is_empty() {
+        return Ok(());
+    }
+    let count = number(stacks.len() as u64);
+    writeln!(
+        out,
+        "The file has {count} stacks, and does not say of which threads, as dumps of jhsdb:"
+    )?;
+    for (place, frames) in (1..).zip(stacks) {
+        writeln!(out, "stack {place}")?;
+        stack(out, frames, 4)?;
     }
     Ok(())
 }

@@ -13,19 +13,6 @@ const MUCH: f64 = 1.0;
 /// Prints duplicates, and collections with few elements; of a kind that wastes little only how much.
 pub fn waste(out: &mut dyn Write, sizes: Sizes, waste: &Waste, live: u64) -> io::Result<()> {
     let is_much = |bytes: u64| percent(bytes, live) >= MUCH;
-    let little = [
-        ("equal strings", waste.strings.bytes),
-        ("equal arrays of primitive types", waste.arrays.bytes),
-        ("collections with little or nothing in them", waste.collections.bytes),
-    ];
-    let little = little.into_iter().filter(|&(_, bytes)| !is_much(bytes));
-    let little: Vec<String> = little
-        .map(|(what, bytes)| format!("{what} {}", sizes.text(bytes)))
-        .collect();
-    if !little.is_empty() {
-        let little = little.join(", ");
-        writeln!(out, "\nLittle waste, less than {MUCH} % of what is live each: {little}")?;
-    }
     for (what, wasted) in [
         ("Equal strings", &waste.strings),
         ("Equal arrays of primitive types", &waste.arrays),
@@ -41,19 +28,38 @@ pub fn waste(out: &mut dyn Write, sizes: Sizes, waste: &Waste, live: u64) -> io:
             allocated_by(out, sizes, &row.allocated)?;
         }
     }
-    if !is_much(waste.collections.bytes) {
-        return Ok(());
+    if is_much(waste.collections.bytes) {
+        let what = "Collections with little or nothing in them";
+        wasted_head(out, sizes, what, &waste.collections, live)?;
+        for row in &waste.collections.rows {
+            let fill = match row.fill {
+                Fill::Empty => "empty",
+                Fill::Sparse => "sparse",
+            };
+            let (wasted, objects, class) =
+                (sizes.text(row.wasted), number(row.objects), &row.class);
+            writeln!(out, "{wasted:>15}: {objects} {fill} {class}")?;
+            allocated_by(out, sizes, &row.allocated)?;
+        }
     }
-    let what = "Collections with little or nothing in them";
-    wasted_head(out, sizes, what, &waste.collections, live)?;
-    for row in &waste.collections.rows {
-        let fill = match row.fill {
-            Fill::Empty => "empty",
-            Fill::Sparse => "sparse",
-        };
-        let (wasted, objects, class) = (sizes.text(row.wasted), number(row.objects), &row.class);
-        writeln!(out, "{wasted:>15}: {objects} {fill} {class}")?;
-        allocated_by(out, sizes, &row.allocated)?;
+    let little = [
+        ("equal strings", waste.strings.bytes),
+        ("equal arrays of primitive types", waste.arrays.bytes),
+        (
+            "collections with little or nothing in them",
+            waste.collections.bytes,
+        ),
+    ];
+    let little = little.into_iter().filter(|&(_, bytes)| !is_much(bytes));
+    let little: Vec<String> = little
+        .map(|(what, bytes)| format!("{what} {}", sizes.text(bytes)))
+        .collect();
+    if !little.is_empty() {
+        let little = little.join(", ");
+        writeln!(
+            out,
+            "\nLittle waste, less than {MUCH} % of what is live each: {little}"
+        )?;
     }
     Ok(())
 }

@@ -20,11 +20,14 @@ pub fn described(file: &File) -> Option<&'static str> {
 /// Returns what a file is that starts with these bytes.
 fn of(start: &[u8]) -> Option<&'static str> {
     let text = start.trim_ascii_start().to_ascii_lowercase();
-    let is_core = start.get(ELF_KIND) == Some(&ELF_CORE) || start.get(ELF_KIND + 1) == Some(&ELF_CORE);
+    let is_core =
+        start.get(ELF_KIND) == Some(&ELF_CORE) || start.get(ELF_KIND + 1) == Some(&ELF_CORE);
     Some(match start {
         [] => "is empty: nothing has been written into it",
         [b'P', b'K', 3 | 5, ..] => "is a zip archive: unpack the dump in it (unzip) and name that",
-        [0x28, 0xB5, 0x2F, 0xFD, ..] => "is compressed by zstd: unpack it (zstd -d) and name the file that comes of it",
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => {
+            "is compressed by zstd: unpack it (zstd -d) and name the file that comes of it"
+        }
         [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => {
             "is compressed by xz: unpack it (xz -d) and name the file that comes of it"
         }
@@ -35,11 +38,20 @@ fn of(start: &[u8]) -> Option<&'static str> {
             "is a core file: `jhsdb jmap --binaryheap --core FILE --exe JAVA` of the same JDK makes a heap dump of it"
         }
         [0x7F, b'E', b'L', b'F', ..] => "is a program or a library",
-        [b'F', b'L', b'R', 0, ..] => "is a recording of JDK Flight Recorder, which `hprof top` shows; it has no heap dump",
-        _ if start.get(TAR..).is_some_and(|rest| rest.starts_with(b"ustar")) => {
+        [b'F', b'L', b'R', 0, ..] => {
+            "is a recording of JDK Flight Recorder, which `hprof top` shows; it has no heap dump"
+        }
+        _ if start
+            .get(TAR..)
+            .is_some_and(|rest| rest.starts_with(b"ustar")) =>
+        {
             "is a tar archive: unpack the dump in it (tar -x) and name that"
         }
-        _ if start.windows(PHD.len()).take(PHD_WITHIN).any(|part| part == PHD) => {
+        _ if start
+            .windows(PHD.len())
+            .take(PHD_WITHIN)
+            .any(|part| part == PHD) =>
+        {
             "is a portable heap dump of OpenJ9: `-Xdump:heap:opts=CLASSIC` or `jcmd PID GC.heap_dump` of a HotSpot JDK writes others; \
              `hprof heap` reads dumps in the HPROF format"
         }
@@ -85,11 +97,18 @@ mod tests {
             (b"FLR\x00\x00\x02", "hprof top"),
             (b"\n<!DOCTYPE html><html>", "web page"),
             (b" {\"error\": 404}", "JSON"),
-            (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+            (
+                b"version https://git-lfs.github.com/spec/v1\n",
+                "git lfs pull",
+            ),
         ] {
             assert!(of(start).is_some_and(|what| what.contains(name)), "{name}");
         }
-        for start in [&b"JAVA PROFILE 1.0.2\0"[..], b"what it is nobody knows", b"\0"] {
+        for start in [
+            &b"JAVA PROFILE 1.0.2\0"[..],
+            b"what it is nobody knows",
+            b"\0",
+        ] {
             assert_eq!(of(start), None);
         }
     }

@@ -114,8 +114,8 @@ impl Threads {
     pub fn request(self, folders: &Folders) -> Result<Request, String> {
         let printed = self.page.printed();
         let words = ["heap", "threads"];
-        let request = Request::json(&words, "", RestsOn::Objects, self.page)
-            .option("top", Some(printed));
+        let request =
+            Request::json(&words, "", RestsOn::Objects, self.page).option("top", Some(printed));
         self.dump.add_to(request, folders)
     }
 }

@@ -10,8 +10,7 @@ use std::thread;
 use foldhash::HashMap;
 use hprof_format::{
     AllocSite, Completeness, HeapError, HeapRecords, IdSize, Item, Line, Millis, RawHeapRecord,
-    Reader, Record, SITES_INCREMENTAL, StringId, Version, printable,
-    shortened,
+    Reader, Record, SITES_INCREMENTAL, StringId, Version, printable, shortened,
 };
 
 use crate::data::compressed::Compressed;
@@ -384,6 +383,15 @@ impl Dump {
         let stack = Stack::from(stack);
         texts.stacks.insert(trace, Arc::clone(&stack));
         stack
+    }
+
+    /// Returns the stacks of all traces that have frames, in the order of their numbers.
+    pub(crate) fn all_stacks(&self) -> Vec<Stack> {
+        let traces = self.tables.traces.iter();
+        let traces = traces.filter(|(_, frames)| !frames.is_empty());
+        let mut traces: Vec<u32> = traces.map(|(&trace, _)| trace).collect();
+        traces.sort_unstable();
+        traces.into_iter().map(|trace| self.stack(trace)).collect()
     }
 
     fn texts(&self) -> impl DerefMut<Target = Texts> {

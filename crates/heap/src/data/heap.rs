@@ -280,8 +280,7 @@ impl<'a> Heap<'a> {
             return Ok(Arc::clone(shortest_paths));
         }
         let graph = (&self.graph, &self.objects);
-        let shortest_paths =
-            ShortestPaths::to_wanted(objects, Through::All, graph, &self.memory)?;
+        let shortest_paths = ShortestPaths::to_wanted(objects, Through::All, graph, &self.memory)?;
         Ok(Arc::new(shortest_paths))
     }
 

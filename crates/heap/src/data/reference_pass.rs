@@ -104,7 +104,9 @@ impl Collected<'_> {
                 self.omitted.add([number.0, to.0]);
             }
             if !object.omitted.is_empty()
-                && self.classes.is_finalizer(self.objects.sites.get(site).class)
+                && self
+                    .classes
+                    .is_finalizer(self.objects.sites.get(site).class)
             {
                 let references = object.omitted.iter().map(|&(_, to)| [number, to]);
                 self.finalizers.extend(references);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use foldhash::HashSet;
 use hprof_format::Root;
 
-use crate::data::graph::Graph;
+use crate::data::graph::{Graph, Local};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
@@ -34,7 +34,7 @@ impl ShortestPaths {
     /// Searches from all roots until all wanted objects are found. The paths to others may be missing.
     pub(crate) fn to_wanted(
         wanted: &[ObjectNumber],
-        through: Through,
+        through: Through<'_>,
         (graph, objects): (&Graph, &Objects),
         memory: &Memory,
     ) -> io::Result<ShortestPaths> {
@@ -103,10 +103,23 @@ impl ShortestPaths {
 
 /// What paths may lead through.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Through {
+pub(crate) enum Through<'a> {
     All,
     /// All but the stacks of threads, which end with the calls that they are in.
     Lasting,
+    /// All but these references.
+    Without(&'a [[ObjectNumber; 2]]),
+}
+
+impl Through<'_> {
+    /// Returns `true` if a path may lead from an object to another, given the local variables of the first.
+    fn includes(self, from: ObjectNumber, to: ObjectNumber, locals: &[Local]) -> bool {
+        match self {
+            Through::All => true,
+            Through::Lasting => !locals.iter().any(|local| local.object == to),
+            Through::Without(references) => !references.contains(&[from, to]),
+        }
+    }
 }
 
 /// Returns `true` unless a root is one because of a call that a thread is in.
@@ -135,7 +148,7 @@ impl PathSearch {
         graph: &Graph,
         objects: &Objects,
         memory: &Memory,
-        through: Through,
+        through: Through<'_>,
         mut is_last: impl FnMut(ObjectNumber) -> bool,
     ) -> io::Result<PathSearch> {
         let count = objects.count() as usize;
@@ -145,7 +158,7 @@ impl PathSearch {
         let (mut near, mut far) = (memory.table::<u32>(count)?, memory.table::<u32>(count)?);
         let (mut used, mut found) = (0, 0);
         for &(root, reason) in &graph.roots.all {
-            if from[root.place()] == 0 && (through == Through::All || lasts(reason)) {
+            if from[root.place()] == 0 && (through != Through::Lasting || lasts(reason)) {
                 from[root.place()] = root.0 + 1;
                 near[used] = root.0;
                 used += 1;
@@ -155,13 +168,13 @@ impl PathSearch {
         while used > 0 && !is_done {
             let (all, waiting) = (&mut from[..], &mut far[..]);
             for &object in &near[..used] {
+                let own = ObjectNumber(object);
                 let locals = match through {
-                    Through::All => &[],
-                    Through::Lasting => graph.roots.locals_of(ObjectNumber(object)),
+                    Through::Lasting => graph.roots.locals_of(own),
+                    Through::All | Through::Without(_) => &[],
                 };
-                let is_local = |to| locals.iter().any(|local| local.object == to);
-                graph.each(ObjectNumber(object), objects, |to| {
-                    if all[to.place()] == 0 && !is_local(to) {
+                graph.each(own, objects, |to| {
+                    if all[to.place()] == 0 && through.includes(own, to, locals) {
                         all[to.place()] = object + 1;
                         waiting[found] = to.0;
                         found += 1;

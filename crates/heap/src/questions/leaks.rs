@@ -79,6 +79,9 @@ pub struct Suspect {
     /// The part of the program that holds it: the last static field, thread-local or local variable on the path.
     #[serde(serialize_with = "crate::data::label::text_or_nothing")]
     pub holder: Option<Holder>,
+    /// What holds it, too: without only one of the holders it would stay. Only of a single object.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also_held_by: Vec<Holder>,
     /// The shortest path to it, or to the largest of several.
     pub path: Option<Path>,
     /// When the objects were made that it keeps alive; `None` without a births file.
@@ -291,9 +294,13 @@ impl Heap<'_> {
     ) -> Result<Suspect, Error> {
         let object = self.dominators.object(suspect.node);
         let lasting = lasting_paths.map(|paths| self.path(paths, object));
-        let path = match lasting.transpose()?.flatten() {
-            None => self.path(shortest_paths, object)?,
-            lasting => lasting,
+        let (path, paths) = match (lasting.transpose()?.flatten(), lasting_paths) {
+            (Some(path), Some(paths)) => (Some(path), paths),
+            _ => (self.path(shortest_paths, object)?, shortest_paths),
+        };
+        let also_held_by = match suspect.objects {
+            1 => self.other_holders(suspect.node, paths)?,
+            _ => Vec::new(),
         };
         let stack = || self.dump.stack(self.objects.trace(object));
         let (kept, kept_else) = self.kept(&suspect.sites);
@@ -317,6 +324,7 @@ impl Heap<'_> {
             retained: suspect.retained,
             own: suspect.own,
             holder: path.as_ref().and_then(holder),
+            also_held_by,
             path,
             made: suspect.made,
             piling: suspect.piling,

@@ -87,7 +87,10 @@ impl Heap<'_> {
         let mut loaders_of: HashMap<&str, HashSet<u64>> = HashMap::default();
         for (index, class) in self.classes.iter().filter(|(_, class)| class.id != 0) {
             classes.entry(class.loader).or_default().push(index);
-            loaders_of.entry(&class.name).or_default().insert(class.loader);
+            loaders_of
+                .entry(&class.name)
+                .or_default()
+                .insert(class.loader);
         }
         let numbers = classes.keys();
         let numbers = numbers.filter_map(|&id| self.objects.ids.find(ObjectId(id)));
@@ -164,9 +167,9 @@ impl Heap<'_> {
         for (name, mut loaders) in loaded {
             loaders.sort_unstable_by_key(|&loader| (self.objects.class(loader), loader));
             loaders.dedup();
-            for of_class in loaders.chunk_by(|&one, &other| {
-                self.objects.class(one) == self.objects.class(other)
-            }) {
+            for of_class in loaders
+                .chunk_by(|&one, &other| self.objects.class(one) == self.objects.class(other))
+            {
                 if of_class.len() >= PILE {
                     let key = (self.objects.class(of_class[0]), of_class.to_vec());
                     let first = sets.entry(key).or_insert(name);
@@ -220,9 +223,9 @@ impl Heap<'_> {
             class: Arc::clone(&self.classes.get(class).name),
             loaders: loaders.len() as u64,
             loaded: Arc::clone(loaded),
-            retained: self
-                .joint_sizes
-                .get(loaders, || self.retained_without(|object| members.contains(object.place())))?,
+            retained: self.joint_sizes.get(loaders, || {
+                self.retained_without(|object| members.contains(object.place()))
+            })?,
             holders,
         })
     }

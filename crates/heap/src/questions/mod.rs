@@ -7,6 +7,7 @@ pub(crate) mod diff;
 pub(crate) mod groups;
 pub(crate) mod growing;
 pub(crate) mod histogram;
+pub(crate) mod holders;
 pub(crate) mod keeping;
 pub(crate) mod leaks;
 pub(crate) mod loaders;

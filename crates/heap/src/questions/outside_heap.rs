@@ -122,8 +122,7 @@ impl Heap<'_> {
             .collect();
         kinds.sort_unstable_by_key(|kind| (Reverse(kind.bytes), kind.kind));
         let bytes = kinds.iter().map(|kind| kind.bytes).sum();
-        let is_much =
-            bytes >= MUCH_IN_ANY_CASE || bytes as f64 > self.retained(TOP) as f64 * MUCH;
+        let is_much = bytes >= MUCH_IN_ANY_CASE || bytes as f64 > self.retained(TOP) as f64 * MUCH;
         Ok(OutsideHeap {
             bytes,
             kinds,
@@ -176,7 +175,11 @@ impl Heap<'_> {
             Kind::Direct if number("att")? != 0 => return Ok(None),
             Kind::Direct => {
                 let is_mapped = number("fd")? != 0;
-                let kind = if is_mapped { Kind::Mapped } else { Kind::Direct };
+                let kind = if is_mapped {
+                    Kind::Mapped
+                } else {
+                    Kind::Direct
+                };
                 (kind, number("address")?, number("capacity")?)
             }
             Kind::Mapped | Kind::Segment => (kind, number("min")?, number("length")?),
@@ -216,7 +219,8 @@ impl Heap<'_> {
             .collect();
         holders.sort_unstable_by(|one, other| {
             let by_bytes = other.bytes.cmp(&one.bytes);
-            by_bytes.then_with(|| (&one.holder, &one.allocated).cmp(&(&other.holder, &other.allocated)))
+            by_bytes
+                .then_with(|| (&one.holder, &one.allocated).cmp(&(&other.holder, &other.allocated)))
         });
         holders.truncate(HOLDERS);
         Ok(holders)

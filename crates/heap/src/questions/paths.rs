@@ -131,11 +131,7 @@ impl Heap<'_> {
 
     /// Returns the first of the objects of classes to which paths over the same classes lead, at most `most`, and how many
     /// there are in all.
-    fn paths_to(
-        &self,
-        classes: &FixedBitSet,
-        most: usize,
-    ) -> Result<(Vec<UsualPath>, u64), Error> {
+    fn paths_to(&self, classes: &FixedBitSet, most: usize) -> Result<(Vec<UsualPath>, u64), Error> {
         let of_one_class = classes.count_ones(..) == 1;
         let (mut found, all) = match self.usual.get() {
             // The paths to objects of several classes of a name may be alike.

@@ -254,6 +254,18 @@ impl Heap<'_> {
         Ok((rows?, threads.len()))
     }
 
+    /// Returns the stacks of threads in a dump that does not say whose they are, as those of `jhsdb`: empty if one thread has
+    /// its stack.
+    #[must_use]
+    pub fn stacks_of_unknown_threads(&self) -> Vec<Stack> {
+        let mut threads = self.graph.roots.traces.keys();
+        let has_own = threads.any(|&thread| !self.thread_stack(thread).is_empty());
+        match has_own || self.has_stacks() {
+            true => Vec::new(),
+            false => self.dump.all_stacks(),
+        }
+    }
+
     /// Returns the threads, those that retain most first.
     pub(crate) fn live_threads(&self) -> Vec<ObjectNumber> {
         let all = self.graph.roots.traces.keys().copied();

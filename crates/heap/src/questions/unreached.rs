@@ -202,9 +202,6 @@ impl Heap<'_> {
             });
         }
         let live = (self.dominators.live() as u64, self.retained(TOP));
-        Ok((
-            live.0.saturating_sub(objects),
-            live.1.saturating_sub(bytes),
-        ))
+        Ok((live.0.saturating_sub(objects), live.1.saturating_sub(bytes)))
     }
 }

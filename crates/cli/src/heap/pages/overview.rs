@@ -11,8 +11,8 @@ use super::treemap::{tree, treemap};
 use super::{Links, allocated, bytes, number, number_cell, path, percent, size_cell, stack};
 use crate::about;
 use crate::amounts::Sizes;
-use crate::heap::{alive, incomplete, print_loaders};
 use crate::heap::print::{NamedRest, allocated_else, kept_else};
+use crate::heap::{alive, incomplete, print_loaders};
 
 /// The share of the live heap from which an object is suspected.
 const THRESHOLD: f64 = 0.1;
@@ -58,7 +58,9 @@ pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, E
 /// Adds the line about a dump that is not whole.
 pub fn incomplete(out: &mut Html, file: &Path, heap: &Heap<'_>) {
     if let Some(line) = incomplete::line(file, heap.dump()) {
-        out.markup("<p><strong>").text(&line).markup("</strong></p>\n");
+        out.markup("<p><strong>")
+            .text(&line)
+            .markup("</strong></p>\n");
     }
 }
 
