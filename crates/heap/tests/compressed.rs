@@ -37,7 +37,7 @@ fn answers(heap: &Heap<'_>) -> String {
     let paths = CLASSES.map(|class| heap.paths(&Target::Class(class.to_owned()), 9));
     format!(
         "{:?}\n{largest:?}\n{shown:?}\n{paths:?}\n{:?}\n{:?}\n{:?}\n{:?}",
-        heap.summary().expect("a summary"),
+        heap.summary(),
         heap.groups(By::Site, 3),
         heap.leaks(0.05, None),
         heap.waste(5),

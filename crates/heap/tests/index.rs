@@ -50,7 +50,7 @@ fn answers(heap: &Heap<'_>) -> String {
     });
     format!(
         "{:?}\n{groups:?}\n{largest:?}\n{shown:?}\n{paths:?}\n{who:?}\n{members:?}\n{:?}\n{:?}\n{:?}\n{:?}",
-        heap.summary().expect("a summary"),
+        heap.summary(),
         [0.05, 0.1].map(|threshold| heap.leaks(threshold, None)),
         heap.waste(5),
         [50, Area::USUAL].map(|most| heap.areas(None, most)),

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use hprof_heap::{Excluding, Leaks, WaitingForFinalizer};
+use hprof_heap::{Excluding, Leaks, LoaderHolder, OutsideHeap, PilingLoaders, WaitingForFinalizer};
+use serde::Serialize;
 
-use super::leaks::Softly;
 use crate::amounts::{Sizes, number, percent};
 
 /// The share of what suspects keep, in percent, from which objects of before the profile are named first.
@@ -72,4 +72,50 @@ pub fn softly(out: &mut dyn Write, sizes: Sizes, softly: &Softly, live: u64) -> 
         sizes.text(softly.bytes),
         number(softly.objects)
     )
+}
+
+/// Returns the line about class loaders that pile up.
+pub fn piling_loaders(piling: &PilingLoaders, sizes: Sizes) -> String {
+    let mut line = format!(
+        "{} class loaders {} pile up, each with a class {} of its own; without them {} would be free",
+        number(piling.loaders),
+        piling.class,
+        piling.loaded,
+        sizes.text(piling.retained)
+    );
+    if let Some(LoaderHolder { holder, loaders }) = piling.holders.first() {
+        line += &match *loaders == piling.loaders {
+            true => format!("; held by {holder}"),
+            false => format!("; {} of them are held by {holder}", number(*loaders)),
+        };
+    }
+    line
+}
+
+/// Returns the lines about the memory outside of the heap, if there is so much that its holders are known.
+pub fn outside_heap(outside: &OutsideHeap, sizes: Sizes) -> Vec<String> {
+    if outside.holders.is_empty() {
+        return Vec::new();
+    }
+    let kinds = outside.kinds.iter();
+    let kinds = kinds.map(|kind| {
+        let (objects, bytes) = (number(kind.objects), sizes.text(kind.bytes));
+        format!("{objects} {} have {bytes} outside the heap", kind.kind)
+    });
+    let holders = outside.holders.iter().map(|row| {
+        let (bytes, objects) = (sizes.text(row.bytes), number(row.objects));
+        let mut line = format!("  {bytes} of {objects}, held by {}", row.holder);
+        if !row.allocated.is_empty() {
+            line += &format!(", allocated by {}", row.allocated);
+        }
+        line
+    });
+    kinds.chain(holders).collect()
+}
+
+/// Live objects that only soft references reach.
+#[derive(Serialize)]
+pub struct Softly {
+    pub objects: u64,
+    pub bytes: u64,
 }

@@ -36,17 +36,10 @@ struct LeaksDocument {
     exhausted: Option<Exhausted>,
     /// What only soft references reach, if the heap was full.
     #[serde(skip_serializing_if = "Option::is_none")]
-    softly_reached: Option<Softly>,
+    softly_reached: Option<alive::Softly>,
     #[serde(flatten)]
     leaks: hprof_heap::Leaks,
     waste: hprof_heap::Waste,
-}
-
-/// Live objects that only soft references reach.
-#[derive(Serialize)]
-pub struct Softly {
-    pub objects: u64,
-    pub bytes: u64,
 }
 
 impl Leaks {
@@ -89,7 +82,7 @@ impl Leaks {
             let softly = softly.map_err(fault(file))?;
             let found = LeaksDocument {
                 exhausted,
-                softly_reached: softly.map(|(objects, bytes)| Softly { objects, bytes }),
+                softly_reached: softly.map(|(objects, bytes)| alive::Softly { objects, bytes }),
                 leaks: leaks.map_err(fault(file))?,
                 waste: heap.waste(self.waste).map_err(fault(file))?,
             };

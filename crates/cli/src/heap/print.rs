@@ -8,7 +8,7 @@ use hprof_heap::{
     Shown, Stack, Summary, Suspect, SuspectKind, ThreadRow,
 };
 
-use super::{alive, print_loaders};
+use super::alive;
 use crate::amounts::{Sizes, number, percent, signed};
 use crate::growth::whole;
 
@@ -52,7 +52,7 @@ pub fn summary(out: Out<'_>, sizes: Sizes, summary: &Summary) -> io::Result<()> 
     let excluded = excluded.map(|excluded| alive::excluded(excluded, sizes));
     let waiting = summary.waiting.as_ref();
     let waiting = waiting.map(|waiting| alive::waiting(waiting, sizes));
-    let outside = print_loaders::outside_heap(&summary.outside_heap, sizes);
+    let outside = alive::outside_heap(&summary.outside_heap, sizes);
     for line in excluded.chain(waiting).chain(outside) {
         writeln!(out, "{line}")?;
     }
@@ -225,11 +225,11 @@ pub fn live(out: Out<'_>, sizes: Sizes, leaks: &Leaks, layout: Layout) -> io::Re
     for excluded in &leaks.unreached.excluded {
         writeln!(out, "{}.", alive::excluded(excluded, sizes))?;
     }
-    for line in print_loaders::outside_heap(&leaks.outside_heap, sizes) {
+    for line in alive::outside_heap(&leaks.outside_heap, sizes) {
         writeln!(out, "{line}")?;
     }
     for piling in &leaks.piling_loaders {
-        writeln!(out, "{}.", print_loaders::piling_loaders(piling, sizes))?;
+        writeln!(out, "{}.", alive::piling_loaders(piling, sizes))?;
     }
     Ok(())
 }

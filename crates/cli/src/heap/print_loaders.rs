@@ -1,9 +1,10 @@
-//! Class loaders and the memory outside of the heap, as text.
+//! Class loaders, as text.
 
 use std::io::{self, Write};
 
-use hprof_heap::{Loader, LoaderHolder, OutsideHeap, PilingLoaders};
+use hprof_heap::{Loader, PilingLoaders};
 
+use super::alive::piling_loaders;
 use super::print::rows_left_out;
 use crate::amounts::{Sizes, number};
 
@@ -49,43 +50,4 @@ pub fn loaders(
         }
     }
     rows_left_out(out, loaders.len(), all)
-}
-
-/// Returns the line about class loaders that pile up.
-pub fn piling_loaders(piling: &PilingLoaders, sizes: Sizes) -> String {
-    let mut line = format!(
-        "{} class loaders {} pile up, each with a class {} of its own; without them {} would be free",
-        number(piling.loaders),
-        piling.class,
-        piling.loaded,
-        sizes.text(piling.retained)
-    );
-    if let Some(LoaderHolder { holder, loaders }) = piling.holders.first() {
-        line += &match *loaders == piling.loaders {
-            true => format!("; held by {holder}"),
-            false => format!("; {} of them are held by {holder}", number(*loaders)),
-        };
-    }
-    line
-}
-
-/// Returns the lines about the memory outside of the heap, if there is so much that its holders are known.
-pub fn outside_heap(outside: &OutsideHeap, sizes: Sizes) -> Vec<String> {
-    if outside.holders.is_empty() {
-        return Vec::new();
-    }
-    let kinds = outside.kinds.iter();
-    let kinds = kinds.map(|kind| {
-        let (objects, bytes) = (number(kind.objects), sizes.text(kind.bytes));
-        format!("{objects} {} have {bytes} outside the heap", kind.kind)
-    });
-    let holders = outside.holders.iter().map(|row| {
-        let (bytes, objects) = (sizes.text(row.bytes), number(row.objects));
-        let mut line = format!("  {bytes} of {objects}, held by {}", row.holder);
-        if !row.allocated.is_empty() {
-            line += &format!(", allocated by {}", row.allocated);
-        }
-        line
-    });
-    kinds.chain(holders).collect()
 }

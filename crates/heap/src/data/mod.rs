@@ -33,6 +33,7 @@ pub(crate) mod object_record;
 pub(crate) mod objects;
 pub(crate) mod offsets;
 pub(crate) mod omitted;
+pub(crate) mod other_classes;
 pub(crate) mod packed;
 pub(crate) mod parts;
 pub(crate) mod pieces;

@@ -7,7 +7,7 @@ use crate::data::heap::Heap;
 use crate::data::label::{Holder, Reference};
 use crate::data::numbers::ObjectNumber;
 use crate::data::shortest_paths::{ShortestPaths, Through};
-use crate::questions::leaks::holder;
+use crate::questions::paths::holder;
 
 /// The most holders that are looked for, each of which takes a search.
 const MOST: usize = 4;

@@ -10,7 +10,7 @@ use crate::data::births::{Births, MadeWhen};
 use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::label::{Holder, Reference};
+use crate::data::label::Holder;
 use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::usual::UsualSuspect;
@@ -19,7 +19,7 @@ use crate::questions::growing::{GrowingSites, LEAST, Piling};
 use crate::questions::loaders::PilingLoaders;
 use crate::questions::outside_heap::OutsideHeap;
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
-use crate::questions::paths::Path;
+use crate::questions::paths::{Path, holder};
 use crate::questions::suspects::{FoundSuspect, KeptBy, SuspectKind};
 use crate::questions::turnover::{TurningSites, Turnover};
 use crate::questions::unreached::{Unreached, WaitingForFinalizer};
@@ -79,7 +79,7 @@ pub struct Suspect {
     /// The part of the program that holds it: the last static field, thread-local or local variable on the path.
     #[serde(serialize_with = "crate::data::label::text_or_nothing")]
     pub holder: Option<Holder>,
-    /// What holds it, too: without only one of the holders it would stay. Only of a single object.
+    /// What holds it, too: without only one of the holders it would stay. For several, that of the largest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also_held_by: Vec<Holder>,
     /// The shortest path to it, or to the largest of several.
@@ -298,10 +298,7 @@ impl Heap<'_> {
             (Some(path), Some(paths)) => (Some(path), paths),
             _ => (self.path(shortest_paths, object)?, shortest_paths),
         };
-        let also_held_by = match suspect.objects {
-            1 => self.other_holders(suspect.node, paths)?,
-            _ => Vec::new(),
-        };
+        let also_held_by = self.other_holders(suspect.node, paths)?;
         let stack = || self.dump.stack(self.objects.trace(object));
         let (kept, kept_else) = self.kept(&suspect.sites);
         let without_stack = self.remove_without_stack(&mut suspect.sites);
@@ -430,33 +427,4 @@ impl Measured {
             sites,
         }
     }
-}
-
-/// Returns the last part of the program on a path.
-pub(crate) fn holder(path: &Path) -> Option<Holder> {
-    let found = path.steps.windows(2).rev().find_map(|pair| {
-        let from = || pair[0].object.clone();
-        match pair[1].reference.as_ref()? {
-            Reference::Static(field) => Some(Holder::Static {
-                class: from(),
-                field: Arc::clone(field),
-            }),
-            Reference::Field(name)
-                if matches!(&**name, "threadLocals" | "inheritableThreadLocals") =>
-            {
-                Some(Holder::ThreadLocal(from()))
-            }
-            Reference::Local(frame) => Some(Holder::Local {
-                frame: frame.clone(),
-                thread: from(),
-            }),
-            _ => None,
-        }
-    });
-    found.or_else(|| {
-        Some(Holder::Root {
-            object: path.steps.first()?.object.clone(),
-            root: path.root.clone(),
-        })
-    })
 }

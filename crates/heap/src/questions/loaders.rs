@@ -11,7 +11,7 @@ use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Label};
 use crate::data::numbers::{ClassIndex, ObjectNumber};
-use crate::questions::leaks::holder;
+use crate::questions::paths::holder;
 
 /// The loaders of one class from which they pile up, if each has a class of the same name.
 const PILE: usize = 4;

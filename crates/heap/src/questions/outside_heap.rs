@@ -11,7 +11,7 @@ use crate::data::dominators::TOP;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::numbers::ObjectNumber;
-use crate::questions::leaks::holder;
+use crate::questions::paths::holder;
 
 /// The share of the live heap from which the holders of memory outside of it are looked for, and the bytes from which they are
 /// in any case.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::label::{Label, Reference};
+use crate::data::label::{Holder, Label, Reference};
 use crate::data::numbers::{ClassIndex, ObjectNumber};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::small_numbers::SmallNumbers;
@@ -249,6 +249,35 @@ fn add_path(found: &mut Vec<Option<UsualPath>>, shape: u32, distance: u32, objec
 /// Returns the name of a class without its package and the classes around it.
 fn last_name(class: &str) -> &str {
     class.rsplit(['.', '$']).next().unwrap_or(class)
+}
+
+/// Returns the last part of the program on a path.
+pub(crate) fn holder(path: &Path) -> Option<Holder> {
+    let found = path.steps.windows(2).rev().find_map(|pair| {
+        let from = || pair[0].object.clone();
+        match pair[1].reference.as_ref()? {
+            Reference::Static(field) => Some(Holder::Static {
+                class: from(),
+                field: Arc::clone(field),
+            }),
+            Reference::Field(name)
+                if matches!(&**name, "threadLocals" | "inheritableThreadLocals") =>
+            {
+                Some(Holder::ThreadLocal(from()))
+            }
+            Reference::Local(frame) => Some(Holder::Local {
+                frame: frame.clone(),
+                thread: from(),
+            }),
+            _ => None,
+        }
+    });
+    found.or_else(|| {
+        Some(Holder::Root {
+            object: path.steps.first()?.object.clone(),
+            root: path.root.clone(),
+        })
+    })
 }
 
 /// Returns a short name for the reason an object is alive: `jni global`, `java frame`, `sticky class`.

@@ -12,7 +12,7 @@ use super::{Links, allocated, bytes, number, number_cell, path, percent, size_ce
 use crate::about;
 use crate::amounts::Sizes;
 use crate::heap::print::{NamedRest, allocated_else, kept_else};
-use crate::heap::{alive, incomplete, print_loaders};
+use crate::heap::{alive, incomplete};
 
 /// The share of the live heap from which an object is suspected.
 const THRESHOLD: f64 = 0.1;
@@ -85,7 +85,7 @@ fn summary(out: &mut Html, summary: &Summary) {
     let not_counted = not_counted.map(|kind| alive::excluded(kind, Sizes::default()));
     let waiting = summary.waiting.as_ref();
     let waiting = waiting.map(|waiting| alive::waiting(waiting, Sizes::default()));
-    let outside = print_loaders::outside_heap(&summary.outside_heap, Sizes::default());
+    let outside = alive::outside_heap(&summary.outside_heap, Sizes::default());
     for line in not_counted.chain(waiting).chain(outside) {
         out.markup("</p>\n<p>").text(&line).text(".");
     }
@@ -113,7 +113,7 @@ fn findings(out: &mut Html, leaks: &Leaks, waste: &Waste, links: Links<'_>) {
     }
     out.markup("<ol class=\"findings\">\n");
     for piling in &leaks.piling_loaders {
-        let line = print_loaders::piling_loaders(piling, Sizes::default());
+        let line = alive::piling_loaders(piling, Sizes::default());
         out.markup("<li>").text(&line).markup("</li>\n");
     }
     for (place, suspect) in (1..).zip(&leaks.suspects).take(FINDINGS) {
