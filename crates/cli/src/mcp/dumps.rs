@@ -252,6 +252,8 @@ pub struct HeapDiff {
     dumps: Option<[u32; 2]>,
     /// The grouping: class, loader, package or site (the stack that allocated the objects); by default class
     by: Option<String>,
+    /// References that keep nothing alive, as in `heap_leaks`
+    exclude: Option<String>,
     #[serde(flatten)]
     page: Page,
 }
@@ -264,6 +266,7 @@ impl HeapDiff {
         let words = ["heap", "diff"];
         let request = Request::json(&words, "/0/changes", RestsOn::Objects, self.page)
             .option("by", Some(by))
+            .option("exclude", self.exclude)
             .option("top", Some(printed));
         Ok(request.pair(&files, "dump", self.dumps))
     }

@@ -115,7 +115,7 @@ fn found(request: Request, printed: Printed) -> Result<Found, String> {
     }
     Ok(Found {
         command: printable(&words(&request.arguments)).into_owned(),
-        rests_on: rests_on(request.rests_on, &answer).to_owned(),
+        rests_on: rests_on(request.rests_on, &answer, printed.is_success).to_owned(),
         incomplete: printed.error.filter(|_| !printed.is_success),
         answer,
         rows,
@@ -134,8 +134,11 @@ fn without_arguments(answer: &mut Value) {
     }
 }
 
-fn rests_on(what: RestsOn, answer: &Value) -> &'static str {
+fn rests_on(what: RestsOn, answer: &Value, is_whole: bool) -> &'static str {
     match what {
+        RestsOn::Objects if !is_whole => {
+            "the objects that are there: the dump is not whole, and `incomplete` says what is missing"
+        }
         RestsOn::Objects => {
             "exact: every object in the dump. Retained sizes of groups are lower bounds unless `exact` is true"
         }
