@@ -1,6 +1,7 @@
 //! What is alive for an unusual reason: objects that wait for their finalizer, class loaders that pile up, and memory outside
 //! of the heap.
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod model;
 
 use hprof_format::{

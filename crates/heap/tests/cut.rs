@@ -1,6 +1,7 @@
 //! Dumps that end too early, and dumps whose records have wrong lengths: what is there is counted, and that it is not all is
 //! said.
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod model;
 
 use std::fs::File;
