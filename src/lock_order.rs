@@ -4,17 +4,30 @@
 //! cannot wait for one another in a circle. Locks that share a rank (the shards of a table, the locks that threads have
 //! of their own) are never held together by one thread. A `try_lock` never waits and may be called at any time.
 //!
-//! In a debug build a thread that breaks these rules panics before it waits. In a release build a lock here is
-//! `parking_lot`'s and nothing more.
+//! HotSpot suspends a thread in calls of JVMTI and JNI, for as long as a debugger likes. So a thread calls the VM only while it holds
+//! no lock, or locks of ranks that state why no thread of the program waits for them without a limit.
+//!
+//! In a debug build a thread that breaks these rules panics before it waits or calls the VM. In a release build a lock here
+//! is `parking_lot`'s and nothing more.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
-/// Declares the ranks in their order.
+/// Returns the bit of a rank that states a reason, and 0 for the others.
+macro_rules! may_call_vm {
+    ($order:expr) => {
+        0
+    };
+    ($order:expr, $reason:literal) => {
+        1 << ($order as u32)
+    };
+}
+
+/// Declares the ranks in their order. The VM may be called with those that state why.
 macro_rules! ranks {
-    ($($(#[$doc:meta])* $name:ident)*) => {
+    ($($(#[$doc:meta])* $name:ident $(: $reason:literal)?)*) => {
         /// The ranks, the outermost first.
         pub mod rank {
             use super::Rank;
@@ -22,6 +35,10 @@ macro_rules! ranks {
             enum Order { $($name),* }
 
             pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+            /// The ranks whose locks may be held while the VM is called, one bit each.
+            pub(super) const MAY_CALL_VM: u128 =
+                0 $(| may_call_vm!(Order::$name $(, $reason)?))*;
 
             $(
                 $(#[$doc])*
@@ -44,13 +61,13 @@ pub trait Rank {
 ranks! {
     // Sessions.
     /// `agent::attach`: commands that start and stop sessions.
-    Commanding
+    Commanding: "commands are carried out on threads of the VM and of the agent, one after the other"
     /// `session::lifecycle`: the running session's hold on the VM.
-    VmHold
+    VmHold: "commands wait for it, and the end of the VM for a limited time"
     /// `session::last_resort`: whether the profile has been written.
     LastResort
     /// `Session::dumping`: dumps, and anything that must not happen during one.
-    Dumping
+    Dumping: "dumps are made on threads of the VM and of the agent; those of the program wait for a limited time"
     /// `session::exhaustion`: what is being written, and how often it was.
     Exhaustions
     /// `Session::closing`: the end of a period's output.
@@ -64,17 +81,17 @@ ranks! {
     /// `ThreadRegistry::registering`: a thread's announcement to the journal and to the engines.
     Registering
     /// `output::Holding`: a heap dump, which other threads wait for when it has held back too much.
-    HeapDump
+    HeapDump: "as `Dumping`; a thread with an event waits for a limited time"
     /// `session::listener::Listener::source`.
     CommandSource
 
     // Engines.
     /// `heap_dump::vm_dumper::temporary`: the folder that is in use.
     TemporaryFolder
-    /// `LiveObjects::old`, with which the VM is called.
-    OldObjects
+    /// `LiveObjects::old`.
+    OldObjects: "it is held by threads of the agent; those of the program wait for a limited time"
     /// The data that a thread keeps of a session for allocations.
-    ThreadTracker
+    ThreadTracker: "it is the thread's own; others wait for it for a limited time"
     /// `LiveObjects::full`.
     PiledObjects
     /// `allocations::TrackedThreads`.
@@ -93,16 +110,16 @@ ranks! {
     ReportedUnseen
     /// `allocations::EstimateErrors`.
     EstimateErrors
-    /// `cpu_samples::asynchronous`: samples while they are fetched, with which the VM is called.
-    FetchedSamples
+    /// `cpu_samples::asynchronous`: samples while they are fetched.
+    FetchedSamples: "as `OldObjects`"
     /// The threads of either CPU sampler.
     SampledThreads
     /// `cpu_samples::ended_threads`.
     EndedThreads
     /// `cpu_samples::vm_threads`.
     VmThreads
-    /// `wall_samples::rounds`, with which the VM is called.
-    WallRounds
+    /// `wall_samples::rounds`.
+    WallRounds: "as `OldObjects`"
     /// `engines::live_threads`, of each sampler of elapsed time.
     LiveThreads
     /// `cpu_samples::counts`.
@@ -137,10 +154,12 @@ ranks! {
     MonitorSweep
 
     // Stacks.
-    /// `jvmti::FrameClasses`, with which the VM is called.
+    /// `jvmti::FrameClasses`.
     FrameClasses
-    /// `Stacks::names`, with which the VM is called.
+    /// `Stacks::names`.
     StackNames
+    /// `Stacks::loaders`.
+    KnownLoaders
     /// The shards of `stacks::named_frames`.
     NamedFrames
 
@@ -155,7 +174,7 @@ ranks! {
     Records
     /// `output::writer`: the buffers in the queue.
     QueuedBytes
-    /// `output::Writer::thread`, held while the thread ends.
+    /// `output::Writer::thread`.
     WriterThread
     /// `output::SnapshotBuffer`.
     SnapshotBytes
@@ -171,11 +190,11 @@ ranks! {
     Interner
 
     // The safe wrapper of the VM.
-    /// `jvmti::OwnObjects`, with which the VM is called.
+    /// `jvmti::OwnObjects`.
     OwnObjects
-    /// `jvmti::RegisteredThreads`, with which the VM is called.
+    /// `jvmti::RegisteredThreads`.
     RegisteredThreads
-    /// `jvmti::AgentThreads`, with which the VM is called.
+    /// `jvmti::AgentThreads`.
     AgentThreads
     /// `jvmti::BytesUntilSample`: the result of trying it on a thread started for that purpose.
     TrialThread
@@ -189,6 +208,8 @@ ranks! {
     RingReading
     /// `cpu_timers::interrupted_threads`.
     InterruptedThreads
+    /// `PendingSignals`.
+    PendingSignals
     /// `engines::Worker`.
     WorkerState
     /// `Gate::waiting`.
@@ -222,6 +243,20 @@ fn refuse<R: Rank>(held: u128) {
         let wanted = rank::NAMES[R::ORDER as usize];
         let held = rank::NAMES[not_before.trailing_zeros() as usize];
         panic!("lock order: {wanted} is wanted while {held} is held");
+    }
+}
+
+/// Panics in a debug build if the current thread holds a lock with which the VM must not be called.
+#[inline]
+#[track_caller]
+pub fn check_vm_call(function: &str) {
+    if cfg!(debug_assertions) {
+        let held = HELD.get() & !rank::MAY_CALL_VM;
+        // A thread that is unwinding releases what it holds, in whatever order.
+        if held != 0 && !std::thread::panicking() {
+            let held = rank::NAMES[held.trailing_zeros() as usize];
+            panic!("lock order: {function} is called while {held} is held");
+        }
     }
 }
 
@@ -365,7 +400,7 @@ impl<T, R: Rank> RwLock<T, R> {
     }
 }
 
-/// `parking_lot`'s condition variable, for a [`Mutex`]. A waiting thread takes the mutex again at the end, so it must
+/// `parking_lot`'s condition variable, for a [`Mutex`]. No wait is without a limit. A waiting thread takes the mutex again at the end, so it must
 /// hold no lock of a higher rank while it waits.
 #[derive(Default)]
 pub struct Condvar(parking_lot::Condvar);
@@ -379,17 +414,6 @@ impl Condvar {
     /// Wakes all waiting threads.
     pub fn notify_all(&self) {
         self.0.notify_all();
-    }
-
-    /// Waits while the condition holds.
-    #[track_caller]
-    pub fn wait_while<T, R: Rank>(
-        &self,
-        guard: &mut MutexGuard<'_, T, R>,
-        condition: impl FnMut(&mut T) -> bool,
-    ) {
-        check_wait::<R>();
-        self.0.wait_while(&mut guard.guard, condition);
     }
 
     /// Waits while the condition holds, but no longer than `timeout`.
@@ -501,13 +525,27 @@ mod tests {
     }
 
     #[test]
+    fn the_vm_is_called_only_with_locks_that_no_thread_of_the_program_waits_for() {
+        let (outer, inner) = (Outer::default(), Inner::default());
+        check_vm_call("GetTag");
+        drop(inner.lock());
+        let _first = outer.lock();
+        check_vm_call("GetTag");
+        let told = refusal(|| {
+            let _second = inner.lock();
+            check_vm_call("GetTag");
+        });
+        assert_eq!(told, "lock order: GetTag is called while Records is held");
+    }
+
+    #[test]
     fn nothing_further_in_is_held_while_one_waits() {
         let (outer, inner) = (Outer::default(), Inner::default());
         let changed = Condvar::new();
         let told = refusal(|| {
             let mut first = outer.lock();
             let _second = inner.lock();
-            changed.wait_while(&mut first, |_| true);
+            changed.wait_while_for(&mut first, |_| true, Duration::from_secs(600));
         });
         assert_eq!(told, "lock order: Dumping is wanted while Records is held");
     }

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pyarrow.parquet as pq
 import pytest
@@ -165,3 +166,23 @@ def test_duckdb_sends_to_spark_what_is_not_on_this_machine(capsys):
     pytest.importorskip("duckdb")
     assert cli.main(["top", "s3a://bucket/*.hprof", "--engine", "duckdb", "--hprof", HPROF]) == cli.NO_ANSWER
     assert "--engine spark" in capsys.readouterr().err
+
+
+def test_any_temporary_folder_will_do(folder, monkeypatch, tmp_path, capsys):
+    odd = tmp_path / "it's [a] *? folder"
+    odd.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(odd))
+    file = sorted(folder.glob("*.hprof"))[0]
+    found = [answer(capsys, "top", file, "--engine", "duckdb", "--hprof", HPROF, "--json")]
+    monkeypatch.undo()
+    found.append(answer(capsys, "top", file, "--engine", "duckdb", "--hprof", HPROF, "--json"))
+    assert found[0] == found[1]
+    assert list(odd.iterdir()) == []
+
+
+def test_a_file_name_that_looks_like_an_option_labels_nothing(folder, monkeypatch, tmp_path, capsys):
+    shutil.copy(sorted(folder.glob("*.hprof"))[0], tmp_path / "--label=host=EVIL.hprof")
+    monkeypatch.chdir(tmp_path)
+    output = tmp_path / "merged"
+    assert cli.main(["merge", "*.hprof", "--engine", "duckdb", "--hprof", HPROF, "-o", str(output)]) == 0
+    assert "EVIL" not in hprof("export", "--to", "json", output)

@@ -1,6 +1,9 @@
 """Tests of functions that need neither an engine nor `hprof`."""
 
+import json
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +50,36 @@ def test_a_name_cannot_command_the_terminal():
 )
 def test_the_host_is_read_from_the_name_of_the_file(name, host):
     assert Reading(Hprof("hprof"), re.compile(r"(web-\d+)")).host_of(name) == host
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """An `hprof` that writes down its arguments."""
+    command = tmp_path / "hprof"
+    said = tmp_path / "said"
+    command.write_text(f"#!{sys.executable}\nimport json, sys\njson.dump(sys.argv[1:], open({str(said)!r}, 'w'))\n")
+    command.chmod(0o700)
+    return Hprof(str(command)), lambda: json.loads(said.read_text())
+
+
+@pytest.mark.parametrize("name", ["--label=host=EVIL.hprof", "-x", "--"])
+def test_a_file_of_any_name_is_no_option(recorded, name):
+    hprof, said = recorded
+    file = Path(name)
+    calls = [
+        lambda: hprof.export(file, Path("-o")),
+        lambda: hprof.merge([file, file], Path("-o"), "--x"),
+        lambda: hprof.flame(file, Path("-o"), []),
+    ]
+    for call in calls:
+        call()
+        options, files = said()[1 : said().index("--")], said()[said().index("--") + 1 :]
+        assert all(option.startswith("--") and "=" in option for option in options)
+        assert "--output=-o" in options
+        assert set(files) == {name}
+
+
+def test_a_file_that_is_called_like_the_standard_input_is_a_file(recorded):
+    hprof, said = recorded
+    hprof.export(Path("-"), Path("out"))
+    assert said()[-1] == "./-"

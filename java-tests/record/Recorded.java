@@ -3,13 +3,16 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Does what its arguments say, one after the other, and ends with the status 3.
  *
  * Truth: `print:TEXT` prints TEXT. `busy:N` uses N ms of CPU time in Recorded.busy. `wait` prints `ready`, then stays in
  * Recorded.busy until there is a file `end` in the working folder. `child:N` runs another JVM with `busy:N`, and waits for
- * it. `pid` prints its process id. `killed` ends by SIGKILL.
+ * it. `rest:N` sleeps N ms in Recorded.rest. `lock:N` has a thread hold a ReentrantLock for N ms in Recorded.hold, and waits for it in
+ * Recorded.want. `pid` prints its process id. `killed` ends by SIGKILL.
  */
 public class Recorded {
     static volatile double result;
@@ -26,6 +29,8 @@ public class Recorded {
                     while (!new File("end").exists()) busy(50);
                     break;
                 }
+                case "rest": rest(Integer.parseInt(value)); break;
+                case "lock": want(Integer.parseInt(value)); break;
                 case "child": child("busy:" + value); break;
                 case "pid": System.out.println(ProcessHandle.current().pid()); break;
                 case "killed": {
@@ -46,6 +51,33 @@ public class Recorded {
             double sum = 0;
             for (int i = 0; i < 200_000; i++) sum += Math.sqrt(i);
             result = sum;
+        }
+    }
+
+    static void rest(int millis) throws InterruptedException {
+        Thread.sleep(millis);
+    }
+
+    static void want(int millis) throws InterruptedException {
+        ReentrantLock lock = new ReentrantLock();
+        CountDownLatch held = new CountDownLatch(1);
+        Thread holder = new Thread(() -> hold(lock, held, millis));
+        holder.start();
+        held.await();
+        lock.lock();
+        lock.unlock();
+        holder.join();
+    }
+
+    static void hold(ReentrantLock lock, CountDownLatch held, int millis) {
+        lock.lock();
+        try {
+            held.countDown();
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            lock.unlock();
         }
     }
 

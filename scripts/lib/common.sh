@@ -71,6 +71,8 @@ build_release() {
 
 # shellcheck source=scripts/lib/install.sh
 source scripts/lib/install.sh
+# shellcheck source=scripts/lib/debian_jvms.sh
+source scripts/lib/debian_jvms.sh
 # shellcheck source=scripts/lib/jdks.sh
 source scripts/lib/jdks.sh
 # shellcheck source=scripts/lib/programs.sh

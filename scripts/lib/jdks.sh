@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Finds the JVMs to test and measure on, and fetches what the matrix lacks. `scripts/fetch` shows the outcome.
+# What is newer than the wheels comes from Debian: debian_jvms.sh.
 #
 # $HPROF_JDKS (homes, colon between them) replaces every other place to look in. Otherwise: $JAVA_HOME, /usr/lib/jvm,
 # the JREs fetched into target/jdks, and the java on PATH. Only HotSpot from version 11 on counts, and each version
@@ -23,23 +24,24 @@ jvm_places() {
     if command -v java >/dev/null; then dirname "$(dirname "$(readlink -f "$(command -v java)")")"; fi
 }
 
-# describe_jvm JAVA: `<feature> <home> <jdk|jre>`, or nothing when it is not a JVM for us.
+# describe_jvm JAVA: `<feature> <home> <jdk|jre> <version>`, or nothing when it is not a JVM for us.
 describe_jvm() {
-    local properties feature home kind=jre
-    properties=$("$1" -XshowSettings:properties -version 2>&1) || return 0
+    local properties feature home version kind=jre
+    properties=$(timeout 60 "$1" -XshowSettings:properties -version 2>&1) || return 0
     grep -Eq 'java\.vm\.name = (OpenJDK|Java HotSpot)' <<<"$properties" || return 0
     feature=$(sed -n 's/^ *java\.specification\.version = \([0-9]*\).*/\1/p' <<<"$properties")
     home=$(sed -n 's/^ *java\.home = //p' <<<"$properties")
+    version=$(sed -n 's/^ *java\.version = //p' <<<"$properties")
     ((feature >= 11)) || return 0
     if [[ $home == *[[:space:]:]* ]]; then
         echo "left out, because its path holds a space or a colon: $home" >&2
         return 0
     fi
     [[ -x $home/bin/javac ]] && kind=jdk
-    echo "$feature $home $kind"
+    echo "$feature $home $kind $version"
 }
 
-# One line a JVM: `<feature> <home> <jdk|jre>`, oldest first.
+# One line a JVM: `<feature> <home> <jdk|jre> <version>`, oldest first.
 find_jvms() {
     local place java
     jvm_places | while read -r place; do
@@ -51,9 +53,9 @@ find_jvms() {
         END { for (feature in line) print line[feature] }' | sort -n
 }
 
-# The home of the newest JVM that has a compiler; nothing when there is none.
+# The home of the newest JVM that has a compiler; nothing when there is none. One in early access (28-ea) does not count.
 newest_compiler() {
-    find_jvms | awk '$3 == "jdk" { home = $2 } END { print home }'
+    find_jvms | awk '$3 == "jdk" && $4 !~ /-/ { home = $2 } END { print home }'
 }
 
 # The home of the JDK that Spark runs on; fails when there is none.
@@ -64,7 +66,7 @@ spark_jdk() {
 # The home of the newest JDK that has jvmti.h; nothing when there is none.
 newest_headers() {
     local home kind newest=
-    while read -r _ home kind; do
+    while read -r _ home kind _; do
         if [[ -f $home/include/jvmti.h && $kind == jdk ]]; then newest=$home; fi
     done < <(find_jvms)
     echo "$newest"
@@ -124,4 +126,21 @@ fetch_matrix() {
         fetch_jre "$feature" "${wheel#*:}" ||
             skip "every test on JVM $feature: it is not on this machine and could not be fetched"
     done
+    fetch_debian_jvms
+}
+
+fetch_debian_jvms() {
+    local have jvm feature reason
+    have=$(find_jvms | awk '{ print $1 }')
+    reason=$(why_no_debian_jvms)
+    for jvm in $debian_matrix; do
+        feature=${jvm%%:*}
+        grep -qx "$feature" <<<"$have" && continue
+        if [[ -n $reason ]]; then
+            skip "every test on JVM $feature: $reason"
+        elif ! fetch_debian_jvm "$feature" "${jvm#*:}"; then
+            skip "every test on JVM $feature: it is not on this machine, and Debian's unstable suite could not be had or lacks it"
+        fi
+    done
+    rm -rf "$target/jdks/.debian/apt"
 }

@@ -6,10 +6,10 @@ dist=$packaging/dist
 platforms="x86_64-gnu aarch64-gnu x86_64-musl aarch64-musl"
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 summary="Heap and CPU profiling agent for today's JVMs"
-description="HPROF, which the JDK shipped until version 8, rebuilt for JDK 11, 17, 21
-and 25: exact allocation sites, heap dumps, CPU samples, call times and
-monitors; and the command that reads its files and brings it to programs
-that are already running."
+description="HPROF, which the JDK shipped until version 8, rebuilt for JDK 11, 17, 21,
+25, 26 and 27: exact allocation sites, heap dumps, CPU samples, call times
+and monitors; and the command that reads its files and brings it to
+programs that are already running."
 maintainer="The hprof developers <hprof@localhost>"
 # Stands in for the time of the build wherever a format wants a time.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml)}

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Shared by the scripts that test on other platforms.
 
-# Every kind of measurement and both ways to begin, with the default collector. `test_smoke` puts a JVM's version for XX.
+# Every kind of measurement and both ways to begin, with the default collector, tests that are left out elsewhere among
+# them. `test_smoke` puts a JVM's version for XX.
 smoke_tests=(
     sites::exact::every_allocation_is_counted_on_every_collector_of_every_jvm::jdk_XX::g1
     sites::exact::live_means_live_on_every_collector_of_every_jvm::jdk_XX::g1
@@ -36,7 +37,7 @@ test_smoke() {
     clean_java_environment
     HPROF_JAVAC_HOME=$(newest_compiler)
     export HPROF_JAVAC_HOME HPROF_JVMS=$jvms HPROF_AGENT=$1 HPROF_CLI=$2 HPROF_PROGRAMS=${programs:?}
-    cargo test --locked --test jvm -- --test-threads=2 "${tests[@]}"
+    cargo test --locked --test jvm -- --include-ignored --test-threads=2 "${tests[@]}"
 }
 
 zlib_version=1.1.24

@@ -1,11 +1,13 @@
 //! Commands to a running VM: start a profile, dump it, stop it, report its status.
 
-use std::time::Duration;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Vm};
+use crate::jvmti::{Jni, JvmtiError, OwnEnv, Vm};
 use crate::lock_order::{Mutex, rank};
 use crate::memory::{self, OutOfMemory, own_memory, return_free_memory};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
@@ -13,6 +15,10 @@ use crate::session;
 
 /// The longest that one command waits for another.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest that a VM is waited for that is still starting, and the interval at which it is asked.
+const START_TIMEOUT: Duration = Duration::from_secs(8);
+const START_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The interval at which a waiting thread checks whether its session still runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -39,6 +45,10 @@ enum Refused {
     Start(#[from] StartError),
     #[error("{0}; no profile was started")]
     Begin(JvmtiError),
+    #[error("this VM is still starting; ask again later")]
+    Starting,
+    #[error("no profile was started: who asked for it waits no longer")]
+    Withdrawn,
     #[error("a fault of the agent ended the profile")]
     Fault,
     #[error("stopped, but the profile is incomplete: the program's stderr says why")]
@@ -66,7 +76,10 @@ enum Outcome {
 /// (stdout is the program's own), where success is not reported. Returns `false` if the command was refused.
 pub fn attach(vm: Vm, text: &str) -> bool {
     let command = options::command(text);
-    let outcome = carry_out(vm, &command);
+    let outcome = match is_withdrawn(&command) {
+        true => Err(Refused::Withdrawn),
+        false => carry_out(vm, &command),
+    };
     let replied = command
         .reply
         .and_then(Reply::open)
@@ -81,6 +94,13 @@ pub fn attach(vm: Vm, text: &str) -> bool {
         Err(refused) => console::line(format_args!("{refused}")),
     }
     outcome.is_ok()
+}
+
+/// Returns `true` if the sender of a command to start a profile has gone, perhaps long ago: this VM may have been held for any
+/// time. It removes the file for the answer when it goes.
+fn is_withdrawn(command: &Command<'_>) -> bool {
+    let is_gone = |reply: &Path| matches!(reply.try_exists(), Ok(false));
+    command.verb == Verb::Start && command.reply.is_some_and(is_gone)
 }
 
 fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Outcome, Refused> {
@@ -117,6 +137,7 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome
     if let Some(status) = session::status() {
         return Err(Refused::Running(status));
     }
+    wait_until_started(vm)?;
     begin(vm, options, given)?;
     let refused = match session::start_attached(jni) {
         Some(Ok(output)) => {
@@ -128,6 +149,18 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome
     };
     session::stop(jni);
     Err(refused)
+}
+
+/// Waits for a VM that is still starting: it goes on meanwhile, on other threads.
+fn wait_until_started(vm: Vm) -> Result<(), Refused> {
+    let end = Instant::now() + START_TIMEOUT;
+    while OwnEnv::is_too_early(vm) {
+        if Instant::now() >= end {
+            return Err(Refused::Starting);
+        }
+        thread::sleep(START_POLL_INTERVAL);
+    }
+    Ok(())
 }
 
 /// `timeout=`: ends the profile, unless someone has done so already, according to `is_running`.

@@ -1,30 +1,11 @@
 //! How the program was started: its main class, its arguments and the VM's flags, without what looks like a secret.
-//!
-//! The rules for what counts as a secret, and that the whole argument is replaced, are those of JDK 27's flight
-//! recordings (JEP 536); a password in a URL counts here, too.
 
 use std::env;
 use std::fs::File;
 use std::io::Read;
 
-/// The text that replaces an argument that looks like a secret.
-const REDACTED: &str = "[REDACTED]";
-/// An argument with one of these in it is a secret. The value of an option whose name ends in one is, too.
-const SECRETS: [&str; 13] = [
-    "password",
-    "passwd",
-    "pwd",
-    "passphrase",
-    "token",
-    "secret",
-    "credential",
-    "api-key",
-    "api_key",
-    "apikey",
-    "private-key",
-    "private_key",
-    "privatekey",
-];
+use hprof_format::without_secrets;
+
 /// The environment variables from which a VM or its launcher takes flags.
 const VARIABLES: [&str; 3] = ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"];
 /// The most bytes of a command line that are read.
@@ -55,16 +36,16 @@ impl CommandLine {
 
     fn of(arguments: &[String], command: Option<&str>, variables: &[(&str, String)]) -> Self {
         let (flags, program) = split(arguments, command);
-        let mut flags = redacted(&flags);
+        let mut flags = without_secrets(&flags);
         for (name, value) in variables {
             let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
             if !words.is_empty() {
-                flags.push(format!("({name}: {})", redacted(&words).join(" ")));
+                flags.push(format!("({name}: {})", without_secrets(&words).join(" ")));
             }
         }
         // Whatever it is called, the main class is no secret.
         let (main, rest) = program.split_at(program.len().min(1));
-        let program = [main, &redacted(rest)].concat();
+        let program = [main, &without_secrets(rest)].concat();
         Self {
             program: shortened(program.join(" ")),
             flags: shortened(flags.join(" ")),
@@ -99,35 +80,6 @@ fn split(arguments: &[String], command: Option<&str>) -> (Vec<String>, Vec<Strin
     // They are in a file that `java @file` reads.
     let words = command.split_whitespace().map(str::to_owned);
     (after_java.to_vec(), words.collect())
-}
-
-/// Replaces the arguments that look like secrets.
-fn redacted(arguments: &[String]) -> Vec<String> {
-    let mut is_value_of_secret = false;
-    let replaced = arguments.iter().map(|argument| {
-        let lower = argument.to_ascii_lowercase();
-        let is_secret = is_value_of_secret || looks_secret(&lower);
-        let names_secret = || SECRETS.iter().any(|secret| lower.ends_with(secret));
-        is_value_of_secret = lower.starts_with("--") && names_secret();
-        match is_secret {
-            true => REDACTED.to_owned(),
-            false => argument.clone(),
-        }
-    });
-    replaced.collect()
-}
-
-fn looks_secret(lower: &str) -> bool {
-    let names_login = lower
-        .split_once("jaas")
-        .is_some_and(|(_, rest)| rest.contains("config"));
-    // As in https://user:password@host.
-    let has_password = lower.split("://").skip(1).any(|rest| {
-        let host = rest.split('/').next().unwrap_or_default();
-        let user = host.rsplit_once('@').map(|(user, _)| user);
-        user.is_some_and(|user| user.contains(':'))
-    });
-    names_login || has_password || SECRETS.iter().any(|secret| lower.contains(secret))
 }
 
 fn shortened(text: String) -> String {
@@ -185,27 +137,13 @@ mod tests {
         let arguments = [
             "java",
             "-Ddb.Password=1",
-            "-Dplain=2",
-            "-Djava.security.auth.login.jaas.config=x",
             "app.TokenService",
-            "--port",
-            "80",
             "--db-passwd",
             "3",
-            "--author",
-            "4",
-            "api_key=5",
-            "https://host/a:b@c",
-            "jdbc:db://me:6@host/x",
-            "--secret",
         ];
         assert_eq!(
-            line(&arguments, Some(&arguments[4..].join(" "))),
-            pair(
-                "[REDACTED] -Dplain=2 [REDACTED]",
-                "app.TokenService --port 80 [REDACTED] [REDACTED] --author 4 [REDACTED] https://host/a:b@c \
-                 [REDACTED] [REDACTED]"
-            )
+            line(&arguments, Some(&arguments[2..].join(" "))),
+            pair("[REDACTED]", "app.TokenService [REDACTED] [REDACTED]")
         );
     }
 

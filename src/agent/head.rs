@@ -17,6 +17,9 @@ const COLLECTORS: [(BoolFlag, &str); 7] = [
     (BoolFlag::UseConcMarkSweepGc, "CMS"),
 ];
 
+/// What a VM is used for that the agent does not know.
+const UNTESTED: &str = "the agent does not know this VM and uses JVMTI and JNI alone: stacks are taken at safepoints, wall= takes no samples, live objects at the end are those of the last collection";
+
 /// The output that begins.
 #[derive(Clone, Copy)]
 pub(super) enum Begun {
@@ -29,7 +32,7 @@ pub(super) enum Begun {
 }
 
 /// Returns the facts known when an output begins; the length of the run is known only at its end. `options` is the text
-/// as given. The arguments of the program and system properties are hidden if `redacts`.
+/// as given. What may be content in the lines of commands is hidden if `redacts`.
 pub(super) fn facts(
     env: Env,
     options: &str,
@@ -51,14 +54,18 @@ pub(super) fn facts(
         ("Process", std::process::id().to_string()),
         (begun, now.to_string()),
     ];
+    if !env.vm_kind().is_known() {
+        facts.push(("Untested", UNTESTED.to_owned()));
+    }
     facts.extend(sampling_method.map(|way| ("Samples", way.to_string())));
     let command = env.property(c"sun.java.command");
     let CommandLine { program, flags } = CommandLine::of_this_process(command.as_deref());
-    let lines = [("Program", program), ("Flags", flags)];
-    facts.extend(lines.map(|(label, line)| match redacts {
-        true => (label, redacted_fact(label, &line)),
-        false => (label, line),
-    }));
+    facts.extend([("Program", program), ("Flags", flags)]);
+    if redacts {
+        for (label, value) in &mut facts {
+            *value = redacted_fact(label, value);
+        }
+    }
     facts.retain(|(_, value)| !value.is_empty());
     facts
 }

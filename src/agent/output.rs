@@ -1,7 +1,5 @@
 //! The destination of the profile: a file or a receiver, compressed or not.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
 use std::net::TcpStream;
 use std::path::{self, Path, PathBuf};
 
@@ -9,7 +7,9 @@ use super::StartError;
 use crate::console;
 use crate::jvmti::Env;
 use crate::options::{self, Options, Surroundings};
-use crate::output::{ClientRequests, ClientSink, FileError, FileSink, GzipSink, Sink, SocketSink};
+use crate::output::{
+    ClientRequests, ClientSink, FileError, FileSink, GzipSink, Sink, SocketSink, may_be_replaced,
+};
 
 /// An opened output.
 pub(super) struct OpenOutput {
@@ -117,7 +117,7 @@ pub(super) fn is_compressed(options: &Options, path: &Path) -> bool {
 /// As [`open`], for a file that is written beside the profile without having been named by the user: it replaces only
 /// what is a profile, too.
 pub(super) fn open_beside(options: &Options, path: &Path) -> Result<OpenOutput, StartError> {
-    if may_be_replaced(path) {
+    if may_be_replaced(path, is_profile).unwrap_or(false) {
         return open(options, Some(path));
     }
     let other = options::with_number(path, std::process::id());
@@ -131,24 +131,13 @@ pub(super) fn open_beside(options: &Options, path: &Path) -> Result<OpenOutput, 
     })
 }
 
-/// Returns `true` if there is no file, an empty one, or one that begins like a profile.
-fn may_be_replaced(path: &Path) -> bool {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
-        Err(error) => return error.kind() == io::ErrorKind::NotFound,
-    };
-    if !found.is_file() {
-        return false;
-    }
-    let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST_MAGIC).read_to_end(&mut begin));
-    let is_profile = begin.is_empty() || MAGICS.iter().any(|magic| begin.starts_with(magic));
-    read.is_ok() && is_profile
+/// Returns `true` if a file with these first bytes is empty, or begins like a profile.
+fn is_profile(first: &[u8]) -> bool {
+    first.is_empty() || MAGICS.iter().any(|magic| first.starts_with(magic))
 }
 
 /// The first bytes of a profile, and of a compressed file.
 const MAGICS: [&[u8]; 2] = [b"JAVA PROFILE ", &[0x1f, 0x8b, 8]];
-const LONGEST_MAGIC: u64 = 16;
 
 fn compressed(sink: impl Sink + 'static, wanted: bool) -> Box<dyn Sink> {
     match wanted {

@@ -75,7 +75,8 @@ impl Outputs {
         let method = self.sampling_method.as_ref();
         let facts = head::facts(self.env, &self.given, self.options.redact, method, begun);
         let encoder = encoder(options, options.format, facts);
-        let writer = Writer::start(encoder, output.sink, now()).map_err(StartError::Thread)?;
+        let writer = Writer::start(encoder, output.sink, now(), options.block);
+        let writer = writer.map_err(StartError::Thread)?;
         let destination = Destination {
             name,
             file: output.file,

@@ -1,7 +1,8 @@
 //! `logflags=4`: reads the file back once it is closed.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -34,6 +35,33 @@ fn write_report(path: &Path) -> Result<(), FileError> {
 
 fn check(path: &Path) -> io::Result<Result<Summary, Fault>> {
     Ok(hprof_format::check(hprof_format::decompressed(
-        File::open(path)?,
+        open_regular(path)?,
     )?))
+}
+
+/// Opens a regular file. What has its name by now may be a pipe, which is not waited for: the VM is ending.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("is no regular file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_profile_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo").success());
+        assert!(check(&pipe).is_err());
+    }
 }

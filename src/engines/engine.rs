@@ -29,6 +29,10 @@ pub trait Engine: Send + Sync {
     /// Called when the current thread is about to end; `None` if it was never registered.
     fn current_thread_ended(&self, _serial: Option<ThreadSerial>) {}
 
+    /// Called when a thread has ended while engines were told that it is registered: after [`Engine::thread_registered`],
+    /// but possibly before or while [`Engine::current_thread_ended`] is called on the thread itself.
+    fn thread_gone(&self, _serial: ThreadSerial) {}
+
     /// Returns the name of the engine's part of a dump, in the words of the original; `None` if it has none.
     fn section(&self) -> Option<&'static str>;
 

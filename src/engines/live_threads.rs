@@ -93,7 +93,7 @@ impl LiveThreads {
         // The previous thread with this system id has ended without an event.
         let before = live.by_tid.insert(thread.tid, thread.serial);
         let before = before.and_then(|before| live.by_serial.remove(&before));
-        if let Some(before) = before {
+        if let Some(before) = &before {
             before.end(thread.since);
         }
         live.new.push(thread.clone());
@@ -109,19 +109,22 @@ impl LiveThreads {
         };
         // The references are freed without the lock.
         drop(live);
-        drop(gone);
+        drop((before, gone));
     }
 
     /// Removes a thread that ends in this round.
     pub(super) fn remove(&self, serial: ThreadSerial, round: u64) {
         let mut live = self.0.lock();
-        let Some(thread) = live.by_serial.remove(&serial) else {
-            return;
-        };
-        thread.end(round);
-        if live.by_tid.get(&thread.tid) == Some(&serial) {
-            live.by_tid.remove(&thread.tid);
+        let thread = live.by_serial.remove(&serial);
+        if let Some(thread) = &thread {
+            thread.end(round);
+            if live.by_tid.get(&thread.tid) == Some(&serial) {
+                live.by_tid.remove(&thread.tid);
+            }
         }
+        // The reference is freed without the lock.
+        drop(live);
+        drop(thread);
     }
 
     /// Takes the threads that have been added since the last call.

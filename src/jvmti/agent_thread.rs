@@ -1,7 +1,7 @@
 //! The agent's own code on Java threads: the VM starts them, and no profile counts them.
 
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,8 @@ type Body = Box<dyn FnOnce(Jni<'_>) + Send>;
 /// Starts the agent's threads and recognizes them later.
 #[derive(Default)]
 pub struct AgentThreads {
-    threads: Mutex<Vec<GlobalRef>, rank::AgentThreads>,
+    /// Replaced as a whole, so that the VM is asked about them without the lock.
+    threads: Mutex<Arc<[Arc<GlobalRef>]>, rank::AgentThreads>,
 }
 
 impl AgentThreads {
@@ -36,11 +37,7 @@ impl AgentThreads {
         let thread = jni.new_thread(name).ok_or(out_of_memory)?;
         // It must be known before it runs, because its ThreadStart event comes first.
         let known = GlobalRef::new(jni, thread.object()).ok_or(out_of_memory)?;
-        {
-            let mut threads = self.threads.lock();
-            threads.retain(|own| !env.has_ended(own.object()));
-            threads.push(known);
-        }
+        self.add(env, Arc::new(known));
         let body: Box<Body> = Box::new(Box::new(body));
         let body = Box::into_raw(body);
         // SAFETY: `start` takes the box back, once: the VM calls it exactly when it answers success.
@@ -61,12 +58,26 @@ impl AgentThreads {
         answer
     }
 
+    /// Adds a thread, and forgets those that have ended.
+    fn add(&self, env: Env, thread: Arc<GlobalRef>) {
+        let all = self.all();
+        let has_ended = |own: &&Arc<GlobalRef>| env.has_ended(own.object());
+        let ended: Vec<_> = all.iter().filter(has_ended).collect();
+        let mut threads = self.threads.lock();
+        let is_left = |own: &&Arc<GlobalRef>| !ended.iter().any(|ended| Arc::ptr_eq(ended, own));
+        let left = threads.iter().filter(is_left).cloned();
+        // `all` frees the references to the others, after the lock.
+        *threads = left.chain([thread]).collect();
+    }
+
+    fn all(&self) -> Arc<[Arc<GlobalRef>]> {
+        self.threads.lock().clone()
+    }
+
     /// Returns `true` if the thread is one of the agent's.
     pub fn contains(&self, jni: Jni<'_>, thread: Object<'_>) -> bool {
-        self.threads
-            .lock()
-            .iter()
-            .any(|own| jni.is_same(own.object(), thread))
+        let all = self.all();
+        all.iter().any(|own| jni.is_same(own.object(), thread))
     }
 
     /// Returns `true` if all except the current one have ended, or end within `timeout`. A thread that is about to end
@@ -79,8 +90,8 @@ impl AgentThreads {
             current.is_some_and(|(jni, current)| jni.is_same(current.object(), own))
         };
         let is_alive = || {
-            let threads = self.threads.lock();
-            let mut own = threads.iter().map(GlobalRef::object);
+            let all = self.all();
+            let mut own = all.iter().map(|own| own.object());
             own.any(|own| env.is_alive(own) && !is_current(own))
         };
         while is_alive() {
@@ -96,10 +107,10 @@ impl AgentThreads {
 unsafe extern "C" fn start(_: *mut sys::jvmtiEnv, jni: *mut sys::JNIEnv, body: *mut c_void) {
     // SAFETY: `run` made this pointer from a box and hands it to this function alone.
     let body = unsafe { Box::from_raw(body.cast::<Body>()) };
-    let callback = Callback;
-    // SAFETY: the VM passes this thread's environment, which it keeps until this function returns.
-    let Some(jni) = (unsafe { Jni::from_raw(jni, &callback) }) else {
-        return;
-    };
-    let _ = catch_unwind(AssertUnwindSafe(|| body(jni)));
+    Callback::run(|callback| {
+        // SAFETY: the VM passes this thread's environment, which it keeps until this function returns.
+        if let Some(jni) = unsafe { Jni::from_raw(jni, callback) } {
+            body(jni);
+        }
+    });
 }

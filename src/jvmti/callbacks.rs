@@ -6,7 +6,9 @@ use super::classes::on_class_file_load_hook;
 use super::collections;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::events::{Allocation, Events, GcPause, Resource, receive, receiver, with_thread};
+use super::events::{
+    Allocation, Events, GcPause, Resource, pass, pass_with, receive, receiver, unpack,
+};
 use super::jni::{Callback, Jni, Object};
 use super::method_ids;
 use super::monitor_callbacks;
@@ -15,33 +17,33 @@ use super::sys;
 /// The events that can be enabled, in addition to the VM's start and end, which always come.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// [`super::Events::thread_start`].
+    /// [`super::SessionEvents::thread_start`].
     ThreadStart,
-    /// [`super::Events::thread_end`].
+    /// [`super::SessionEvents::thread_end`].
     ThreadEnd,
-    /// [`super::Events::allocated`]; needs [`super::Capability::AllocationEvents`].
+    /// [`super::Events::object_allocated`]; needs [`super::Capability::AllocationEvents`].
     Allocation,
-    /// [`super::Events::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
+    /// [`super::SessionEvents::gc_finished`]; needs [`super::Capability::GarbageCollectionEvents`].
     GarbageCollection,
     /// Not delivered: while it is enabled, the slots of references can be read ([`super::WeakSlots`]).
     GarbageCollectionStart,
-    /// [`super::Events::thread_end`] of virtual threads; only for a VM that has them.
+    /// [`super::SessionEvents::thread_end`] of virtual threads; only for a VM that has them.
     VirtualThreadEnd,
-    /// [`super::Events::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as do those below.
+    /// [`super::SessionEvents::monitor_enter`]; needs [`super::Capability::MonitorEvents`], as do those below.
     MonitorEnter,
-    /// [`super::Events::monitor_entered`].
+    /// [`super::SessionEvents::monitor_entered`].
     MonitorEntered,
-    /// [`super::Events::monitor_wait`].
+    /// [`super::SessionEvents::monitor_wait`].
     MonitorWait,
-    /// [`super::Events::monitor_waited`].
+    /// [`super::SessionEvents::monitor_waited`].
     MonitorWaited,
-    /// [`super::Events::class_file`].
+    /// [`super::SessionEvents::class_file`].
     ClassFile,
-    /// [`super::Events::resource_exhausted`]; needs [`super::Capability::ResourceExhaustedEvents`].
+    /// [`super::SessionEvents::resource_exhausted`]; needs [`super::Capability::ResourceExhaustedEvents`].
     ResourceExhausted,
     /// Not delivered: AsyncGetCallTrace refuses unless it is enabled.
     ClassLoad,
-    /// Not delivered: while it is enabled, the methods of classes get their ids when the classes are prepared.
+    /// [`super::SessionEvents::class_prepared`].
     ClassPrepare,
 }
 
@@ -149,20 +151,23 @@ unsafe extern "C" fn on_vm_init(
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
 ) {
-    // SAFETY: the VM's arguments.
-    unsafe {
-        with_thread(jni, thread, |events, jni, thread| {
-            events.vm_init(jni, thread)
-        })
-    }
+    let Some(events) = receiver() else { return };
+    Callback::run(|callback| {
+        // SAFETY: the VM's arguments.
+        if let Some((jni, thread)) = unsafe { unpack(jni, thread, callback) } {
+            events.vm_init(jni, thread);
+        }
+    });
 }
 
 unsafe extern "C" fn on_vm_death(_: *mut sys::jvmtiEnv, jni: *mut sys::JNIEnv) {
-    let callback = Callback;
-    // SAFETY: the VM's argument, valid until the callback returns.
-    if let (Some(events), Some(jni)) = (receiver(), unsafe { Jni::from_raw(jni, &callback) }) {
-        events.vm_death(jni);
-    }
+    let Some(events) = receiver() else { return };
+    Callback::run(|callback| {
+        // SAFETY: the VM's argument, valid until the callback returns.
+        if let Some(jni) = unsafe { Jni::from_raw(jni, callback) } {
+            events.vm_death(jni);
+        }
+    });
 }
 
 unsafe extern "C" fn on_thread_start(
@@ -172,8 +177,8 @@ unsafe extern "C" fn on_thread_start(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread(jni, thread, |events, jni, thread| {
-            events.thread_start(jni, thread)
+        pass_with(jni, thread, |session, jni, thread| {
+            session.thread_start(jni, thread)
         })
     }
 }
@@ -185,16 +190,14 @@ unsafe extern "C" fn on_thread_end(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread(jni, thread, |events, jni, thread| {
-            events.thread_end(jni, thread)
+        pass_with(jni, thread, |session, jni, thread| {
+            session.thread_end(jni, thread)
         })
     }
 }
 
 unsafe extern "C" fn on_data_dump_request(_: *mut sys::jvmtiEnv) {
-    if let Some(events) = receiver() {
-        events.data_dump_request();
-    }
+    pass(|session, _| session.data_dump_request());
 }
 
 unsafe extern "C" fn on_resource_exhausted(
@@ -204,24 +207,23 @@ unsafe extern "C" fn on_resource_exhausted(
     _: *const c_void,
     description: *const c_char,
 ) {
-    let callback = Callback;
-    // SAFETY: the VM's argument, valid until the callback returns.
-    let jni = unsafe { Jni::from_raw(jni, &callback) };
-    let (Some(events), Some(jni)) = (receiver(), jni) else {
-        return;
-    };
-    let description = match description.is_null() {
-        true => c"",
-        // SAFETY: the VM's argument, which ends with a NUL and is valid until the callback returns.
-        false => unsafe { CStr::from_ptr(description) },
-    };
     let has = |flag: u32| flags & flag as sys::jint != 0;
     let resource = match () {
         () if has(sys::JVMTI_RESOURCE_EXHAUSTED_THREADS) => Resource::Threads,
         () if has(sys::JVMTI_RESOURCE_EXHAUSTED_JAVA_HEAP) => Resource::JavaHeap,
         () => Resource::Other,
     };
-    events.resource_exhausted(jni, resource, description);
+    pass(|session, callback| {
+        let description = match description.is_null() {
+            true => c"",
+            // SAFETY: the VM's argument, which ends with a NUL and is valid until the callback returns.
+            false => unsafe { CStr::from_ptr(description) },
+        };
+        // SAFETY: the VM's argument, valid until the callback returns.
+        if let Some(jni) = unsafe { Jni::from_raw(jni, callback) } {
+            session.resource_exhausted(jni, resource, description);
+        }
+    });
 }
 
 unsafe extern "C" fn on_sampled_object_alloc(
@@ -233,26 +235,27 @@ unsafe extern "C" fn on_sampled_object_alloc(
     size: sys::jlong,
 ) {
     let Some(events) = receiver() else { return };
-    let callback = Callback;
-    // SAFETY: the VM's arguments, valid until the callback returns.
-    let (jni, thread, object, class) = unsafe {
-        (
-            Jni::from_raw(jni, &callback),
-            Object::from_raw(thread, &callback),
-            Object::from_raw(object, &callback),
-            Object::from_raw(class, &callback),
-        )
-    };
-    let (Some(jni), Some(object), Some(class)) = (jni, object, class) else {
-        return;
-    };
-    let allocation = Allocation {
-        thread,
-        object,
-        class,
-        size: size as u64,
-    };
-    events.object_allocated(jni, allocation);
+    Callback::run(|callback| {
+        // SAFETY: the VM's arguments, valid until the callback returns.
+        let (jni, thread, object, class) = unsafe {
+            (
+                Jni::from_raw(jni, callback),
+                Object::from_raw(thread, callback),
+                Object::from_raw(object, callback),
+                Object::from_raw(class, callback),
+            )
+        };
+        let (Some(jni), Some(class)) = (jni, class) else {
+            return;
+        };
+        let allocation = Allocation {
+            thread,
+            object,
+            class,
+            size: size as u64,
+        };
+        events.object_allocated(jni, allocation);
+    });
 }
 
 unsafe extern "C" fn on_garbage_collection_start(_: *mut sys::jvmtiEnv) {
@@ -261,7 +264,5 @@ unsafe extern "C" fn on_garbage_collection_start(_: *mut sys::jvmtiEnv) {
 
 unsafe extern "C" fn on_garbage_collection_finish(_: *mut sys::jvmtiEnv) {
     collections::end();
-    if let Some(events) = receiver() {
-        events.gc_finished(GcPause::new(&Callback));
-    }
+    pass(|session, callback| session.gc_finished(GcPause::new(callback)));
 }

@@ -5,8 +5,8 @@ use std::ptr;
 
 use super::env::{Buffer, Env, jvmti};
 use super::error::JvmtiError;
-use super::events::{ClassFile, receiver};
-use super::jni::{Callback, Jni, Object};
+use super::events::{ClassFile, pass};
+use super::jni::{Jni, Object};
 use super::sys;
 
 const ACC_NATIVE: sys::jint = 0x0100;
@@ -40,7 +40,7 @@ impl Env {
         })
     }
 
-    /// Makes the VM pass the classes to [`super::Events::class_file`] again and redefine them, all or none. Needs
+    /// Makes the VM pass the classes to [`super::SessionEvents::class_file`] again and redefine them, all or none. Needs
     /// [`super::Capability::Retransform`].
     pub fn retransform(self, classes: &[Object<'_>]) -> Result<(), JvmtiError> {
         let raw: Vec<sys::jclass> = classes.iter().map(|class| class.raw).collect();
@@ -75,37 +75,38 @@ pub(super) unsafe extern "C" fn on_class_file_load_hook(
     new_length: *mut sys::jint,
     new_bytes: *mut *mut u8,
 ) {
-    let (Some(events), Ok(length)) = (receiver(), usize::try_from(length)) else {
+    let Ok(length) = usize::try_from(length) else {
         return;
     };
-    let callback = Callback;
-    // SAFETY: the VM's arguments, valid until the callback returns; the name is null or NUL-terminated, the bytes are
-    // as many as it says.
-    let (jni, class) = unsafe {
-        let name = (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes());
-        let loader = Object::from_raw(loader, &callback);
-        let bytes = std::slice::from_raw_parts(bytes, length);
-        (
-            Jni::from_raw(jni, &callback),
-            ClassFile {
-                name,
-                loader,
-                bytes,
-            },
-        )
-    };
-    let Some(jni) = jni else { return };
-    let Some(rewritten) = events.class_file(jni, class) else {
-        return;
-    };
-    let Some(env) = Env::of_callback(env, jni) else {
-        return;
-    };
-    if let Some((copy, length)) = env.for_the_vm(&rewritten) {
-        // SAFETY: both are where the VM looks for the answer.
-        unsafe {
-            *new_bytes = copy;
-            *new_length = length;
+    pass(|session, callback| {
+        // SAFETY: the VM's arguments, valid until the callback returns; the name is null or NUL-terminated, the bytes are
+        // as many as it says.
+        let (jni, class) = unsafe {
+            let name = (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes());
+            let loader = Object::from_raw(loader, callback);
+            let bytes = std::slice::from_raw_parts(bytes, length);
+            (
+                Jni::from_raw(jni, callback),
+                ClassFile {
+                    name,
+                    loader,
+                    bytes,
+                },
+            )
+        };
+        let Some(jni) = jni else { return };
+        let Some(rewritten) = session.class_file(jni, class) else {
+            return;
+        };
+        let Some(env) = Env::of_callback(env, jni) else {
+            return;
+        };
+        if let Some((copy, length)) = env.for_the_vm(&rewritten) {
+            // SAFETY: both are where the VM looks for the answer.
+            unsafe {
+                *new_bytes = copy;
+                *new_length = length;
+            }
         }
-    }
+    });
 }

@@ -30,36 +30,11 @@ unsafe impl Send for Env {}
 // SAFETY: as above.
 unsafe impl Sync for Env {}
 
-/// A capability that the VM grants only on request. None of these slows the VM down or prevents the use of its archived
-/// classes.
-#[derive(Clone, Copy, Debug)]
-pub enum Capability {
-    /// For [`Env::thread_cpu_time`] and [`Env::current_thread_cpu_time`].
-    ThreadCpuTime,
-    /// For [`Env::source_file`].
-    SourceFileName,
-    /// For [`Env::line`].
-    LineNumbers,
-    /// For [`super::Event::Allocation`].
-    AllocationEvents,
-    /// For [`super::Event::GarbageCollection`].
-    GarbageCollectionEvents,
-    /// For [`Env::class_histogram`].
-    HeapWalk,
-    /// For the monitor events such as [`super::Event::MonitorEnter`], and [`Env::monitor_usage`].
-    MonitorEvents,
-    /// For [`Env::contended_monitor`] and [`Env::owned_monitors`]. The VM grants it only when it starts.
-    MonitorStates,
-    /// For [`super::Event::ClassFile`] and [`Env::retransform`].
-    Retransform,
-    /// For [`super::Event::ResourceExhausted`].
-    ResourceExhaustedEvents,
-}
-
 /// Calls a function of the JVMTI table and turns its code into a `Result`. All versions since 11 have tables of the
 /// same size, in which an older VM leaves the slots of newer functions null.
 macro_rules! jvmti {
     ($env:expr, $function:ident $(, $argument:expr)*) => {{
+        $crate::jvmti::vm_call::before_call(stringify!($function));
         let env = $env.as_raw();
         match (**env).$function {
             Some(function) => $crate::jvmti::env::checked(stringify!($function), function(env $(, $argument)*)),
@@ -98,6 +73,11 @@ impl MethodId {
     /// Returns the id as a number.
     pub(super) fn address(self) -> usize {
         self.0.addr()
+    }
+
+    /// Creates the id with that number, in a VM whose ids are numbers.
+    pub(super) fn of_number(number: usize) -> Self {
+        Self(ptr::without_provenance_mut(number))
     }
 
     /// Creates an id that no VM knows.
@@ -434,51 +414,6 @@ impl Env {
         // SAFETY: `hash` receives the answer.
         unsafe { jvmti!(self, GetObjectHashCode, object.raw, &mut hash)? };
         Ok(hash)
-    }
-
-    /// Requests capabilities from the VM, all or none.
-    pub fn request(self, capabilities: &[Capability]) -> Result<(), JvmtiError> {
-        let mut wanted = sys::jvmtiCapabilities::default();
-        for capability in capabilities {
-            match capability {
-                Capability::ThreadCpuTime => {
-                    wanted.set_can_get_thread_cpu_time(1);
-                    wanted.set_can_get_current_thread_cpu_time(1);
-                }
-                Capability::SourceFileName => wanted.set_can_get_source_file_name(1),
-                Capability::LineNumbers => wanted.set_can_get_line_numbers(1),
-                Capability::AllocationEvents => {
-                    wanted.set_can_generate_sampled_object_alloc_events(1);
-                }
-                Capability::GarbageCollectionEvents => {
-                    wanted.set_can_generate_garbage_collection_events(1);
-                }
-                Capability::HeapWalk => wanted.set_can_tag_objects(1),
-                Capability::MonitorEvents => {
-                    wanted.set_can_generate_monitor_events(1);
-                    wanted.set_can_get_monitor_info(1);
-                }
-                Capability::MonitorStates => {
-                    wanted.set_can_get_owned_monitor_info(1);
-                    wanted.set_can_get_current_contended_monitor(1);
-                }
-                Capability::Retransform => wanted.set_can_retransform_classes(1),
-                Capability::ResourceExhaustedEvents => {
-                    wanted.set_can_generate_resource_exhaustion_heap_events(1);
-                    wanted.set_can_generate_resource_exhaustion_threads_events(1);
-                }
-            }
-        }
-        self.add_capabilities(&wanted)
-    }
-
-    /// Adds the capabilities set in `wanted`, all or none.
-    pub(super) fn add_capabilities(
-        self,
-        wanted: &sys::jvmtiCapabilities,
-    ) -> Result<(), JvmtiError> {
-        // SAFETY: the VM reads the structure during the call only.
-        unsafe { jvmti!(self, AddCapabilities, wanted) }
     }
 
     /// Copies a string of the VM (modified UTF-8) and frees it.

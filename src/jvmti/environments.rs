@@ -26,9 +26,16 @@ pub struct OwnEnv(Env);
 impl OwnEnv {
     /// Gets the JVMTI environment from the VM; `None` if the VM does not support JVMTI 11. No other `OwnEnv` may exist.
     pub fn new(vm: Vm) -> Option<Self> {
-        let shared = Env::kept_in(&SHARED, vm)?;
+        let shared = Env::kept_in(&SHARED, vm).ok()?;
         let session = SessionId::next();
         Some(Self(Env { session, ..shared }))
+    }
+
+    /// Returns `true` if the VM gives out no environment yet: HotSpot of up to 17 accepts requests to load an agent before it
+    /// has started, and has none until then.
+    pub fn is_too_early(vm: Vm) -> bool {
+        // The thread that asks is one of the VM's.
+        matches!(Env::kept_in(&SHARED, vm), Err(sys::JNI_EDETACHED))
     }
 
     /// Returns the environment.
@@ -50,12 +57,12 @@ impl Drop for OwnEnv {
 }
 
 impl Env {
-    fn kept_in(place: &OnceLock<Self>, vm: Vm) -> Option<Self> {
+    fn kept_in(place: &OnceLock<Self>, vm: Vm) -> Result<Self, sys::jint> {
         if let Some(&env) = place.get() {
-            return Some(env);
+            return Ok(env);
         }
         let raw = vm.interface(sys::JVMTI_VERSION_11 as sys::jint)?.cast();
-        Some(*place.get_or_init(|| Self {
+        Ok(*place.get_or_init(|| Self {
             raw,
             vm,
             session: SessionId::NONE,
@@ -73,7 +80,7 @@ impl Env {
         let session = self.session;
         Some(Self {
             session,
-            ..Self::kept_in(&ASIDE, self.vm)?
+            ..Self::kept_in(&ASIDE, self.vm).ok()?
         })
     }
 
@@ -92,7 +99,8 @@ impl Env {
     pub(super) fn fresh(self) -> Option<Self> {
         let raw = self
             .vm
-            .interface(sys::JVMTI_VERSION_11 as sys::jint)?
+            .interface(sys::JVMTI_VERSION_11 as sys::jint)
+            .ok()?
             .cast();
         Some(Self { raw, ..self })
     }

@@ -7,8 +7,7 @@ use std::sync::OnceLock;
 use super::jni::{Callback, Jni, Object};
 use super::sys;
 
-/// The VM's events: the only way from the VM up into the agent. No panic may leave one of these functions, because the
-/// VM is the caller. An event may still come when no session runs any more.
+/// The VM's events: the only way from the VM up into the agent. An event may still come when no session runs any more.
 pub trait Events: Sync {
     /// Called when the VM is up; `main` has not run yet.
     fn vm_init(&self, jni: Jni<'_>, thread: Object<'_>);
@@ -16,15 +15,21 @@ pub trait Events: Sync {
     /// Called when the program has ended, for whatever reason.
     fn vm_death(&self, jni: Jni<'_>);
 
+    /// Called when the current thread has allocated an object.
+    fn object_allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
+
+    /// Calls `event` with the session that runs, if its gate lets events in. All other events come this way.
+    fn pass(&self, event: &mut dyn FnMut(&dyn SessionEvents));
+}
+
+/// The events that reach the running session through its gate.
+pub trait SessionEvents {
     /// Called on a platform thread that begins.
     fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>);
 
     /// Called on a platform thread that is about to end; on a virtual one, if [`super::Event::VirtualThreadEnd`] is
     /// enabled.
     fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>);
-
-    /// Called when the current thread has allocated an object.
-    fn object_allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>);
 
     /// Called when the current thread, platform or virtual, wants a monitor that another thread owns.
     fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
@@ -46,6 +51,9 @@ pub trait Events: Sync {
     /// Called on the thread that loads a class, before the class is defined; returns the class file to define in its
     /// place.
     fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>>;
+
+    /// Called when a class has been prepared: none of its methods has run yet.
+    fn class_prepared(&self, jni: Jni<'_>, class: Object<'_>);
 
     /// Called when the current thread has begun to carry a virtual thread.
     fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>);
@@ -80,8 +88,8 @@ impl<'a> GcPause<'a> {
 pub struct Allocation<'a> {
     /// The thread that allocated it, platform or virtual; `None` while a native thread is being attached to the VM.
     pub thread: Option<Object<'a>>,
-    /// The object.
-    pub object: Object<'a>,
+    /// The object; `None` for one without identity.
+    pub object: Option<Object<'a>>,
     /// Its class.
     pub class: Object<'a>,
     /// Its size in the heap, in bytes.
@@ -120,39 +128,51 @@ pub(super) fn receiver() -> Option<&'static dyn Events> {
     RECEIVER.get().copied()
 }
 
-/// Unpacks the two arguments that most events have, and runs the event.
-///
-/// # Safety
-/// As for [`with_object`].
-pub(super) unsafe fn with_thread(
-    jni: *mut sys::JNIEnv,
-    thread: sys::jthread,
-    body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>),
-) {
+/// Passes an event on, if there is a session whose gate lets it in. This is the only way to the session, and no panic leaves
+/// it.
+pub(super) fn pass(event: impl FnOnce(&dyn SessionEvents, &Callback)) {
     let Some(events) = receiver() else { return };
-    // SAFETY: the caller's promise.
-    unsafe { with_object(jni, thread, |jni, thread| body(events, jni, thread)) }
+    let mut event = Some(event);
+    Callback::run(|callback| {
+        events.pass(&mut |session| {
+            if let Some(event) = event.take() {
+                event(session, callback);
+            }
+        });
+    });
 }
 
-/// Unpacks the environment and an object that a callback received; does nothing if either is null.
+/// Unpacks the two arguments that most events have, and passes the event on.
 ///
 /// # Safety
 /// `jni` and `object` must be what the VM passed to a callback on this thread.
-pub(super) unsafe fn with_object(
+pub(super) unsafe fn pass_with(
     jni: *mut sys::JNIEnv,
     object: sys::jobject,
-    body: impl FnOnce(Jni<'_>, Object<'_>),
+    event: impl FnOnce(&dyn SessionEvents, Jni<'_>, Object<'_>),
 ) {
-    let callback = Callback;
-    // SAFETY: the caller passes the VM's arguments, valid until its callback returns, which is after this function
-    // does.
-    let arguments = unsafe {
-        (
-            Jni::from_raw(jni, &callback),
-            Object::from_raw(object, &callback),
-        )
-    };
-    if let (Some(jni), Some(object)) = arguments {
-        body(jni, object);
+    pass(|session, callback| {
+        // SAFETY: the caller's promise.
+        if let Some((jni, object)) = unsafe { unpack(jni, object, callback) } {
+            event(session, jni, object);
+        }
+    });
+}
+
+/// Unpacks the environment and an object that a callback received; `None` if either is null.
+///
+/// # Safety
+/// `jni` and `object` must be what the VM passed to the callback on this thread.
+pub(super) unsafe fn unpack<'a>(
+    jni: *mut sys::JNIEnv,
+    object: sys::jobject,
+    callback: &'a Callback,
+) -> Option<(Jni<'a>, Object<'a>)> {
+    // SAFETY: the caller passes the VM's arguments, valid until its callback returns, which is after `callback` is gone.
+    unsafe {
+        Some((
+            Jni::from_raw(jni, callback)?,
+            Object::from_raw(object, callback)?,
+        ))
     }
 }

@@ -8,6 +8,7 @@ use super::env::{Buffer, Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object, jni};
 use super::sys;
+use super::vm_call::before_call;
 
 /// A primitive type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,6 +280,7 @@ macro_rules! reader {
                 match field.kind {
                     None => FieldValue::Object(LocalRef::new(jni, jni!(jni, $object, holder.raw, field.id))),
                     Some(Primitive::Boolean) => {
+                        before_call(stringify!($boolean));
                         let read = byte_reader((**jni.as_raw()).v1_6.$boolean);
                         let value = read(jni.as_raw(), holder.raw, field.id);
                         FieldValue::Primitive(Primitive::Boolean, value.into())

@@ -8,7 +8,8 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::{ptr, slice};
 
-use super::env::{Capability, Env, MethodId, jvmti};
+use super::capabilities::Capability;
+use super::env::{Env, MethodId, jvmti};
 use super::error::JvmtiError;
 use super::fields::Primitive;
 use super::hotspot::BoolFlag;
@@ -64,6 +65,8 @@ pub struct Referee<'a> {
     pub class: u64,
     /// The length, if it is an array.
     pub length: Option<u32>,
+    /// The bytes that it takes in the heap.
+    pub size: u64,
 }
 
 /// The object that refers to another, or that holds a value.
@@ -336,7 +339,7 @@ unsafe extern "C" fn on_reference<V: HeapVisitor>(
     info: *const sys::jvmtiHeapReferenceInfo,
     class: sys::jlong,
     referrer_class: sys::jlong,
-    _size: sys::jlong,
+    size: sys::jlong,
     tag: *mut sys::jlong,
     referrer_tag: *mut sys::jlong,
     length: sys::jint,
@@ -356,6 +359,7 @@ unsafe extern "C" fn on_reference<V: HeapVisitor>(
         tag,
         class: class as u64,
         length: u32::try_from(length).ok(),
+        size: size as u64,
     };
     // SAFETY: the kind says what `info` holds; `data` is `follow`'s.
     unsafe {

@@ -17,8 +17,8 @@ use std::sync::OnceLock;
 
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::events::with_object;
-use super::jni::{Jni, LocalRef, Object, jni};
+use super::events::unpack;
+use super::jni::{Callback, Jni, LocalRef, Object, jni};
 use super::sys;
 
 /// The class with the hooks, as class files name it. It is in `java.lang` because that package is visible to every
@@ -154,13 +154,13 @@ unsafe extern "C" fn on_class_prepare(
     _: sys::jthread,
     class: sys::jclass,
 ) {
-    // A class that is linked along the way has no such methods: the VM refuses, and changes nothing.
-    // SAFETY: the VM's arguments.
-    unsafe {
-        with_object(jni, class, |jni, class| {
+    Callback::run(|callback| {
+        // A class that is linked along the way has no such methods: the VM refuses, and changes nothing.
+        // SAFETY: the VM's arguments.
+        if let Some((jni, class)) = unsafe { unpack(jni, class, callback) } {
             register(jni, class);
-        })
-    }
+        }
+    });
 }
 
 fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<LocalRef<'a>> {

@@ -5,6 +5,7 @@
 use std::ffi::{CStr, CString};
 use std::ptr;
 
+use super::events::unpack;
 use super::jni::{Callback, Jni, LocalRef, Object, Vm, jni};
 use super::sys;
 
@@ -250,10 +251,11 @@ pub unsafe fn in_native_method<T>(
     env: *mut sys::JNIEnv,
     body: impl FnOnce(Jni<'_>) -> T,
 ) -> Option<T> {
-    let callback = Callback;
-    // SAFETY: the caller's promise.
-    let jni = unsafe { Jni::from_raw(env, &callback) }?;
-    Some(body(jni))
+    Callback::run(|callback| {
+        // SAFETY: the caller's promise.
+        let jni = unsafe { Jni::from_raw(env, callback) }?;
+        Some(body(jni))
+    })?
 }
 
 /// Returns the VM, and the text that a Java program gave to a native method.
@@ -262,13 +264,9 @@ pub unsafe fn in_native_method<T>(
 /// Only for the arguments of a native method that the VM has called: the environment of the current thread, and a string or
 /// null.
 pub unsafe fn text_argument(env: *mut sys::JNIEnv, text: sys::jstring) -> Option<(Vm, String)> {
-    let callback = Callback;
-    // SAFETY: the caller's promise; both are valid until the native method returns.
-    let (jni, text) = unsafe {
-        (
-            Jni::from_raw(env, &callback)?,
-            Object::from_raw(text, &callback)?,
-        )
-    };
-    Some((Vm::of(jni)?, jni.text(text)?))
+    Callback::run(|callback| {
+        // SAFETY: the caller's promise; both are valid until the native method returns.
+        let (jni, text) = unsafe { unpack(env, text, callback) }?;
+        Some((Vm::of(jni)?, jni.text(text)?))
+    })?
 }

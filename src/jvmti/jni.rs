@@ -6,7 +6,9 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
+use super::gate::caught;
 use super::sys;
+use super::vm_call::before_call;
 
 /// The JNI environment of the current thread, for the duration of a callback.
 #[derive(Clone, Copy)]
@@ -17,11 +19,22 @@ pub struct Jni<'a> {
 
 /// A call from the VM, or another period of time in which the current thread is attached and its arguments are valid.
 /// It lives on the stack of the called function, so that anything borrowing from it cannot outlive the call.
-pub(super) struct Callback;
+///
+/// A function that the VM calls needs one to use its arguments, and gets it only where panics are caught.
+pub(super) struct Callback(());
+
+impl Callback {
+    /// Runs the body of a function that the VM calls. No panic leaves it, nor the unwinding of a thread without memory: then
+    /// the answer is `None`.
+    pub(super) fn run<T>(body: impl FnOnce(&Callback) -> T) -> Option<T> {
+        caught(|| body(&Callback(()))).ok()
+    }
+}
 
 /// Calls a function of the JNI table.
 macro_rules! jni {
     ($jni:expr, $function:ident $(, $argument:expr)*) => {{
+        $crate::jvmti::vm_call::before_call(stringify!($function));
         let env = $jni.as_raw();
         ((**env).v1_6.$function)(env $(, $argument)*)
     }};
@@ -61,6 +74,7 @@ impl<'a> Jni<'a> {
 
     /// Returns `true` if the thread is virtual.
     pub(super) fn is_virtual(self, thread: Object<'_>) -> bool {
+        before_call("IsVirtualThread");
         let env = self.as_raw();
         // SAFETY: every table has GetVersion; IsVirtualThread lies beyond the end of those before JNI 19, which is
         // asked first. The reference is valid.
@@ -332,8 +346,8 @@ impl Vm {
 
     /// Runs `body` with the current thread's environment; `None` if the thread is not attached.
     pub fn with_current<T>(self, body: impl FnOnce(Jni<'_>) -> T) -> Option<T> {
-        let env = self.interface(sys::JNI_VERSION_1_6)?;
-        let callback = Callback;
+        let env = self.interface(sys::JNI_VERSION_1_6).ok()?;
+        let callback = Callback(());
         // SAFETY: GetEnv answers the current thread's environment; nothing detaches the thread before `body` returns.
         let jni = unsafe { Jni::from_raw(env.as_ptr().cast(), &callback) }?;
         Some(body(jni))
@@ -346,12 +360,18 @@ impl Vm {
         function as *const std::ffi::c_void
     }
 
-    /// Returns an interface of the VM, by its version number.
-    pub(super) fn interface(self, version: sys::jint) -> Option<NonNull<std::ffi::c_void>> {
+    /// Returns an interface of the VM, by its version number; or the VM's reason for having none.
+    pub(super) fn interface(
+        self,
+        version: sys::jint,
+    ) -> Result<NonNull<std::ffi::c_void>, sys::jint> {
         let mut interface = ptr::null_mut();
         // SAFETY: the VM's function table is complete, and `interface` receives the answer.
         let status =
             unsafe { ((**self.0.as_ptr()).v1_4.GetEnv)(self.0.as_ptr(), &mut interface, version) };
-        NonNull::new(interface).filter(|_| status == sys::JNI_OK)
+        match NonNull::new(interface) {
+            Some(interface) if status == sys::JNI_OK => Ok(interface),
+            _ => Err(status),
+        }
     }
 }

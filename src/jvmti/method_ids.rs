@@ -4,8 +4,7 @@ use std::ptr;
 
 use super::env::{Buffer, Env, MethodId, jvmti};
 use super::error::JvmtiError;
-use super::events::with_object;
-use super::hotspot;
+use super::events::pass_with;
 use super::jni::{Jni, Object};
 use super::sys;
 
@@ -42,17 +41,15 @@ pub(super) unsafe extern "C" fn on_class_load(
 }
 
 pub(super) unsafe extern "C" fn on_class_prepare(
-    env: *mut sys::jvmtiEnv,
+    _: *mut sys::jvmtiEnv,
     jni: *mut sys::JNIEnv,
     _: sys::jthread,
     class: sys::jclass,
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_object(jni, class, |jni, class| {
-            if let Some(env) = Env::of_callback(env, jni) {
-                hotspot::class_prepared(env, jni, class);
-            }
+        pass_with(jni, class, |session, jni, class| {
+            session.class_prepared(jni, class)
         })
     }
 }

@@ -9,6 +9,7 @@
 
 mod agent_thread;
 mod callbacks;
+mod capabilities;
 mod classes;
 mod clock;
 mod collections;
@@ -24,6 +25,7 @@ mod hooks;
 mod hotspot;
 mod java_calls;
 mod jni;
+mod known_objects;
 mod method_ids;
 mod monitor_callbacks;
 mod monitors;
@@ -39,18 +41,21 @@ mod session_id;
 mod sys;
 mod thread_storage;
 mod virtual_threads;
+mod vm_call;
 mod vm_kind;
+mod vm_library;
 
 pub use agent_thread::AgentThreads;
 pub use callbacks::Event;
+pub use capabilities::Capability;
 pub use clock::{
     ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack, process_cpu_time,
 };
 pub use collections::collection_is_under_way;
-pub use env::{Capability, Env, FrameInfo, MethodId};
+pub use env::{Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
-pub use events::{Allocation, ClassFile, Events, GcPause, Resource};
+pub use events::{Allocation, ClassFile, Events, GcPause, Resource, SessionEvents};
 pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
 pub use gate::{Closed, Gate, Panicked, caught};
 pub use heap::Interval;
@@ -70,7 +75,7 @@ pub use hotspot::{
 };
 pub use java_calls::{in_native_method, text_argument};
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
-
+pub use known_objects::{Found, KnownObjects};
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
 pub use native_code::NativeFunction;
 pub use object_list::ObjectList;
@@ -78,7 +83,7 @@ pub use own_objects::OwnObjects;
 pub use park_blockers::ParkBlockers;
 pub use prefetch::prefetch;
 pub use process_exit::{ExitCaller, at_process_exit};
-pub use registered_threads::RegisteredThreads;
+pub use registered_threads::{AnnouncedThread, RegisteredThreads};
 pub use session_id::SessionId;
 pub use sys::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, jboolean, jbyteArray, jclass, jlong, jstring};
 pub use virtual_threads::VirtualThreads;

@@ -1,7 +1,7 @@
 //! The functions that the VM calls for monitors, and for the end of virtual threads: see `callbacks`.
 
-use super::events::{Events, with_thread};
-use super::jni::{Callback, Jni, Object};
+use super::events::{SessionEvents, pass, pass_with, unpack};
+use super::jni::{Jni, Object};
 use super::sys;
 
 pub(super) unsafe extern "C" fn on_virtual_thread_end(
@@ -11,33 +11,31 @@ pub(super) unsafe extern "C" fn on_virtual_thread_end(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread(jni, thread, |events, jni, thread| {
-            events.thread_end(jni, thread)
+        pass_with(jni, thread, |session, jni, thread| {
+            session.thread_end(jni, thread)
         })
     }
 }
 
-/// As [`with_thread`], with an additional monitor.
+/// As [`pass_with`], with an additional monitor.
 ///
 /// # Safety
 /// `jni`, `thread` and `monitor` must be what the VM passed to a callback on this thread.
-unsafe fn with_monitor(
+unsafe fn pass_with_monitor(
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
     monitor: sys::jobject,
-    body: impl FnOnce(&dyn Events, Jni<'_>, Object<'_>, Object<'_>),
+    event: impl FnOnce(&dyn SessionEvents, Jni<'_>, Object<'_>, Object<'_>),
 ) {
-    let callback = Callback;
-    // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
-    let Some(monitor) = (unsafe { Object::from_raw(monitor, &callback) }) else {
-        return;
-    };
-    // SAFETY: as above.
-    unsafe {
-        with_thread(jni, thread, |events, jni, thread| {
-            body(events, jni, thread, monitor)
-        })
-    }
+    pass(|session, callback| {
+        // SAFETY: the caller passes the VM's arguments, valid until the callback returns.
+        let monitor = unsafe { Object::from_raw(monitor, callback) };
+        // SAFETY: as above.
+        let arguments = unsafe { unpack(jni, thread, callback) };
+        if let (Some((jni, thread)), Some(monitor)) = (arguments, monitor) {
+            event(session, jni, thread, monitor);
+        }
+    });
 }
 
 pub(super) unsafe extern "C" fn on_monitor_contended_enter(
@@ -48,8 +46,8 @@ pub(super) unsafe extern "C" fn on_monitor_contended_enter(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_monitor(jni, thread, monitor, |events, jni, thread, monitor| {
-            events.monitor_enter(jni, thread, monitor)
+        pass_with_monitor(jni, thread, monitor, |session, jni, thread, monitor| {
+            session.monitor_enter(jni, thread, monitor)
         })
     }
 }
@@ -62,8 +60,8 @@ pub(super) unsafe extern "C" fn on_monitor_contended_entered(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread(jni, thread, |events, jni, thread| {
-            events.monitor_entered(jni, thread)
+        pass_with(jni, thread, |session, jni, thread| {
+            session.monitor_entered(jni, thread)
         })
     }
 }
@@ -78,8 +76,8 @@ pub(super) unsafe extern "C" fn on_monitor_wait(
     let timeout = u64::try_from(timeout).unwrap_or(0);
     // SAFETY: the VM's arguments.
     unsafe {
-        with_monitor(jni, thread, monitor, |events, jni, thread, monitor| {
-            events.monitor_wait(jni, thread, monitor, timeout)
+        pass_with_monitor(jni, thread, monitor, |session, jni, thread, monitor| {
+            session.monitor_wait(jni, thread, monitor, timeout)
         })
     }
 }
@@ -93,8 +91,8 @@ pub(super) unsafe extern "C" fn on_monitor_waited(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_monitor(jni, thread, monitor, |events, jni, thread, monitor| {
-            events.monitor_waited(jni, thread, monitor)
+        pass_with_monitor(jni, thread, monitor, |session, jni, thread, monitor| {
+            session.monitor_waited(jni, thread, monitor)
         })
     }
 }

@@ -1,5 +1,7 @@
 //! The agent's own objects in the Java heap, which stay there until the VM next collects garbage.
 
+use std::sync::Arc;
+
 use super::env::Env;
 use super::jni::{Jni, Object, WeakRef};
 use super::sys;
@@ -11,7 +13,7 @@ pub(super) const OWN_TAG: sys::jlong = sys::jlong::MIN;
 /// The agent's objects in the Java heap.
 pub struct OwnObjects {
     env: Env,
-    objects: Mutex<Vec<WeakRef>, rank::OwnObjects>,
+    objects: Mutex<Vec<Arc<WeakRef>>, rank::OwnObjects>,
 }
 
 impl OwnObjects {
@@ -27,17 +29,22 @@ impl OwnObjects {
     pub fn add(&self, jni: Jni<'_>, object: Object<'_>) {
         // If the VM is out of memory, the object counts as the program's.
         let _ = self.env.set_tag(object, OWN_TAG);
-        self.objects.lock().extend(WeakRef::new(jni, object));
+        let object = WeakRef::new(jni, object).map(Arc::new);
+        self.objects.lock().extend(object);
     }
 
     /// Calls `look` with each one that is still alive.
     pub fn for_each(&self, jni: Jni<'_>, mut look: impl FnMut(Object<'_>)) {
-        self.objects.lock().retain(|object| {
-            let object = object.get(jni);
-            if let Some(object) = &object {
-                look(object.object());
+        let all = self.objects.lock().clone();
+        let mut dead = Vec::new();
+        for object in &all {
+            match object.get(jni) {
+                Some(object) => look(object.object()),
+                None => dead.push(object),
             }
-            object.is_some()
-        });
+        }
+        let is_dead = |object: &Arc<WeakRef>| dead.iter().any(|dead| Arc::ptr_eq(dead, object));
+        // `all` frees the references, after the lock.
+        self.objects.lock().retain(|object| !is_dead(object));
     }
 }

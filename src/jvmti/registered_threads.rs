@@ -5,63 +5,51 @@
 //! without a lock, while that thread may be ending and freeing it. JDK 17 and 21 crashed within seconds when asked
 //! about threads that came and went. So the numbers are kept here, and a thread's own storage only saves it a search.
 
-use hashbrown::HashTable;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::env::Env;
 use super::jni::{Jni, Object, WeakRef};
-use crate::lock_order::{Mutex, rank};
-
-/// The number of known threads from which those with collected objects are searched for and removed.
-const FIRST_SWEEP: usize = 1024;
+use super::known_objects::{Found, Known, KnownObjects, Unknown};
+use crate::lock_order::rank;
 
 /// The threads that have a serial number. One that has ended stays known for as long as anyone can ask about it, until
 /// its object is collected: it must not be taken for a new one.
 pub struct RegisteredThreads {
     env: Env,
-    /// Held while the VM compares references.
-    known: Mutex<RegisteredTable, rank::RegisteredThreads>,
+    known: KnownObjects<Registration, rank::RegisteredThreads>,
 }
 
-struct RegisteredTable {
-    threads: HashTable<KnownThread>,
-    next_sweep: usize,
-}
+/// The state of a thread in the upper half, and its serial number in the lower one.
+struct Registration(AtomicU64);
 
-struct KnownThread {
-    /// The identity hash of its object.
-    identity: i32,
-    thread: WeakRef,
-    state: Registration,
-}
-
-#[derive(Clone, Copy)]
-enum Registration {
-    Registered(u32),
-    Ended,
-}
+/// The serial number can be looked up, but not all have been told of the thread.
+const ANNOUNCED: u64 = 0;
+const REGISTERED: u64 = 1 << 32;
+const ENDED: u64 = 2 << 32;
+const STATE: u64 = 3 << 32;
 
 /// A live thread that is not known yet.
 pub struct UnregisteredThread {
-    identity: i32,
-    thread: WeakRef,
+    unknown: Unknown<Registration>,
+    reference: WeakRef,
 }
+
+/// A thread whose serial number can be looked up, while others are told of it.
+pub struct AnnouncedThread(Arc<Known<Registration>>);
 
 impl RegisteredThreads {
     /// Creates an empty set.
     pub fn new(env: Env) -> Self {
-        let known = Mutex::new(RegisteredTable {
-            threads: HashTable::new(),
-            next_sweep: FIRST_SWEEP,
-        });
+        let known = KnownObjects::new(env);
         Self { env, known }
     }
 
     /// Returns the serial number of a thread; `None` if it has none, or has ended.
     pub fn serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<u32> {
-        let identity = self.env.identity_hash(thread).ok()?;
-        match self.known.lock().state(jni, thread, identity)? {
-            Registration::Registered(serial) => Some(serial),
-            Registration::Ended => None,
+        match self.known.find(jni, thread).ok()? {
+            Found::Known(known) => known.value.serial(),
+            Found::Unknown(_) => None,
         }
     }
 
@@ -87,85 +75,83 @@ impl RegisteredThreads {
 
     /// Returns a live thread, if it is not known.
     pub fn unregistered(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<UnregisteredThread> {
-        let identity = self.env.identity_hash(thread).ok()?;
-        if self.known.lock().state(jni, thread, identity).is_some() || !self.env.is_alive(thread) {
+        self.known.sweep_if_grown(jni);
+        let Found::Unknown(unknown) = self.known.find(jni, thread).ok()? else {
+            return None;
+        };
+        if !self.env.is_alive(thread) {
             return None;
         }
-        let thread = WeakRef::new(jni, thread)?;
-        Some(UnregisteredThread { identity, thread })
+        let reference = WeakRef::new(jni, thread)?;
+        Some(UnregisteredThread { unknown, reference })
     }
 
-    /// Adds the thread, whose serial number can be looked up from here on. No other thread may have been added since
-    /// this one was found unregistered.
-    pub fn add(&self, jni: Jni<'_>, thread: UnregisteredThread, serial: u32) {
-        let mut known = self.known.lock();
-        known.add(jni, thread, Registration::Registered(serial));
+    /// Returns `true` if the thread has certainly not become known since it was found unregistered.
+    pub fn is_still_unregistered(&self, thread: &UnregisteredThread) -> bool {
+        self.known.is_still_unknown(&thread.unknown)
     }
 
-    /// Marks the current thread as ended. Returns the serial number that it had.
-    pub fn end(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<u32> {
-        let identity = self.env.identity_hash(thread).ok()?;
-        let mut known = self.known.lock();
-        if let Some(state) = known.state_mut(jni, thread, identity) {
-            return match std::mem::replace(state, Registration::Ended) {
-                Registration::Registered(serial) => Some(serial),
-                Registration::Ended => None,
-            };
+    /// Adds the thread, whose serial number can be looked up from here on.
+    pub fn add(
+        &self,
+        thread: UnregisteredThread,
+        serial: u32,
+    ) -> Result<AnnouncedThread, UnregisteredThread> {
+        let UnregisteredThread { unknown, reference } = thread;
+        let value = Registration(AtomicU64::new(ANNOUNCED | u64::from(serial)));
+        match self.known.add(&unknown, reference, value) {
+            Ok(known) => Ok(AnnouncedThread(known)),
+            Err(reference) => Err(UnregisteredThread { unknown, reference }),
         }
-        // It must not be registered any more.
-        let thread = WeakRef::new(jni, thread)?;
-        known.add(
-            jni,
-            UnregisteredThread { identity, thread },
-            Registration::Ended,
-        );
-        None
+    }
+
+    /// Marks the current thread as ended. Returns the serial number that it had. `add` is called before a thread that was not
+    /// known is added.
+    pub fn end<G>(&self, jni: Jni<'_>, thread: Object<'_>, add: impl Fn() -> G) -> Option<u32> {
+        loop {
+            let unknown = match self.known.find(jni, thread).ok()? {
+                Found::Known(known) => return known.value.end(),
+                Found::Unknown(unknown) => unknown,
+            };
+            // It must not be registered any more.
+            let reference = WeakRef::new(jni, thread)?;
+            let ended = Registration(AtomicU64::new(ENDED));
+            let guard = add();
+            let added = self.known.add(&unknown, reference, ended);
+            drop(guard);
+            if added.is_ok() {
+                return None;
+            }
+        }
     }
 
     /// Forgets all threads, and frees the references to them.
     pub fn clear(&self) {
-        let threads = std::mem::take(&mut self.known.lock().threads);
-        drop(threads);
+        self.known.clear();
     }
 }
 
-impl RegisteredTable {
-    fn state(&self, jni: Jni<'_>, thread: Object<'_>, identity: i32) -> Option<Registration> {
-        let known = self.threads.find(hash(identity), |known| {
-            known.identity == identity && known.thread.is(jni, thread)
+impl AnnouncedThread {
+    /// Notes that all have been told of the thread. Returns `false` if it ended meanwhile: they must be told that, too.
+    pub fn told(self) -> bool {
+        let Registration(state) = &self.0.value;
+        let told = state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| {
+            (state & STATE == ANNOUNCED).then_some(state | REGISTERED)
         });
-        known.map(|known| known.state)
-    }
-
-    fn state_mut(
-        &mut self,
-        jni: Jni<'_>,
-        thread: Object<'_>,
-        identity: i32,
-    ) -> Option<&mut Registration> {
-        let known = self.threads.find_mut(hash(identity), |known| {
-            known.identity == identity && known.thread.is(jni, thread)
-        });
-        known.map(|known| &mut known.state)
-    }
-
-    fn add(&mut self, jni: Jni<'_>, thread: UnregisteredThread, state: Registration) {
-        if self.threads.len() >= self.next_sweep {
-            self.threads.retain(|known| !known.thread.is_dead(jni));
-            self.next_sweep = (2 * self.threads.len()).max(FIRST_SWEEP);
-        }
-        let UnregisteredThread { identity, thread } = thread;
-        let known = KnownThread {
-            identity,
-            thread,
-            state,
-        };
-        self.threads
-            .insert_unique(hash(identity), known, |known| hash(known.identity));
+        told.is_ok()
     }
 }
 
-/// Spreads a hash: HotSpot's identity hashes fill at most 31 bits, but the table uses all 64.
-fn hash(identity: i32) -> u64 {
-    (identity as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+impl Registration {
+    fn serial(&self) -> Option<u32> {
+        serial_of(self.0.load(Ordering::SeqCst))
+    }
+
+    fn end(&self) -> Option<u32> {
+        serial_of(self.0.swap(ENDED, Ordering::SeqCst))
+    }
+}
+
+fn serial_of(state: u64) -> Option<u32> {
+    (state & STATE != ENDED).then_some(state as u32)
 }

@@ -10,9 +10,10 @@ use std::ptr;
 
 use super::env::{Buffer, Env, checked, jvmti};
 use super::error::JvmtiError;
-use super::events::with_thread;
+use super::events::pass_with;
 use super::jni::{Jni, LocalRef, Object};
 use super::sys;
+use super::vm_call::before_call;
 
 const GET_VIRTUAL_THREAD: &CStr = c"com.sun.hotspot.functions.GetVirtualThread";
 
@@ -63,6 +64,7 @@ impl VirtualThreads {
     ) -> Result<Option<LocalRef<'a>>, JvmtiError> {
         let mut thread: sys::jthread = ptr::null_mut();
         let answer: *mut sys::jthread = &mut thread;
+        before_call("GetVirtualThread");
         // SAFETY: the function takes the carrier and where the answer goes (its parameter list, as
         // GetExtensionFunctions describes it).
         let code = unsafe { (self.get_virtual_thread)(self.env.as_raw(), carrier.raw, answer) };
@@ -75,7 +77,7 @@ impl VirtualThreads {
         jni.is_virtual(thread)
     }
 
-    /// Enables the events [`super::Events::virtual_thread_mounted`] and [`super::Events::virtual_thread_unmounted`].
+    /// Enables the events [`super::SessionEvents::virtual_thread_mounted`] and [`super::SessionEvents::virtual_thread_unmounted`].
     pub fn tell_of_mounts(self) -> Result<(), JvmtiError> {
         self.watch_mounts(true)
     }
@@ -130,8 +132,8 @@ unsafe extern "C" fn on_mounted(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread(jni, thread, |events, jni, thread| {
-            events.virtual_thread_mounted(jni, thread)
+        pass_with(jni, thread, |session, jni, thread| {
+            session.virtual_thread_mounted(jni, thread)
         })
     }
 }
@@ -143,8 +145,8 @@ unsafe extern "C" fn on_unmounted(
 ) {
     // SAFETY: the VM's arguments.
     unsafe {
-        with_thread(jni, thread, |events, jni, thread| {
-            events.virtual_thread_unmounted(jni, thread)
+        pass_with(jni, thread, |session, jni, thread| {
+            session.virtual_thread_unmounted(jni, thread)
         })
     }
 }

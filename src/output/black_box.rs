@@ -6,7 +6,7 @@
 //! written as soon as the call returns, whatever becomes of the process.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,22 +124,11 @@ impl BlackBoxFile {
 
 /// Renames a black box, and lets another one go for it.
 fn set_aside(path: &Path, old: &Path) -> Result<(), NoBlackBox> {
-    let may_go = |path: &Path| match fs::symlink_metadata(path) {
-        Ok(found) => Ok(found.is_file() && begins_like_one(path)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(error),
-    };
+    let may_go = |path: &Path| open::may_be_replaced(path, is_black_box);
     if !may_go(path)? || !may_go(old)? {
         return Err(NoBlackBox::Taken);
     }
     Ok(fs::rename(path, old)?)
-}
-
-fn begins_like_one(path: &Path) -> io::Result<bool> {
-    let mut first = Vec::new();
-    let length = black_box_head().len() as u64;
-    File::open(path)?.take(length).read_to_end(&mut first)?;
-    Ok(is_black_box(&first))
 }
 
 /// Bytes in memory, and how many there would be without a limit. Clones share them.

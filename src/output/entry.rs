@@ -6,7 +6,7 @@ use fixedbitset::FixedBitSet;
 use foldhash::fast::FixedState;
 use hprof_format::{
     EndThreadRecord, FrameId as FormatFrameId, FrameRecord, Line as FormatLine, LoadClassRecord,
-    MonitorRecord, ObjectId as FormatObjectId, Record, StartThreadRecord,
+    MonitorRecord, ObjectId as FormatObjectId, Record, Section, StartThreadRecord,
     StringId as FormatStringId, StringRecord, TraceRecord, UnloadClassRecord,
 };
 use std::collections::HashMap;
@@ -152,8 +152,15 @@ impl Entry<'_> {
     /// Writes a record about monitors; in a format that has none, as a note.
     pub fn monitor(&mut self, record: &MonitorRecord<'_>) {
         if !self.records.write_monitor(record)
-            && let Some(note) = record.note()
+            && let Some(section) = Section::of_monitor(record)
         {
+            self.section(&section);
+        }
+    }
+
+    /// Writes a section that the binary format has as a note.
+    pub fn section(&mut self, section: &Section<'_>) {
+        if let Some(note) = section.note() {
             self.note(&note);
         }
     }

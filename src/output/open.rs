@@ -1,8 +1,10 @@
 //! Opens the file of `file=`, never so that another user gets the profile, and never blocking until another process
 //! opens its end.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -20,6 +22,9 @@ const LINKS: usize = 40;
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The interval at which a pipe is checked for a reader.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The bytes by which the kind of a file is recognized.
+const FIRST_BYTES: u64 = 64;
 
 /// Bits of a mode: others may write; only owners may replace what is in a folder.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
@@ -194,8 +199,10 @@ struct Target {
 fn follow(path: &Path) -> Result<Target, FileError> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
-        let link = match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_symlink() => found,
+        // What is looked at is read, even if another link has its name by then.
+        let found = open_place(&path).and_then(|place| Ok((place.metadata()?, place)));
+        let (link, place) = match found {
+            Ok((found, place)) if found.is_symlink() => (found, place),
             // A missing file is created, and one that cannot be examined cannot be opened either.
             _ => {
                 return Ok(Target {
@@ -217,9 +224,36 @@ fn follow(path: &Path) -> Result<Target, FileError> {
         if !is_trusted(&link) || !is_guarded(&fs::metadata(&folder)?) {
             return Err(FileError::ForeignLink);
         }
-        path = folder.join(fs::read_link(&path)?);
+        let target = rustix::fs::readlinkat(place, "", Vec::new()).map_err(io::Error::from)?;
+        path = folder.join(OsStr::from_bytes(target.as_bytes()));
     }
     Err(io::Error::from_raw_os_error(libc::ELOOP).into())
+}
+
+/// Opens what is at a path for looking at it; a link is not followed.
+fn open_place(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Returns `true` if there is nothing at a path, or a regular file of which `is_of_kind` says so, given its first bytes. A
+/// pipe is not waited for, and a link not followed.
+pub fn may_be_replaced(path: &Path, is_of_kind: impl FnOnce(&[u8]) -> bool) -> io::Result<bool> {
+    let mut options = OpenOptions::new();
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
+    let file = match options.read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(false);
+    }
+    let mut first = Vec::new();
+    file.take(FIRST_BYTES).read_to_end(&mut first)?;
+    Ok(is_of_kind(&first))
 }
 
 fn open_existing(target: &Target) -> Result<File, FileError> {
@@ -289,7 +323,10 @@ fn own_id() -> u32 {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::os::unix::fs::{chown, symlink};
+    use std::os::unix::fs::{chown, lchown, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
 
     use super::*;
 
@@ -322,6 +359,55 @@ mod tests {
             );
         }
         is_root
+    }
+
+    #[test]
+    fn only_what_is_of_a_kind_may_be_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("file"), "kind").expect("a file");
+        symlink("file", path("link")).expect("a link");
+        let made = std::process::Command::new("mkfifo")
+            .arg(path("pipe"))
+            .status();
+        assert!(made.expect("mkfifo").success());
+        let may = |name, kind: &[u8]| may_be_replaced(&path(name), |first| first == kind);
+        assert!(may("missing", b"").expect("it can be said"));
+        assert!(may("file", b"kind").expect("it can be said"));
+        for (name, kind) in [("file", "other"), ("link", "kind"), ("pipe", "")] {
+            assert!(
+                !may(name, kind.as_bytes()).expect("it can be said"),
+                "{name}"
+            );
+        }
+    }
+
+    /// Exchanges a link again and again for one of a stranger, which leads to another file of this user.
+    #[test]
+    fn a_link_that_is_exchanged_meanwhile_does_not_count() {
+        if own_id() != 0 {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        symlink("own", path("link")).expect("a link");
+        symlink("precious", path("theirs")).expect("a link");
+        lchown(path("theirs"), Some(65_534), None).expect("root may");
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let (one, other) = (path("theirs"), path("link"));
+                    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("it can");
+                }
+            });
+            let found = (0..20_000).filter_map(|_| follow(&path("link")).ok());
+            let is_trusted = found
+                .map(|target| target.path)
+                .all(|path| !path.ends_with("precious"));
+            is_over.store(true, Ordering::Relaxed);
+            assert!(is_trusted);
+        });
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Encodes records and writes the bytes to the file or the receiver, on a thread of its own.
 //!
 //! A thread that has records encodes them under the lock of [`Records`]; full buffers go to the writer thread through a
-//! queue that holds [`QUEUED`] bytes, so memory is bounded and a slow disk slows the profile instead of filling the
-//! memory. Every [`FLUSH_INTERVAL`] the thread also fetches what is in the buffer. It only tries the lock of `Records`
+//! queue. Before a thread takes that lock it waits while the queue is full, so memory is bounded and a slow disk slows the profile
+//! instead of filling the memory. A disk that takes nothing must not stop the program: an event waits for a moment and is
+//! taken anyway, those after it do not wait, and after too many of them the profile ends (`queue`). Every [`FLUSH_INTERVAL`] the thread also fetches what is in the buffer. It only tries the lock of `Records`
 //! and never waits for it, because the holder may be waiting for the thread.
 //!
 //! [`Writer::without_thread`] writes full buffers itself, for an output that is written where there may be no more
 //! threads.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,17 +17,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use hprof_format::{Encoder, Micros, Millis, MonitorRecord, Record, Timing};
 
 use super::Sink;
+use super::queue::{Next, Queue, QueueState};
 use crate::console;
-use crate::lock_order::{Condvar, Mutex, MutexGuard, rank};
+use crate::lock_order::{Mutex, MutexGuard, rank};
 use crate::memory::SystemThread;
 
 /// The size at which a buffer is handed to the thread, in bytes.
 const BUFFER: usize = 64 * 1024;
-/// The most bytes in the queue before further ones have to wait: about what a CPU's cache holds, which speeds up heap
-/// dumps.
-const QUEUED: usize = 512 * 1024;
-/// The number of written buffers that are kept for reuse, so that a heap dump does not keep asking for new memory.
-const SPARE: usize = 4;
 /// The longest that a record stays unwritten, as long as the disk keeps up.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -39,9 +35,22 @@ pub fn now() -> Millis {
     Millis(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// The interval at which a waiting thread looks whether the program is ending.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The longest that the thread may write nothing, unless `block=y`: the program may be stopped meanwhile, for a heap dump.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The same once the program is ending, whatever `block=` is.
+const LAST_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// The output of one run.
 pub struct Writer {
+    name: String,
+    /// `None` without a thread.
+    queue: Option<Arc<Queue>>,
+    /// `block=y`.
+    blocks: bool,
     records: Arc<Mutex<Records, rank::Records>>,
+    failed: Arc<AtomicBool>,
     thread: Mutex<Option<SystemThread>, rank::WriterThread>,
     is_ending: Arc<AtomicBool>,
     bytes: Arc<AtomicU64>,
@@ -53,6 +62,8 @@ pub struct Records {
     buffer: Vec<u8>,
     /// Set when no further records are taken.
     is_closed: bool,
+    /// Set when the profile has ended early, because the thread was too far behind.
+    is_cut: bool,
     way: Way,
     failed: Arc<AtomicBool>,
     /// The time stamp of the file.
@@ -69,25 +80,38 @@ enum Way {
 }
 
 impl Writer {
-    /// Starts the thread, and begins the file with the encoder's header and the time stamp.
-    pub fn start(encoder: Box<dyn Encoder>, sink: Box<dyn Sink>, time: Millis) -> io::Result<Self> {
+    /// Starts the thread, and begins the file with the encoder's header and the time stamp. If it `blocks`, events wait for a
+    /// slow destination as long as it takes.
+    pub fn start(
+        encoder: Box<dyn Encoder>,
+        sink: Box<dyn Sink>,
+        time: Millis,
+        blocks: bool,
+    ) -> io::Result<Self> {
         let queue = Arc::new(Queue::default());
+        let name = sink.name();
         let output = Output::new(sink);
         let (is_ending, bytes) = (output.is_ending.clone(), output.written.clone());
         let failed = output.failed.clone();
         let way = Way::Queue(queue.clone());
-        let records = Arc::new(Mutex::new(Records::new(encoder, time, failed, way)));
+        let records = Records::new(encoder, time, failed.clone(), way);
+        let records = Arc::new(Mutex::new(records));
         let to_flush = records.clone();
+        let filled = queue.clone();
         let thread = SystemThread::start(c"HPROF writer", move || {
             Drain {
-                queue,
+                queue: filled,
                 output,
                 to_flush,
             }
             .run()
         })?;
         Ok(Self {
+            name,
+            queue: Some(queue),
+            blocks,
             records,
+            failed,
             thread: Mutex::new(Some(thread)),
             is_ending,
             bytes,
@@ -106,16 +130,81 @@ impl Writer {
         time: Millis,
         start: Instant,
     ) -> Self {
+        let name = sink.name();
         let output = Output::new(sink);
         let (is_ending, bytes) = (output.is_ending.clone(), output.written.clone());
         let failed = output.failed.clone();
-        let mut records = Records::new(encoder, time, failed, Way::Direct(output));
+        let mut records = Records::new(encoder, time, failed.clone(), Way::Direct(output));
         records.start = start;
         Self {
+            name,
+            queue: None,
+            blocks: false,
+            failed,
             records: Arc::new(Mutex::new(records)),
             thread: Mutex::new(None),
             is_ending,
             bytes,
+        }
+    }
+
+    /// Waits until the thread has caught up: for threads of the agent, and those on which the program ends. They hold no lock
+    /// that others wait for.
+    pub fn wait_for_room(&self) {
+        if let Some(queue) = &self.queue {
+            self.wait_until(queue, QueueState::has_room);
+        }
+    }
+
+    /// As [`Writer::wait_for_room`], for an event on a thread of the program, which goes on after a moment. Returns `true` if too
+    /// many did: the profile must end.
+    pub fn wait_for_room_briefly(&self) -> bool {
+        match &self.queue {
+            Some(queue) if !self.blocks => queue.is_too_far_behind(),
+            _ => {
+                self.wait_for_room();
+                false
+            }
+        }
+    }
+
+    /// Says that the profile has ended early.
+    pub fn report_cut(&self, why: &str) {
+        let name = &self.name;
+        console::line(format_args!(
+            "{name}: {why}; the profile ends here, the program goes on (block=y makes it wait)"
+        ));
+    }
+
+    /// Waits until the queue is in a state, or until the thread has made no progress for so long that the profile ends.
+    fn wait_until(&self, queue: &Queue, is_over: impl Fn(&QueueState) -> bool) {
+        let mut seen = (queue.progress(), Instant::now());
+        while !queue.wait_for(POLL_INTERVAL, &is_over) {
+            let progress = queue.progress();
+            if progress != seen.0 {
+                seen = (progress, Instant::now());
+            }
+            if let Some(limit) = self.limit().filter(|&limit| seen.1.elapsed() >= limit) {
+                return self.give_up(limit);
+            }
+        }
+    }
+
+    /// Returns the longest that the thread may write nothing.
+    fn limit(&self) -> Option<Duration> {
+        match self.is_ending.load(Ordering::Relaxed) {
+            true => Some(LAST_TIMEOUT),
+            false => Some(TIMEOUT).filter(|_| !self.blocks),
+        }
+    }
+
+    /// Ends the profile because nothing can be written any more.
+    fn give_up(&self, limit: Duration) {
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            let (name, seconds) = (&self.name, limit.as_secs());
+            console::line(format_args!(
+                "{name}: nothing could be written for {seconds} s; the profile ends here"
+            ));
         }
     }
 
@@ -141,7 +230,15 @@ impl Writer {
                 Way::Direct(output) => output.finish(),
             }
         }
-        if let Some(thread) = self.thread.lock().take() {
+        let thread = self.thread.lock().take();
+        if let Some(queue) = &self.queue {
+            self.wait_until(queue, |state| state.is_dead);
+            if !queue.is_dead() {
+                // It goes on by itself, if it ever does.
+                return;
+            }
+        }
+        if let Some(thread) = thread {
             thread.join();
         }
     }
@@ -156,7 +253,7 @@ impl Writer {
                 Way::Direct(_) => return,
             }
         };
-        queue.wait_until_empty();
+        self.wait_until(&queue, |state| state.bytes == 0 || state.is_dead);
     }
 
     /// Writes out everything so far, and makes sure that it survives a failure of the system. Only for a writer without
@@ -176,7 +273,7 @@ impl Writer {
 
     /// Returns `true` if everything so far could be written.
     pub fn is_sound(&self) -> bool {
-        !self.records.lock().failed.load(Ordering::Relaxed)
+        !self.failed.load(Ordering::Relaxed) && !self.records.lock().is_cut
     }
 }
 
@@ -189,6 +286,7 @@ impl Records {
             encoder,
             buffer,
             is_closed: false,
+            is_cut: false,
             way,
             failed,
             time,
@@ -213,13 +311,19 @@ impl Records {
         is_written
     }
 
+    /// Ends the profile early: no further records are taken.
+    pub(super) fn cut(&mut self) {
+        self.flush();
+        self.is_cut = true;
+    }
+
     /// Appends the result of timing methods.
     pub fn write_timing(&mut self, timing: &Timing<'_>) {
         self.append(|encoder, time, buffer| encoder.timing(time, timing, buffer));
     }
 
     fn append(&mut self, encode: impl FnOnce(&mut dyn Encoder, Micros, &mut Vec<u8>)) {
-        if self.is_closed || self.failed.load(Ordering::Relaxed) {
+        if !self.is_sound() {
             return;
         }
         let time = Micros(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX));
@@ -231,10 +335,10 @@ impl Records {
 
     /// Returns `true` if further records still reach the file.
     pub fn is_sound(&self) -> bool {
-        !self.is_closed && !self.failed.load(Ordering::Relaxed)
+        !self.is_closed && !self.is_cut && !self.failed.load(Ordering::Relaxed)
     }
 
-    /// Hands the buffer to the thread, and waits if the thread is behind; without a thread, writes it.
+    /// Hands the buffer to the thread; without a thread, writes it.
     pub fn flush(&mut self) {
         if self.buffer.is_empty() {
             return;
@@ -255,109 +359,6 @@ impl Records {
                 self.buffer.clear();
             }
         }
-    }
-}
-
-/// Buffers on their way to the thread, and empty ones on their way back. Library channels allocate memory for each
-/// thread that sends, and end the process if there is none.
-#[derive(Default)]
-struct Queue {
-    state: Mutex<QueueState, rank::QueuedBytes>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct QueueState {
-    pieces: VecDeque<Vec<u8>>,
-    /// The bytes that have entered and not left.
-    bytes: usize,
-    spare: Vec<Vec<u8>>,
-    /// Set when nothing further enters.
-    is_closed: bool,
-    /// Set when the thread has ended: nothing leaves any more.
-    is_dead: bool,
-}
-
-/// An item that the thread takes from the queue.
-enum Next {
-    Piece(Vec<u8>),
-    /// Nothing has arrived for a while.
-    Nothing,
-    /// The queue is closed and empty.
-    End,
-}
-
-impl Queue {
-    /// Returns an empty buffer for reuse, if there is one.
-    fn spare(&self) -> Option<Vec<u8>> {
-        self.state.lock().spare.pop()
-    }
-
-    /// Adds a buffer. Waits until there is room; a single buffer always fits.
-    fn put(&self, piece: Vec<u8>) {
-        let mut state = self.state.lock();
-        self.changed
-            .wait_while(&mut state, |state| state.bytes >= QUEUED && !state.is_dead);
-        if !state.is_dead {
-            state.bytes += piece.len();
-            state.pieces.push_back(piece);
-            self.changed.notify_all();
-        }
-    }
-
-    fn close(&self) {
-        self.state.lock().is_closed = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits until the queue is empty; buffers that enter in the meantime are waited for too.
-    fn wait_until_empty(&self) {
-        let mut state = self.state.lock();
-        self.changed
-            .wait_while(&mut state, |state| state.bytes > 0 && !state.is_dead);
-    }
-
-    /// Returns the next buffer. It counts as in the queue until [`Queue::left`].
-    fn next(&self, timeout: Duration) -> Next {
-        let mut state = self.state.lock();
-        let nothing = |state: &mut QueueState| state.pieces.is_empty() && !state.is_closed;
-        self.changed.wait_while_for(&mut state, nothing, timeout);
-        match state.pieces.pop_front() {
-            Some(piece) => Next::Piece(piece),
-            None if state.is_closed => Next::End,
-            None => Next::Nothing,
-        }
-    }
-
-    /// Counts bytes that bypass the queue, if it is empty; otherwise returns `false`.
-    fn enter_if_empty(&self, bytes: usize) -> bool {
-        let mut state = self.state.lock();
-        let is_empty = state.pieces.is_empty();
-        if is_empty {
-            state.bytes += bytes;
-        }
-        is_empty
-    }
-
-    fn left(&self, bytes: usize) {
-        self.state.lock().bytes -= bytes;
-        self.changed.notify_all();
-    }
-
-    /// As [`Queue::left`], and keeps the buffer for reuse. Surplus buffers are freed.
-    fn left_behind(&self, mut piece: Vec<u8>) {
-        self.left(piece.len());
-        piece.clear();
-        let mut state = self.state.lock();
-        if state.spare.len() < SPARE {
-            state.spare.push(piece);
-        }
-    }
-
-    /// Marks the thread as ended and wakes everyone who waits.
-    fn die(&self) {
-        self.state.lock().is_dead = true;
-        self.changed.notify_all();
     }
 }
 
@@ -456,7 +457,10 @@ impl Output {
     }
 
     fn fail(&self, error: &io::Error) {
-        self.failed.store(true, Ordering::Relaxed);
+        // Otherwise the end of the program did not wait any longer, and has said so.
+        if self.failed.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let name = self.sink.name();
         console::line(format_args!(
             "{name}: {error}; the profile ends here, the program goes on"

@@ -1,4 +1,4 @@
-//! `blackbox=`: what is known goes into a file beside the profile every second, for the case that the process is killed.
+//! `blackbox=`: what is known goes into a file beside the profile every second or a few, for the case that the process is killed.
 //!
 //! A thread of the agent encodes a whole profile into memory, within the gate, and writes it into the file when it has
 //! left the gate and holds no lock. So a disk that hangs holds up nothing but this thread: neither a thread of the
@@ -95,9 +95,11 @@ impl Session {
         }
     }
 
-    /// Makes the live objects exact as of the last sweep, unless they are so since the one before.
-    fn look_at_old_objects(&self, jni: Jni<'_>, last: &mut Option<Millis>) {
+    /// Makes the live objects exact as of the last sweep, unless they are so since the one before, and adds those that were made
+    /// since.
+    fn look_at_objects(&self, jni: Jni<'_>, last: &mut Option<Millis>) {
         if let Some(tracker) = &self.engines.allocations {
+            tracker.count_recent(jni);
             let (_, swept) = tracker.known_live();
             if swept != *last {
                 tracker.sweep_old(jni);
@@ -158,7 +160,7 @@ impl Recorder {
             let known = GATE.run(|session| {
                 let is_same = session.status.since == self.since;
                 is_same.then(|| {
-                    session.look_at_old_objects(jni, &mut self.swept);
+                    session.look_at_objects(jni, &mut self.swept);
                     session.known((self.output.encoder)(), self.least)
                 })
             });

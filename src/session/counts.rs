@@ -1,9 +1,14 @@
 //! Counts of the program's own: what it allocates between two of its points.
 
+use std::time::Duration;
+
 use super::lifecycle::GATE;
 use super::state::Session;
 use crate::engines::allocations::{AllocationTracker, CountScope, NotCounted};
 use crate::jvmti::Jni;
+
+/// The longest that the program waits for a dump.
+const WAIT_FOR_DUMP: Duration = Duration::from_secs(60);
 
 /// The reason the program's call about a count failed, for the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +50,8 @@ pub fn live_of_count<T>(
     give: impl FnOnce(&str) -> T,
 ) -> Result<T, CountError> {
     with_tracker(|session, tracker| {
-        let _dumping = session.dumping.lock();
+        let dumping = session.dumping.try_lock_for(WAIT_FOR_DUMP);
+        let _dumping = dumping.ok_or(NotCounted::Busy)?;
         let text = tracker.live_of_count(jni, number)?;
         Ok(tracker.untracked(|| give(&text)))
     })

@@ -7,7 +7,10 @@ use super::lifecycle::{self, GATE, NotBegun};
 use super::state::Session;
 use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{Allocation, ClassFile, Events, GcPause, Jni, Object, OwnEnv, Resource};
+use crate::jvmti::{
+    Allocation, ClassFile, Events, FrameClasses, GcPause, Jni, Object, OwnEnv, Resource,
+    SessionEvents,
+};
 use crate::memory;
 use crate::names::thread::ThreadSerial;
 
@@ -33,18 +36,6 @@ impl Events for EventHandler {
         lifecycle::vm_death(jni);
     }
 
-    fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
-        GATE.run(|session| {
-            // The C library ends the process if it finds no room for the data it keeps for a thread.
-            memory::need(FOR_A_THREAD);
-            session.threads.current_started(jni, thread);
-        });
-    }
-
-    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>) {
-        GATE.run(|session| session.threads.current_ended(jni, thread));
-    }
-
     fn object_allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
         // A thread that has allocated before keeps its session until the session removes itself: entering the gate
         // would cost more than everything else done here.
@@ -59,88 +50,107 @@ impl Events for EventHandler {
         });
     }
 
+    fn pass(&self, event: &mut dyn FnMut(&dyn SessionEvents)) {
+        GATE.run(|session| event(session));
+    }
+}
+
+impl SessionEvents for Session {
+    fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
+        // The C library ends the process if it finds no room for the data it keeps for a thread.
+        memory::need(FOR_A_THREAD);
+        self.threads.current_started(jni, thread);
+    }
+
+    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>) {
+        self.threads.current_ended(jni, thread);
+    }
+
     fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>) {
-        with_monitors(jni, thread, |monitors, serial| {
+        self.with_monitors(jni, thread, |monitors, serial| {
             monitors.entering(jni, serial, monitor);
         });
     }
 
     fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>) {
-        with_monitors(jni, thread, MonitorWatch::entered);
+        self.with_monitors(jni, thread, MonitorWatch::entered);
     }
 
     fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64) {
-        with_monitors(jni, thread, |monitors, serial| {
+        self.with_monitors(jni, thread, |monitors, serial| {
             monitors.waiting(jni, serial, monitor, timeout);
         });
     }
 
     fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>) {
-        with_monitors(jni, thread, |monitors, serial| {
+        self.with_monitors(jni, thread, |monitors, serial| {
             monitors.waited(jni, serial, monitor);
         });
     }
 
     fn gc_finished(&self, pause: GcPause<'_>) {
-        GATE.run(|session| {
-            if let Some(tracker) = &session.engines.allocations {
-                tracker.gc_finished(pause);
-            }
-        });
+        if let Some(tracker) = &self.engines.allocations {
+            tracker.gc_finished(pause);
+        }
     }
 
     fn class_file(&self, jni: Jni<'_>, class: ClassFile<'_>) -> Option<Vec<u8>> {
-        GATE.run(|session| session.engines.cpu_times.as_ref()?.class_file(jni, class))?
+        self.engines.cpu_times.as_ref()?.class_file(jni, class)
+    }
+
+    fn class_prepared(&self, jni: Jni<'_>, class: Object<'_>) {
+        FrameClasses::prepared(self.context.env, jni, class);
     }
 
     fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>) {
-        GATE.run(|session| {
-            if let Some(samples) = &session.engines.cpu_samples
-                && samples.tells_virtual_threads_apart()
-            {
-                samples.current_thread_carries(session.threads.current_serial(jni, thread));
-            }
-            if let Some(timer) = &session.engines.cpu_times {
-                timer.virtual_thread_mounted(thread);
-            }
-            if let Some(monitors) = &session.engines.monitors {
-                monitors.virtual_thread_mounted(jni, thread);
-            }
-        });
+        if let Some(samples) = &self.engines.cpu_samples
+            && samples.tells_virtual_threads_apart()
+        {
+            samples.current_thread_carries(self.threads.current_serial(jni, thread));
+        }
+        if let Some(timer) = &self.engines.cpu_times {
+            timer.virtual_thread_mounted(thread);
+        }
+        if let Some(monitors) = &self.engines.monitors {
+            monitors.virtual_thread_mounted(jni, thread);
+        }
     }
 
     fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>) {
-        GATE.run(|session| {
-            if let Some(samples) = &session.engines.cpu_samples
-                && samples.tells_virtual_threads_apart()
-            {
-                samples.current_thread_carries(None);
-            }
-            if let Some(timer) = &session.engines.cpu_times {
-                timer.virtual_thread_unmounted(thread);
-            }
-            if let Some(monitors) = &session.engines.monitors {
-                monitors.virtual_thread_unmounted(jni, thread);
-            }
-        });
+        if let Some(samples) = &self.engines.cpu_samples
+            && samples.tells_virtual_threads_apart()
+        {
+            samples.current_thread_carries(None);
+        }
+        if let Some(timer) = &self.engines.cpu_times {
+            timer.virtual_thread_unmounted(thread);
+        }
+        if let Some(monitors) = &self.engines.monitors {
+            monitors.virtual_thread_unmounted(jni, thread);
+        }
     }
 
     fn resource_exhausted(&self, jni: Jni<'_>, resource: Resource, description: &CStr) {
-        GATE.run(|session| session.exhausted(jni, resource, description));
+        self.exhausted(jni, resource, description);
     }
 
     fn data_dump_request(&self) {
-        GATE.run(Session::sigquit);
+        self.sigquit();
     }
 }
 
-/// Runs `body` if monitors are watched and the current thread is not the agent's.
-fn with_monitors(jni: Jni<'_>, thread: Object<'_>, body: impl FnOnce(&MonitorWatch, ThreadSerial)) {
-    GATE.run(|session| {
-        if let Some(monitors) = &session.engines.monitors
-            && let Some(serial) = session.threads.current_serial(jni, thread)
+impl Session {
+    /// Runs `body` if monitors are watched and the current thread is not the agent's.
+    fn with_monitors(
+        &self,
+        jni: Jni<'_>,
+        thread: Object<'_>,
+        body: impl FnOnce(&MonitorWatch, ThreadSerial),
+    ) {
+        if let Some(monitors) = &self.engines.monitors
+            && let Some(serial) = self.threads.current_serial(jni, thread)
         {
             body(monitors, serial);
         }
-    });
+    }
 }

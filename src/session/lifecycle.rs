@@ -343,6 +343,7 @@ impl Session {
     }
 
     fn vm_death(&self, jni: Jni<'_>) {
+        self.context.journal.hurry();
         self.dump_thread.ask_to_stop();
         self.black_box_thread.ask_to_stop();
         self.ask_clocks_to_stop();

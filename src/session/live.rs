@@ -1,5 +1,7 @@
 //! A session for `hprof live`: it writes nothing but the snapshots that its client asks for, and ends with it.
 
+use hprof_format::Section;
+
 use crate::engines::{Moment, Totals};
 use crate::jvmti::{Jni, JvmtiError};
 use crate::output::ClientRequests;
@@ -40,7 +42,7 @@ impl Session {
             let _dumping = self.dumping.lock();
             self.dump(jni, Moment::Running, Totals::EndPeriod);
             let journal = &self.context.journal;
-            journal.entry(|entry| entry.note(hprof_format::END_OF_SNAPSHOT));
+            journal.entry(|entry| entry.section(&Section::EndOfSnapshot));
         }
         self.context.journal.flush();
     }

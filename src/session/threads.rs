@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engines::{Context, Engines, ThreadSerials};
+use crate::engines::{Context, Engine, Engines, ThreadSerials};
 use crate::jvmti::{
-    AgentThreads, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads, VirtualThreads,
+    AgentThreads, AnnouncedThread, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads,
+    VirtualThreads,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
@@ -20,6 +21,7 @@ pub(super) struct ThreadRegistry {
     tables: Arc<Tables>,
     journal: Arc<Journal>,
     engines: Arc<Engines>,
+    /// Held while a thread is announced and becomes known, so that it is announced once.
     registering: Mutex<(), rank::Registering>,
 }
 
@@ -53,19 +55,31 @@ impl ThreadRegistry {
         if self.agent_threads.contains(jni, thread) {
             return None;
         }
-        let _registering = self.registering.lock();
-        let serial = self.announce(jni, thread)?;
-        let engines = self.engines.iter();
-        engines.for_each(|engine| engine.thread_registered(jni, thread, serial));
-        Some(serial)
+        self.register_and(jni, thread, |engine, serial| {
+            engine.thread_registered(jni, thread, serial);
+        })
     }
 
     /// Registers a virtual thread, unless it is registered. Engines never sample it, but its carrier.
     fn register_virtual(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
-        let _registering = self.registering.lock();
-        let serial = self.announce(jni, thread)?;
-        let engines = self.engines.iter();
-        engines.for_each(|engine| engine.virtual_thread_registered(jni, thread, serial));
+        self.register_and(jni, thread, |engine, serial| {
+            engine.virtual_thread_registered(jni, thread, serial);
+        })
+    }
+
+    /// Announces a thread and tells each engine of it. It may end meanwhile.
+    fn register_and(
+        &self,
+        jni: Jni<'_>,
+        thread: Object<'_>,
+        tell: impl Fn(&dyn Engine, ThreadSerial),
+    ) -> Option<ThreadSerial> {
+        let (serial, announced) = self.announce(jni, thread)?;
+        let engines = || self.engines.iter();
+        engines().for_each(|engine| tell(engine, serial));
+        if !announced.told() {
+            engines().for_each(|engine| engine.thread_gone(serial));
+        }
         Some(serial)
     }
 
@@ -92,11 +106,13 @@ impl ThreadRegistry {
     }
 
     /// Returns the serial number of the current thread, which is ending. A thread older than the agent may not have
-    /// been registered yet, and must not be any more; one that is being registered is waited for.
+    /// been registered yet, and must not be any more.
     fn final_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
-        let _registering = self.registering.lock();
         // The agent's own threads end here too: they have no serial number.
-        self.registered.end(jni, thread).map(ThreadSerial)
+        let serial = self
+            .registered
+            .end(jni, thread, || self.registering.lock())?;
+        Some(ThreadSerial(serial))
     }
 
     /// Frees the references to threads.
@@ -104,27 +120,42 @@ impl ThreadRegistry {
         self.registered.clear();
     }
 
-    /// Gives a thread its serial number and writes its START THREAD record; called with `registering` held. Returns
-    /// `None` if it already has one, or has ended.
+    /// Gives a thread its serial number and writes its START THREAD record. Returns `None` if it already has one, or has
+    /// ended.
     ///
     /// The serial number becomes visible only when the record is written, so every record that names a thread comes
     /// after it.
-    fn announce(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
-        let unregistered = self.registered.unregistered(jni, thread)?;
-        let serial = self.tables.threads.add();
+    fn announce(
+        &self,
+        jni: Jni<'_>,
+        thread: Object<'_>,
+    ) -> Option<(ThreadSerial, AnnouncedThread)> {
+        loop {
+            let unregistered = self.registered.unregistered(jni, thread)?;
+            let names = self.names(jni, thread);
+            let _registering = self.registering.lock();
+            if !self.registered.is_still_unregistered(&unregistered) {
+                continue;
+            }
+            let serial = self.tables.threads.add();
+            self.journal.thread_started(serial, names);
+            if let Ok(announced) = self.registered.add(unregistered, serial.0) {
+                return Some((serial, announced));
+            }
+        }
+    }
+
+    fn names(&self, jni: Jni<'_>, thread: Object<'_>) -> ThreadNames {
         let (name, group) = match self.env.thread_info(jni, thread) {
             Ok(info) => (info.name, info.group),
             Err(_) => (String::new(), None),
         };
         let (group, parent_group) = self.group_names(jni, group).unwrap_or_default();
-        let names = ThreadNames {
+        ThreadNames {
             name,
             group,
             parent_group,
-        };
-        self.journal.thread_started(serial, names);
-        self.registered.add(jni, unregistered, serial.0);
-        Some(serial)
+        }
     }
 
     /// Returns the names of a group and of its parent group, empty if there is none.

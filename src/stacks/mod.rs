@@ -15,7 +15,8 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
 use crate::jvmti::{
-    Env, FrameClasses, FrameInfo, Jni, JvmtiError, LocalRef, MethodId, Object, WeakRef,
+    Env, Found, FrameClasses, FrameInfo, Jni, JvmtiError, KnownObjects, LocalRef, MethodId, Object,
+    WeakRef,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
@@ -56,14 +57,16 @@ pub struct Stacks {
     /// What keeps the classes of other threads' methods while the VM is asked about them, once stacks of other threads are
     /// taken; `None` in a VM that does not tell its classes.
     classes: OnceLock<Option<FrameClasses>>,
+    /// The VM is asked for what is not there without the lock. Several threads may ask for the same at once; they enter the
+    /// same.
     names: Mutex<Names, rank::StackNames>,
+    loaders: KnownObjects<LoaderId, rank::KnownLoaders>,
 }
 
 #[derive(Default)]
 struct Names {
     frames: HashMap<FrameInfo, FrameId, FixedState>,
     methods: HashMap<MethodId, frame::Method, FixedState>,
-    loaders: HashMap<i32, Vec<(WeakRef, LoaderId)>, FixedState>,
     /// Classes that have been named and not unloaded since.
     classes: HashMap<ClassId, Arc<WeakRef>, FixedState>,
 }
@@ -108,6 +111,7 @@ impl Stacks {
             class_unloaded,
             classes: OnceLock::new(),
             names: Mutex::default(),
+            loaders: KnownObjects::new(env),
         }
     }
 
@@ -149,10 +153,18 @@ impl Stacks {
 
     /// Returns the tables' frames for frames of the current thread, which keeps their classes.
     fn own_frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo]) -> Vec<FrameId> {
-        let mut names = self.names.lock();
-        let frames = frames.iter();
+        let named = self.named(frames.iter().copied());
+        let frames = frames.iter().zip(named);
         frames
-            .map(|&frame| self.frame(jni, &mut names, frame))
+            .map(|(&frame, named)| named.unwrap_or_else(|| self.name_frame(jni, frame)))
+            .collect()
+    }
+
+    /// Returns the tables' frames for those of these that have been seen before.
+    fn named(&self, frames: impl Iterator<Item = FrameInfo>) -> Vec<Option<FrameId>> {
+        let names = self.names.lock();
+        frames
+            .map(|frame| names.frames.get(&frame).copied())
             .collect()
     }
 
@@ -173,11 +185,8 @@ impl Stacks {
         jni: Jni<'_>,
         frames: &[FrameInfo],
     ) -> Result<Vec<frame::Method>, JvmtiError> {
-        let mut names = self.names.lock();
         let methods = frames.iter().map(|frame| frame.method);
-        methods
-            .map(|method| self.method(jni, &mut names, method))
-            .collect()
+        methods.map(|method| self.method(jni, method)).collect()
     }
 
     /// Returns the trace for CPU time whose stack was not seen; `reason`, such as `in a stub`, is its outer frame.
@@ -203,7 +212,7 @@ impl Stacks {
 
     /// Returns the id of a class.
     pub fn class(&self, jni: Jni<'_>, class: Object<'_>) -> Result<ClassId, JvmtiError> {
-        self.name_class(jni, &mut self.names.lock(), class)
+        self.name_class(jni, class)
     }
 
     /// Returns the id of a class, and a reference by which it can be recognized; `None` if the VM is out of memory.
@@ -212,9 +221,8 @@ impl Stacks {
         jni: Jni<'_>,
         class: Object<'_>,
     ) -> Result<(ClassId, Option<Arc<WeakRef>>), JvmtiError> {
-        let mut names = self.names.lock();
-        let id = self.name_class(jni, &mut names, class)?;
-        Ok((id, names.classes.get(&id).cloned()))
+        let id = self.name_class(jni, class)?;
+        Ok((id, self.names.lock().classes.get(&id).cloned()))
     }
 
     /// Returns the class to use for items whose class can no longer be named.
@@ -238,31 +246,35 @@ impl Stacks {
     }
 
     fn forget_unloaded(&self, jni: Jni<'_>) -> Vec<ClassId> {
-        let mut names = self.names.lock();
-        let gone: Vec<ClassId> = names
-            .classes
-            .extract_if(|_, class| class.is_dead(jni))
-            .map(|(id, _)| id)
-            .collect();
+        self.loaders.sweep_if_grown(jni);
+        let all: Vec<(ClassId, Arc<WeakRef>)> = {
+            let names = self.names.lock();
+            let all = names.classes.iter();
+            all.map(|(&id, class)| (id, class.clone())).collect()
+        };
+        let mut gone = all;
+        gone.retain(|(_, class)| class.is_dead(jni));
         if gone.is_empty() {
-            return gone;
+            return Vec::new();
         }
-        for &class in &gone {
-            self.tables.classes.unload(class);
+        let mut names = self.names.lock();
+        // Another thread may have forgotten it already, and the id may be that of a new class since.
+        gone.retain(|(id, class)| {
+            let known = names.classes.get(id);
+            known.is_some_and(|known| Arc::ptr_eq(known, class))
+        });
+        for (class, _) in &gone {
+            // `gone` frees the reference, after the lock.
+            names.classes.remove(class);
+            self.tables.classes.unload(*class);
         }
         let Names {
-            frames,
-            methods,
-            loaders,
-            ..
+            frames, methods, ..
         } = &mut *names;
         methods.retain(|_, method| !self.tables.classes.get(method.class).is_unloaded());
         frames.retain(|frame, _| methods.contains_key(&frame.method));
-        loaders.retain(|_, loaders| {
-            loaders.retain(|(loader, _)| !loader.is_dead(jni));
-            !loaders.is_empty()
-        });
-        gone
+        drop(names);
+        gone.into_iter().map(|(class, _)| class).collect()
     }
 
     fn intern(&self, thread: ThreadSerial, frames: &[FrameId]) -> TraceId {
@@ -272,15 +284,19 @@ impl Stacks {
         })
     }
 
-    fn frame(&self, jni: Jni<'_>, names: &mut Names, frame: FrameInfo) -> FrameId {
-        if let Some(&id) = names.frames.get(&frame) {
+    /// Asks the VM about a frame, unless it has been seen since. Its class is kept.
+    fn name_frame(&self, jni: Jni<'_>, frame: FrameInfo) -> FrameId {
+        // A recursion has the same frame many times.
+        let seen = self.names.lock().frames.get(&frame).copied();
+        if let Some(id) = seen {
             return id;
         }
         // A class that was unloaded since the stack was taken can no longer be asked about.
-        let Ok((method, line)) = self.resolve(jni, names, frame) else {
+        let Ok((method, line)) = self.resolve(jni, frame) else {
             return self.unsampled;
         };
         let id = self.tables.frames.intern(frame::Frame { method, line });
+        let mut names = self.names.lock();
         memory::need_to_hash(
             names.frames.len(),
             names.frames.capacity(),
@@ -290,13 +306,8 @@ impl Stacks {
         id
     }
 
-    fn resolve(
-        &self,
-        jni: Jni<'_>,
-        names: &mut Names,
-        frame: FrameInfo,
-    ) -> Result<(frame::Method, Line), JvmtiError> {
-        let method = self.method(jni, names, frame.method)?;
+    fn resolve(&self, jni: Jni<'_>, frame: FrameInfo) -> Result<(frame::Method, Line), JvmtiError> {
+        let method = self.method(jni, frame.method)?;
         Ok((method, self.line(frame)?))
     }
 
@@ -313,16 +324,13 @@ impl Stacks {
             .map_or(Line::Unknown, Line::Number))
     }
 
-    fn method(
-        &self,
-        jni: Jni<'_>,
-        names: &mut Names,
-        method: MethodId,
-    ) -> Result<frame::Method, JvmtiError> {
-        if let Some(&named) = names.methods.get(&method) {
+    fn method(&self, jni: Jni<'_>, method: MethodId) -> Result<frame::Method, JvmtiError> {
+        let known = self.names.lock().methods.get(&method).copied();
+        if let Some(named) = known {
             return Ok(named);
         }
-        let named = self.name_method(jni, names, method)?;
+        let named = self.name_method(jni, method)?;
+        let mut names = self.names.lock();
         memory::need_to_hash(
             names.methods.len(),
             names.methods.capacity(),
@@ -332,12 +340,7 @@ impl Stacks {
         Ok(named)
     }
 
-    fn name_method(
-        &self,
-        jni: Jni<'_>,
-        names: &mut Names,
-        method: MethodId,
-    ) -> Result<frame::Method, JvmtiError> {
+    fn name_method(&self, jni: Jni<'_>, method: MethodId) -> Result<frame::Method, JvmtiError> {
         let strings = &self.tables.strings;
         let name = self.env.method_name(method)?;
         // The VM returns a class or an error.
@@ -347,39 +350,44 @@ impl Stacks {
             .expect("a method has a class");
         let source_file = self.env.source_file(class.object())?;
         Ok(frame::Method {
-            class: self.name_class(jni, names, class.object())?,
+            class: self.name_class(jni, class.object())?,
             name: strings.intern(&name.name),
             signature: strings.intern(&name.signature),
             source_file: source_file.map(|file| strings.intern(&file)),
         })
     }
 
-    fn name_class(
-        &self,
-        jni: Jni<'_>,
-        names: &mut Names,
-        class: Object<'_>,
-    ) -> Result<ClassId, JvmtiError> {
+    fn name_class(&self, jni: Jni<'_>, class: Object<'_>) -> Result<ClassId, JvmtiError> {
         let name = name_of_signature(&self.env.class_signature(class)?);
         let name = self.tables.strings.intern(&name);
-        let loader = self.loader(jni, names, class)?;
+        let loader = self.loader(jni, class)?;
         let interned = self
             .tables
             .classes
             .intern(loader, name, || self.tables.objects.add());
         // A class that was named from its class file is known, but not watched yet.
         let id = interned.id();
-        if matches!(interned, Interned::New(_)) || !names.classes.contains_key(&id) {
-            memory::need_to_hash(
-                names.classes.len(),
-                names.classes.capacity(),
-                size_of::<(ClassId, Arc<WeakRef>)>(),
-            );
-            names
-                .classes
-                .extend(WeakRef::new(jni, class).map(|class| (id, Arc::new(class))));
+        let is_watched = self.names.lock().classes.contains_key(&id);
+        if (matches!(interned, Interned::New(_)) || !is_watched)
+            && let Some(reference) = WeakRef::new(jni, class)
+        {
+            self.watch(id, Arc::new(reference));
         }
         Ok(id)
+    }
+
+    /// Watches whether a class is unloaded, if no other thread has begun to.
+    fn watch(&self, id: ClassId, class: Arc<WeakRef>) {
+        let mut names = self.names.lock();
+        memory::need_to_hash(
+            names.classes.len(),
+            names.classes.capacity(),
+            size_of::<(ClassId, Arc<WeakRef>)>(),
+        );
+        names.classes.entry(id).or_insert_with(|| class.clone());
+        // One that is not needed is freed after the lock.
+        drop(names);
+        drop(class);
     }
 
     /// Returns the id of the class of that name which the loader (`None` for the boot loader) is about to define.
@@ -389,41 +397,35 @@ impl Stacks {
         loader: Option<Object<'_>>,
         name: &str,
     ) -> Result<ClassId, JvmtiError> {
-        let loader = self.loader_id(jni, &mut self.names.lock(), loader)?;
+        let loader = self.loader_id(jni, loader)?;
         let name = self.tables.strings.intern(name);
         let object = || self.tables.objects.add();
         Ok(self.tables.classes.intern(loader, name, object).id())
     }
 
-    fn loader(
-        &self,
-        jni: Jni<'_>,
-        names: &mut Names,
-        class: Object<'_>,
-    ) -> Result<LoaderId, JvmtiError> {
+    fn loader(&self, jni: Jni<'_>, class: Object<'_>) -> Result<LoaderId, JvmtiError> {
         let loader = self.env.class_loader(jni, class)?;
-        self.loader_id(jni, names, loader.as_ref().map(LocalRef::object))
+        self.loader_id(jni, loader.as_ref().map(LocalRef::object))
     }
 
-    fn loader_id(
-        &self,
-        jni: Jni<'_>,
-        names: &mut Names,
-        loader: Option<Object<'_>>,
-    ) -> Result<LoaderId, JvmtiError> {
+    fn loader_id(&self, jni: Jni<'_>, loader: Option<Object<'_>>) -> Result<LoaderId, JvmtiError> {
         let Some(loader) = loader else {
             return Ok(LoaderId::BOOT);
         };
-        let alike = names
-            .loaders
-            .entry(self.env.identity_hash(loader)?)
-            .or_default();
-        if let Some((_, id)) = alike.iter().find(|(known, _)| known.is(jni, loader)) {
-            return Ok(*id);
+        loop {
+            let unknown = match self.loaders.find(jni, loader)? {
+                Found::Known(known) => return Ok(known.value),
+                Found::Unknown(unknown) => unknown,
+            };
+            let id = self.tables.loaders.add();
+            // If the VM has no memory for a reference, the loader gets another id the next time.
+            let Some(reference) = WeakRef::new(jni, loader) else {
+                return Ok(id);
+            };
+            if self.loaders.add(&unknown, reference, id).is_ok() {
+                return Ok(id);
+            }
         }
-        let id = self.tables.loaders.add();
-        alike.extend(WeakRef::new(jni, loader).map(|loader| (loader, id)));
-        Ok(id)
     }
 }
 

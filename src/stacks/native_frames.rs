@@ -24,15 +24,20 @@ impl Stacks {
         thread: ThreadSerial,
         frames: &[MixedFrame],
     ) -> Option<TraceId> {
-        let ids: Option<Vec<FrameId>> = {
-            let mut names = self.names.lock();
-            let ids = frames.iter().map(|&frame| match (frame, jni) {
-                (MixedFrame::Named(id), _) => Some(id),
-                (MixedFrame::Java(frame), Some(jni)) => Some(self.frame(jni, &mut names, frame)),
-                (MixedFrame::Java(frame), None) => names.frames.get(&frame).copied(),
-            });
-            ids.collect()
-        };
+        let java = frames.iter().filter_map(|frame| match *frame {
+            MixedFrame::Java(frame) => Some(frame),
+            MixedFrame::Named(_) => None,
+        });
+        let mut named = self.named(java).into_iter();
+        let ids = frames.iter().map(|&frame| match frame {
+            MixedFrame::Named(id) => Some(id),
+            MixedFrame::Java(frame) => match (named.next().flatten(), jni) {
+                (Some(id), _) => Some(id),
+                (None, Some(jni)) => Some(self.name_frame(jni, frame)),
+                (None, None) => None,
+            },
+        });
+        let ids: Option<Vec<FrameId>> = ids.collect();
         Some(self.intern(thread, &ids?))
     }
 

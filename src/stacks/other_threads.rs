@@ -137,36 +137,32 @@ impl Stacks {
 
     /// Returns the tables' frames for frames that another thread had after these classes were seen.
     fn frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo], seen: ClassesSeen) -> Vec<FrameId> {
-        let named: Option<Vec<FrameId>> = {
-            let names = self.names.lock();
-            let ids = frames.iter().map(|frame| names.frames.get(frame).copied());
-            ids.collect()
-        };
-        if let Some(ids) = named {
-            return ids;
-        }
-        let held = self.hold(jni, frames, seen);
-        let mut names = self.names.lock();
-        let ids = frames.iter().map(|&frame| match names.frames.get(&frame) {
-            Some(&id) => id,
-            None if held.has(frame.method) => self.frame(jni, &mut names, frame),
+        let named = self.named(frames.iter().copied());
+        let frames = || frames.iter().zip(&named);
+        let unnamed = frames().filter(|(_, named)| named.is_none());
+        let held = self.hold(jni, unnamed.map(|(frame, _)| frame.method), seen);
+        let ids = frames().map(|(&frame, named)| match named {
+            &Some(id) => id,
+            None if held.has(frame.method) => self.name_frame(jni, frame),
             None => self.unloaded_frame(),
         });
         ids.collect()
     }
 
-    /// Keeps the classes of the frames that have no name yet.
-    fn hold<'a>(&self, jni: Jni<'a>, frames: &[FrameInfo], seen: ClassesSeen) -> Held<'a> {
+    /// Keeps the classes of the methods of the frames that have no name yet.
+    fn hold<'a>(
+        &self,
+        jni: Jni<'a>,
+        unnamed: impl Iterator<Item = MethodId>,
+        seen: ClassesSeen,
+    ) -> Held<'a> {
         let Some(classes) = self.watched_classes() else {
             return Held::Any;
         };
-        let unnamed: Vec<MethodId> = {
-            let names = self.names.lock();
-            let unnamed = frames
-                .iter()
-                .filter(|frame| !names.frames.contains_key(frame));
-            unnamed.map(|frame| frame.method).collect()
-        };
+        let unnamed: Vec<MethodId> = unnamed.collect();
+        if unnamed.is_empty() {
+            return Held::Methods(Vec::new());
+        }
         jni.announce_locals(unnamed.len());
         let held = unnamed.into_iter();
         let held = held.filter_map(|method| Some((method, classes.hold(jni, method, seen)?)));

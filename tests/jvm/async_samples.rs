@@ -39,7 +39,7 @@ fn top(run: &Finished, option: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-on_every_jvm!(loops_without_safepoints_and_native_code_are_charged_what_they_used);
+on_every_jvm!(loops_without_safepoints_and_native_code_are_charged_what_they_used, and 25);
 
 fn loops_without_safepoints_and_native_code_are_charged_what_they_used(jvm: &Jvm) {
     let options = "cpu=samples,engine=async,depth=20,interval=4,file=x.txt";
@@ -76,7 +76,7 @@ fn loops_without_safepoints_and_native_code_are_charged_what_they_used(jvm: &Jvm
     );
 }
 
-on_every_jvm!(the_last_instruction_of_an_inlined_method_is_charged_to_it);
+on_every_jvm!(the_last_instruction_of_an_inlined_method_is_charged_to_it, and 26);
 
 fn the_last_instruction_of_an_inlined_method_is_charged_to_it(jvm: &Jvm) {
     let options = "cpu=samples,engine=async,depth=20,interval=4,file=x.txt";
@@ -93,7 +93,7 @@ fn the_last_instruction_of_an_inlined_method_is_charged_to_it(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(a_method_is_charged_for_making_its_frame_and_giving_it_up);
+on_every_jvm!(a_method_is_charged_for_making_its_frame_and_giving_it_up, and 17);
 
 fn a_method_is_charged_for_making_its_frame_and_giving_it_up(jvm: &Jvm) {
     let options = "cpu=samples,engine=async,interval=4,file=x.txt";
@@ -112,7 +112,7 @@ fn a_method_is_charged_for_making_its_frame_and_giving_it_up(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(the_interpreter_is_charged_while_it_makes_a_frame);
+on_every_jvm!(the_interpreter_is_charged_while_it_makes_a_frame, and 28);
 
 fn the_interpreter_is_charged_while_it_makes_a_frame(jvm: &Jvm) {
     let options = "cpu=samples,engine=async,interval=1,file=x.txt";
@@ -132,7 +132,7 @@ fn the_interpreter_is_charged_while_it_makes_a_frame(jvm: &Jvm) {
     assert!(share < 0.015, "{}: {share}", jvm.feature);
 }
 
-on_every_jvm!(what_is_called_by_reflection_has_its_whole_stack);
+on_every_jvm!(what_is_called_by_reflection_has_its_whole_stack, and 25);
 
 fn what_is_called_by_reflection_has_its_whole_stack(jvm: &Jvm) {
     let options = "cpu=samples,engine=async,depth=40,interval=4,file=x.txt";
@@ -153,7 +153,7 @@ fn what_is_called_by_reflection_has_its_whole_stack(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(compilers_leave_notes_of_inlining_once_samples_are_taken);
+on_every_jvm!(compilers_leave_notes_of_inlining_once_samples_are_taken, and 26);
 
 fn compilers_leave_notes_of_inlining_once_samples_are_taken(jvm: &Jvm) {
     for (said, once_sampled) in [
@@ -180,7 +180,7 @@ fn leaves_notes(run: &Running) -> bool {
     run.vm_flag("DebugNonSafepoints").as_deref() == Some("true")
 }
 
-on_every_jvm!(a_stub_of_the_vm_is_charged_to_the_method_that_called_it);
+on_every_jvm!(a_stub_of_the_vm_is_charged_to_the_method_that_called_it, and 17);
 
 fn a_stub_of_the_vm_is_charged_to_the_method_that_called_it(jvm: &Jvm) {
     let options = "cpu=samples,engine=async,interval=4,file=x.txt";
@@ -189,7 +189,7 @@ fn a_stub_of_the_vm_is_charged_to_the_method_that_called_it(jvm: &Jvm) {
     assert!(copy > 0.8, "{}: {copy}", jvm.feature);
 }
 
-on_every_jvm!(native_code_on_a_stack_of_its_own_is_charged_to_its_caller);
+on_every_jvm!(native_code_on_a_stack_of_its_own_is_charged_to_its_caller, and 28);
 
 fn native_code_on_a_stack_of_its_own_is_charged_to_its_caller(jvm: &Jvm) {
     let Some(library) = c_library("java-tests/samples/other_stack.c") else {
@@ -208,7 +208,7 @@ fn native_code_on_a_stack_of_its_own_is_charged_to_its_caller(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(the_agents_own_time_is_told_apart_and_has_its_stack);
+on_every_jvm!(the_agents_own_time_is_told_apart_and_has_its_stack, and 25);
 
 fn the_agents_own_time_is_told_apart_and_has_its_stack(jvm: &Jvm) {
     let options = "heap=sites,cpu=samples,engine=async,interval=4,depth=8,file=x.txt";
@@ -243,7 +243,7 @@ fn the_agents_own_time_is_told_apart_and_has_its_stack(jvm: &Jvm) {
     assert!(unseen < 0.25 * all, "{}: {unseen} of {all}", jvm.feature);
 }
 
-on_every_jvm!(time_without_a_stack_says_why on 17 and 25);
+on_every_jvm!(time_without_a_stack_says_why on 17 and 27);
 
 fn time_without_a_stack_says_why(jvm: &Jvm) {
     for engine in ["async", "jvmti"] {
@@ -268,7 +268,7 @@ fn time_without_a_stack_says_why(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(a_virtual_thread_is_charged_by_its_own_name from 21);
+on_every_jvm!(a_virtual_thread_is_charged_by_its_own_name from 21, and 26);
 
 fn a_virtual_thread_is_charged_by_its_own_name(jvm: &Jvm) {
     let options = "cpu=samples,engine=async,thread=y,interval=4,file=x.txt";
@@ -286,13 +286,13 @@ fn a_virtual_thread_is_charged_by_its_own_name(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(the_programs_own_handler_of_the_timers_signal_goes_on_working);
+on_every_jvm!(the_programs_own_handler_of_the_timers_signal_goes_on_working, and 17);
 
 fn the_programs_own_handler_of_the_timers_signal_goes_on_working(jvm: &Jvm) {
     a_handler_gets_its_signals_and_no_others(jvm, "VTALRM");
 }
 
-on_every_jvm!(the_programs_own_handler_of_sigprof_goes_on_working);
+on_every_jvm!(the_programs_own_handler_of_sigprof_goes_on_working, and 28);
 
 fn the_programs_own_handler_of_sigprof_goes_on_working(jvm: &Jvm) {
     a_handler_gets_its_signals_and_no_others(jvm, "PROF");
@@ -348,7 +348,7 @@ fn a_program_that_takes_the_signal_over_ends_the_samples() {
     assert!(profile.count("Alarm.busy") > 0, "those before are there");
 }
 
-on_every_jvm!(the_vms_own_threads_are_charged_where_they_are_asked_for);
+on_every_jvm!(the_vms_own_threads_are_charged_where_they_are_asked_for, and 25);
 
 fn the_vms_own_threads_are_charged_where_they_are_asked_for(jvm: &Jvm) {
     let own = ["<GC>", "<JIT-compiler>", "<VM>"].map(|name| format!("java.lang.Thread.{name}"));
@@ -414,7 +414,7 @@ fn a_system_without_timers_gets_the_portable_engine_and_says_why() {
     assert!(!refused.files().contains(&"x.txt".to_owned()));
 }
 
-on_every_jvm!(a_child_that_is_started_while_samples_are_taken_runs_as_without);
+on_every_jvm!(a_child_that_is_started_while_samples_are_taken_runs_as_without, and 26);
 
 fn a_child_that_is_started_while_samples_are_taken_runs_as_without(jvm: &Jvm) {
     for mechanism in ["FORK", "VFORK", "POSIX_SPAWN"] {

@@ -9,7 +9,7 @@ use crate::profile::Profile;
 
 const BINARY: &str = "cpu=samples,format=b,interval=5,file=x.hprof";
 
-on_every_jvm!(check_and_text_read_what_the_agent_writes);
+on_every_jvm!(check_and_text_read_what_the_agent_writes, and 17);
 
 fn check_and_text_read_what_the_agent_writes(jvm: &Jvm) {
     let run = Program::new(jvm, BINARY, "Spin").run_well();
@@ -39,7 +39,7 @@ fn check_and_text_read_what_the_agent_writes(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(jvm_hprof_reads_it);
+on_every_jvm!(jvm_hprof_reads_it, and 28);
 
 fn jvm_hprof_reads_it(jvm: &Jvm) {
     let run = Program::new(jvm, BINARY, "Spin").run_well();
@@ -81,7 +81,7 @@ fn jvm_hprof_reads_it(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(hprof_slurp_reads_it);
+on_every_jvm!(hprof_slurp_reads_it, and 25);
 
 fn hprof_slurp_reads_it(jvm: &Jvm) {
     let Some(slurp) = reader("HPROF_SLURP") else {

@@ -202,7 +202,7 @@ const BATCHES: usize = 4;
 /// An array and its elements.
 const BATCH: u64 = 5_001;
 
-on_paired_cells!(ages_of_suspects_are_exact, row 3);
+on_paired_cells!(ages_of_suspects_are_exact, row 2);
 
 fn ages_of_suspects_are_exact(cell: &Cell) {
     let options = "heap=all,lifetimes=y,format=b,depth=4,file=x.hprof";

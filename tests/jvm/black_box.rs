@@ -86,7 +86,24 @@ fn has_no_more_than_was_made(run: &Finished, profile: &Profile, what: &str) {
     assert!(items.live <= 80_000, "{what}: {items:?}");
 }
 
-on_paired_cells!(a_killed_program_leaves_what_was_known, row 0);
+on_every_jvm!(what_a_slow_thread_keeps_is_in_it);
+
+fn what_a_slow_thread_keeps_is_in_it(jvm: &Jvm) {
+    let options = "heap=sites,sample=512k,blackbox=y,file=x.txt,verbose=n";
+    let program = Program::java(jvm, options, &["-Xmx600m"]).program("blackbox", "Slow");
+    let run = killed(program, &["Slow.keep"], 0);
+    let (text, _) = autopsy(&run);
+    let profile = Profile::parse(&text);
+    let arrays = count(&profile, profile.one_sites(), "byte[]", "Slow.keep");
+    // 100 MB, give or take the error of the estimate.
+    assert!(
+        (70_000_000..130_000_000).contains(&arrays.live_bytes),
+        "{}: {arrays:?}",
+        jvm.feature
+    );
+}
+
+on_paired_cells!(a_killed_program_leaves_what_was_known, row 3);
 
 fn a_killed_program_leaves_what_was_known(cell: &Cell) {
     let program = load(
@@ -154,7 +171,7 @@ fn every_mode_can_be_killed_at_any_moment() {
     }
 }
 
-on_every_jvm!(a_profile_that_ends_well_leaves_no_black_box);
+on_every_jvm!(a_profile_that_ends_well_leaves_no_black_box, and 25);
 
 fn a_profile_that_ends_well_leaves_no_black_box(jvm: &Jvm) {
     let run = load(jvm, "heap=sites,cpu=samples,blackbox=y", &[])
@@ -316,7 +333,7 @@ fn crash(program: Program) -> Finished {
     run.wait()
 }
 
-on_every_jvm!(a_crash_of_the_vm_leaves_a_black_box);
+on_every_jvm!(a_crash_of_the_vm_leaves_a_black_box, and 26);
 
 fn a_crash_of_the_vm_leaves_a_black_box(jvm: &Jvm) {
     let options = "heap=sites,cpu=samples,blackbox=y,file=x.txt,verbose=n";
@@ -339,7 +356,7 @@ fn a_crash_of_the_vm_leaves_a_black_box(jvm: &Jvm) {
     assert!(!said.contains("still running"), "{said}");
 }
 
-on_every_jvm!(a_crash_without_a_core_leaves_a_black_box);
+on_every_jvm!(a_crash_without_a_core_leaves_a_black_box, and 17);
 
 /// HotSpot 11 calls `exit` then, which runs the agent's handler.
 fn a_crash_without_a_core_leaves_a_black_box(jvm: &Jvm) {

@@ -1,13 +1,12 @@
 //! The JVMs and their garbage collectors, with one test for each.
 
 use std::fmt;
-use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::harness::{Jvm, any_jvm, jvms, skip};
+use crate::harness::{Jvm, Program, any_jvm, jvms, skip};
 
-/// The versions with tests of their own.
-const MATRIX: [u32; 4] = [11, 17, 21, 25];
+/// The versions with tests of their own. 28 is in early access.
+pub const MATRIX: [u32; 7] = [11, 17, 21, 25, 26, 27, 28];
 
 /// A garbage collector of a JVM.
 pub struct Cell {
@@ -58,9 +57,8 @@ pub fn cells() -> &'static [Cell] {
             ["Serial", "Parallel", "G1", "Z", "Shenandoah"].map(|collector| Cell { jvm, collector })
         });
         all.filter(|cell| {
-            let mut java = Command::new(cell.jvm.home.join("bin/java"));
-            let asked = java.args(cell.vm_options()).arg("-version").output();
-            asked.expect("java").status.success()
+            let java = Program::bare_java(cell.jvm, &cell.vm_options());
+            java.arg("-version").run().status.success()
         })
         .collect()
     })
@@ -103,7 +101,7 @@ fn with_compiler(jvm: &'static Jvm, check: impl Fn(&'static Jvm)) {
     check(jvm);
 }
 
-/// Runs `check` with one garbage collector of the JVM of a version; reports if there is none.
+/// Runs `check` with one garbage collector of the JVM of a version, whatever the case of its name; reports if there is none.
 pub fn on_cell(feature: u32, collector: &str, check: impl Fn(&Cell)) {
     on_jvm(feature, |jvm| with_collector(jvm, collector, &check));
 }
@@ -115,7 +113,10 @@ pub fn on_other_cells_from(oldest: u32, collector: &str, check: impl Fn(&Cell)) 
 
 fn with_collector(jvm: &Jvm, collector: &str, check: impl Fn(&Cell)) {
     let mut cells = cells().iter();
-    match cells.find(|cell| std::ptr::eq(cell.jvm, jvm) && cell.collector == collector) {
+    let is_it = |cell: &&Cell| {
+        std::ptr::eq(cell.jvm, jvm) && cell.collector.eq_ignore_ascii_case(collector)
+    };
+    match cells.find(is_it) {
         Some(cell) => check(cell),
         None => skip(&format!(
             "tests on JVM {} with the collector {collector}: there is none",
@@ -125,21 +126,55 @@ fn with_collector(jvm: &Jvm, collector: &str, check: impl Fn(&Cell)) {
 }
 
 /// Declares one test for each JVM, in a module with the name of the `fn(&Jvm)` that they call.
+///
+/// With `and 25`, the tests on the oldest JVM, on 21, on the newest release and on 25 run by default, and `scripts/test
+/// --all` runs the others too. The tests of a feature take the versions in between in turn. Without it all run always, which is
+/// for code that differs from version to version.
 macro_rules! on_every_jvm {
     ($check:ident) => {
-        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
-            other_jvms on_others_from 11);
+        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_26 on_jvm 26,
+            jdk_27 on_jvm 27, jdk_28 on_jvm 28, other_jvms on_others_from 11);
+    };
+    ($check:ident, and 17) => {
+        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_27 on_jvm 27, other_jvms on_others_from 11;
+            left out jdk_25 on_jvm 25, jdk_26 on_jvm 26, jdk_28 on_jvm 28);
+    };
+    ($check:ident, and 25) => {
+        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_27 on_jvm 27, other_jvms on_others_from 11;
+            left out jdk_17 on_jvm 17, jdk_26 on_jvm 26, jdk_28 on_jvm 28);
+    };
+    ($check:ident, and 26) => {
+        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_21 on_jvm 21, jdk_26 on_jvm 26, jdk_27 on_jvm 27, other_jvms on_others_from 11;
+            left out jdk_17 on_jvm 17, jdk_25 on_jvm 25, jdk_28 on_jvm 28);
+    };
+    ($check:ident, and 28) => {
+        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_21 on_jvm 21, jdk_27 on_jvm 27, jdk_28 on_jvm 28, other_jvms on_others_from 11;
+            left out jdk_17 on_jvm 17, jdk_25 on_jvm 25, jdk_26 on_jvm 26);
     };
     ($check:ident from 21) => {
-        on_every_jvm!($check: jdk_21 on_jvm 21, jdk_25 on_jvm 25, other_jvms on_others_from 21);
+        on_every_jvm!($check: jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28,
+            other_jvms on_others_from 21);
+    };
+    ($check:ident from 21, and 25) => {
+        on_every_jvm!($check: jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_27 on_jvm 27, other_jvms on_others_from 21;
+            left out jdk_26 on_jvm 26, jdk_28 on_jvm 28);
+    };
+    ($check:ident from 21, and 26) => {
+        on_every_jvm!($check: jdk_21 on_jvm 21, jdk_26 on_jvm 26, jdk_27 on_jvm 27, other_jvms on_others_from 21;
+            left out jdk_25 on_jvm 25, jdk_28 on_jvm 28);
+    };
+    ($check:ident from 21, and 28) => {
+        on_every_jvm!($check: jdk_21 on_jvm 21, jdk_27 on_jvm 27, jdk_28 on_jvm 28, other_jvms on_others_from 21;
+            left out jdk_25 on_jvm 25, jdk_26 on_jvm 26);
     };
     ($check:ident from 25) => {
-        on_every_jvm!($check: jdk_25 on_jvm 25, other_jvms on_others_from 25);
+        on_every_jvm!($check: jdk_25 on_jvm 25, jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28, other_jvms on_others_from 25);
     };
-    ($check:ident on 17 and 25) => {
-        on_every_jvm!($check: jdk_17 on_jvm 17, jdk_25 on_jvm 25);
+    ($check:ident on 17 and 27) => {
+        on_every_jvm!($check: jdk_17 on_jvm 17, jdk_27 on_jvm 27);
     };
-    ($check:ident: $($test:ident $on:ident $feature:literal),*) => {
+    ($check:ident: $($test:ident $on:ident $feature:literal),*
+        $(; left out $($other:ident $on_other:ident $other_feature:literal),*)?) => {
         mod $check {
             $(
                 #[test]
@@ -147,200 +182,187 @@ macro_rules! on_every_jvm {
                     $crate::cells::$on($feature, super::$check);
                 }
             )*
+            $($(
+                #[test]
+                #[ignore = "scripts/test --all runs it"]
+                fn $other() {
+                    $crate::cells::$on_other($other_feature, super::$check);
+                }
+            )*)?
         }
     };
 }
 
-/// As `on_every_jvm`, for JVMs with a compiler.
+/// As `on_every_jvm`, for JVMs with a compiler. Those of 26 and 28 are not fetched.
 macro_rules! on_every_jdk {
-    ($check:ident) => {
-        on_every_jvm!($check: jdk_11 on_jdk 11, jdk_17 on_jdk 17, jdk_21 on_jdk 21, jdk_25 on_jdk 25,
-            other_jvms on_other_jdks_from 11);
+    ($check:ident, and 17) => {
+        on_every_jvm!($check: jdk_11 on_jdk 11, jdk_17 on_jdk 17, jdk_21 on_jdk 21, jdk_27 on_jdk 27, other_jvms on_other_jdks_from 11;
+            left out jdk_25 on_jdk 25, jdk_26 on_jdk 26, jdk_28 on_jdk 28);
+    };
+    ($check:ident, and 25) => {
+        on_every_jvm!($check: jdk_11 on_jdk 11, jdk_21 on_jdk 21, jdk_25 on_jdk 25, jdk_27 on_jdk 27, other_jvms on_other_jdks_from 11;
+            left out jdk_17 on_jdk 17, jdk_26 on_jdk 26, jdk_28 on_jdk 28);
     };
 }
 
 /// Declares one test for each garbage collector of each JVM, in a module with the name of the `fn(&Cell)` that they
-/// call.
+/// call; `and 25` is as in `on_every_jvm`.
 macro_rules! on_every_cell {
     ($check:ident) => {
-        on_every_cell!($check with [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
+        on_every_cell!($check with [serial, parallel, g1, z, shenandoah]);
+    };
+    ($check:ident, and $fourth:tt) => {
+        on_every_cell!($check with [serial, parallel, g1, z, shenandoah], and $fourth);
     };
     ($check:ident with $collectors:tt) => {
         mod $check {
-            on_every_cell!($check jdk_11 on_cell 11 $collectors);
-            on_every_cell!($check jdk_17 on_cell 17 $collectors);
-            on_every_cell!($check jdk_21 on_cell 21 $collectors);
-            on_every_cell!($check jdk_25 on_cell 25 $collectors);
-            on_every_cell!($check other_jvms on_other_cells_from 11 $collectors);
+            on_cells_of!($check jdk_11 11 runs $collectors leaves []);
+            on_cells_of!($check jdk_17 17 runs $collectors leaves []);
+            on_cells_of!($check jdk_21 21 runs $collectors leaves []);
+            on_cells_of!($check jdk_25 25 runs $collectors leaves []);
+            on_cells_of!($check jdk_26 26 runs $collectors leaves []);
+            on_cells_of!($check jdk_27 27 runs $collectors leaves []);
+            on_cells_of!($check jdk_28 28 runs $collectors leaves []);
+            on_cells_of!($check other_jvms from 11 $collectors);
         }
     };
-    ($check:ident $jvm:ident $on:ident $feature:literal [$($test:ident $collector:literal),*]) => {
-        mod $jvm {
-            $(
-                #[test]
-                fn $test() {
-                    $crate::cells::$on($feature, $collector, super::super::$check);
-                }
-            )*
+    ($check:ident with $collectors:tt, and 17) => {
+        mod $check {
+            on_cells_of!($check jdk_11 11 runs $collectors leaves []);
+            on_cells_of!($check jdk_17 17 runs $collectors leaves []);
+            on_cells_of!($check jdk_21 21 runs $collectors leaves []);
+            on_cells_of!($check jdk_25 25 runs [] leaves $collectors);
+            on_cells_of!($check jdk_26 26 runs [] leaves $collectors);
+            on_cells_of!($check jdk_27 27 runs $collectors leaves []);
+            on_cells_of!($check jdk_28 28 runs [] leaves $collectors);
+            on_cells_of!($check other_jvms from 11 $collectors);
+        }
+    };
+    ($check:ident with $collectors:tt, and 25) => {
+        mod $check {
+            on_cells_of!($check jdk_11 11 runs $collectors leaves []);
+            on_cells_of!($check jdk_17 17 runs [] leaves $collectors);
+            on_cells_of!($check jdk_21 21 runs $collectors leaves []);
+            on_cells_of!($check jdk_25 25 runs $collectors leaves []);
+            on_cells_of!($check jdk_26 26 runs [] leaves $collectors);
+            on_cells_of!($check jdk_27 27 runs $collectors leaves []);
+            on_cells_of!($check jdk_28 28 runs [] leaves $collectors);
+            on_cells_of!($check other_jvms from 11 $collectors);
+        }
+    };
+    ($check:ident with $collectors:tt, and 26) => {
+        mod $check {
+            on_cells_of!($check jdk_11 11 runs $collectors leaves []);
+            on_cells_of!($check jdk_17 17 runs [] leaves $collectors);
+            on_cells_of!($check jdk_21 21 runs $collectors leaves []);
+            on_cells_of!($check jdk_25 25 runs [] leaves $collectors);
+            on_cells_of!($check jdk_26 26 runs $collectors leaves []);
+            on_cells_of!($check jdk_27 27 runs $collectors leaves []);
+            on_cells_of!($check jdk_28 28 runs [] leaves $collectors);
+            on_cells_of!($check other_jvms from 11 $collectors);
+        }
+    };
+    ($check:ident with $collectors:tt, and 28) => {
+        mod $check {
+            on_cells_of!($check jdk_11 11 runs $collectors leaves []);
+            on_cells_of!($check jdk_17 17 runs [] leaves $collectors);
+            on_cells_of!($check jdk_21 21 runs $collectors leaves []);
+            on_cells_of!($check jdk_25 25 runs [] leaves $collectors);
+            on_cells_of!($check jdk_26 26 runs [] leaves $collectors);
+            on_cells_of!($check jdk_27 27 runs $collectors leaves []);
+            on_cells_of!($check jdk_28 28 runs $collectors leaves []);
+            on_cells_of!($check other_jvms from 11 $collectors);
         }
     };
 }
 
-/// As `on_every_cell`, if five of the twenty cells are enough: each JVM and each garbage collector once or twice. The
-/// four rows together are the full product, so tests of one feature take rows in turn. `scripts/test --all` runs the
-/// other cells too.
+/// As `on_every_cell`, if five of the 35 cells are enough: the oldest JVM, 21, the newest release and two others, each
+/// with one garbage collector. The ten rows together are the full product, so tests of one feature take rows in turn.
+/// `scripts/test --all` runs the other cells too.
 macro_rules! on_paired_cells {
     ($check:ident, row 0) => {
-        mod $check {
-            on_paired_cells!($check jdk_11 11 [serial "Serial", shenandoah "Shenandoah"] others [parallel "Parallel", g1 "G1", z "Z"]);
-            on_paired_cells!($check jdk_17 17 [parallel "Parallel"] others [serial "Serial", g1 "G1", z "Z", shenandoah "Shenandoah"]);
-            on_paired_cells!($check jdk_21 21 [g1 "G1"] others [serial "Serial", parallel "Parallel", z "Z", shenandoah "Shenandoah"]);
-            on_paired_cells!($check jdk_25 25 [z "Z"] others [serial "Serial", parallel "Parallel", g1 "G1", shenandoah "Shenandoah"]);
-            on_every_cell!($check other_jvms on_other_cells_from 11
-                [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
-        }
+        on_paired_cells!($check: jdk_11 11 serial, jdk_17 17 z, jdk_21 21 parallel, jdk_25 25 none, jdk_26 26 shenandoah, jdk_27 27 g1, jdk_28 28 none);
     };
     ($check:ident, row 1) => {
-        mod $check {
-            on_paired_cells!($check jdk_11 11 [z "Z"] others [serial "Serial", parallel "Parallel", g1 "G1", shenandoah "Shenandoah"]);
-            on_paired_cells!($check jdk_17 17 [serial "Serial", shenandoah "Shenandoah"] others [parallel "Parallel", g1 "G1", z "Z"]);
-            on_paired_cells!($check jdk_21 21 [parallel "Parallel"] others [serial "Serial", g1 "G1", z "Z", shenandoah "Shenandoah"]);
-            on_paired_cells!($check jdk_25 25 [g1 "G1"] others [serial "Serial", parallel "Parallel", z "Z", shenandoah "Shenandoah"]);
-            on_every_cell!($check other_jvms on_other_cells_from 11
-                [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
-        }
+        on_paired_cells!($check: jdk_11 11 parallel, jdk_17 17 none, jdk_21 21 g1, jdk_25 25 shenandoah, jdk_26 26 none, jdk_27 27 z, jdk_28 28 serial);
     };
     ($check:ident, row 2) => {
-        mod $check {
-            on_paired_cells!($check jdk_11 11 [g1 "G1"] others [serial "Serial", parallel "Parallel", z "Z", shenandoah "Shenandoah"]);
-            on_paired_cells!($check jdk_17 17 [z "Z"] others [serial "Serial", parallel "Parallel", g1 "G1", shenandoah "Shenandoah"]);
-            on_paired_cells!($check jdk_21 21 [serial "Serial", shenandoah "Shenandoah"] others [parallel "Parallel", g1 "G1", z "Z"]);
-            on_paired_cells!($check jdk_25 25 [parallel "Parallel"] others [serial "Serial", g1 "G1", z "Z", shenandoah "Shenandoah"]);
-            on_every_cell!($check other_jvms on_other_cells_from 11
-                [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
-        }
+        on_paired_cells!($check: jdk_11 11 g1, jdk_17 17 serial, jdk_21 21 z, jdk_25 25 none, jdk_26 26 parallel, jdk_27 27 shenandoah, jdk_28 28 none);
     };
     ($check:ident, row 3) => {
-        mod $check {
-            on_paired_cells!($check jdk_11 11 [parallel "Parallel"] others [serial "Serial", g1 "G1", z "Z", shenandoah "Shenandoah"]);
-            on_paired_cells!($check jdk_17 17 [g1 "G1"] others [serial "Serial", parallel "Parallel", z "Z", shenandoah "Shenandoah"]);
-            on_paired_cells!($check jdk_21 21 [z "Z"] others [serial "Serial", parallel "Parallel", g1 "G1", shenandoah "Shenandoah"]);
-            on_paired_cells!($check jdk_25 25 [serial "Serial", shenandoah "Shenandoah"] others [parallel "Parallel", g1 "G1", z "Z"]);
-            on_every_cell!($check other_jvms on_other_cells_from 11
-                [serial "Serial", parallel "Parallel", g1 "G1", z "Z", shenandoah "Shenandoah"]);
-        }
+        on_paired_cells!($check: jdk_11 11 z, jdk_17 17 none, jdk_21 21 shenandoah, jdk_25 25 parallel, jdk_26 26 none, jdk_27 27 serial, jdk_28 28 g1);
     };
-    ($check:ident $jvm:ident $feature:literal
-        [$($test:ident $collector:literal),*] others [$($other:ident $other_collector:literal),*]) => {
-        mod $jvm {
-            $(
-                #[test]
-                fn $test() {
-                    $crate::cells::on_cell($feature, $collector, super::super::$check);
-                }
-            )*
-            $(
-                #[test]
-                #[ignore = "scripts/test --all runs every cell"]
-                fn $other() {
-                    $crate::cells::on_cell($feature, $other_collector, super::super::$check);
-                }
-            )*
+    ($check:ident, row 4) => {
+        on_paired_cells!($check: jdk_11 11 shenandoah, jdk_17 17 g1, jdk_21 21 serial, jdk_25 25 none, jdk_26 26 z, jdk_27 27 parallel, jdk_28 28 none);
+    };
+    ($check:ident, row 5) => {
+        on_paired_cells!($check: jdk_11 11 serial, jdk_17 17 none, jdk_21 21 parallel, jdk_25 25 z, jdk_26 26 none, jdk_27 27 g1, jdk_28 28 shenandoah);
+    };
+    ($check:ident, row 6) => {
+        on_paired_cells!($check: jdk_11 11 parallel, jdk_17 17 shenandoah, jdk_21 21 g1, jdk_25 25 none, jdk_26 26 serial, jdk_27 27 z, jdk_28 28 none);
+    };
+    ($check:ident, row 7) => {
+        on_paired_cells!($check: jdk_11 11 g1, jdk_17 17 none, jdk_21 21 z, jdk_25 25 serial, jdk_26 26 none, jdk_27 27 shenandoah, jdk_28 28 parallel);
+    };
+    ($check:ident, row 8) => {
+        on_paired_cells!($check: jdk_11 11 z, jdk_17 17 parallel, jdk_21 21 shenandoah, jdk_25 25 none, jdk_26 26 g1, jdk_27 27 serial, jdk_28 28 none);
+    };
+    ($check:ident, row 9) => {
+        on_paired_cells!($check: jdk_11 11 shenandoah, jdk_17 17 none, jdk_21 21 serial, jdk_25 25 g1, jdk_26 26 none, jdk_27 27 parallel, jdk_28 28 z);
+    };
+    ($check:ident: $($jvm:ident $feature:literal $collector:ident),*) => {
+        mod $check {
+            $(on_cells_of!($check $jvm $feature only $collector);)*
+            on_cells_of!($check other_jvms from 11 [serial, parallel, g1, z, shenandoah]);
         }
     };
 }
 
-/// The cells that the macros above run by default, read from their own text.
-mod coverage {
-    use std::collections::{BTreeMap, BTreeSet};
-    use std::fs;
-    use std::path::Path;
-
-    const COLLECTORS: [&str; 5] = ["Serial", "Parallel", "G1", "Z", "Shenandoah"];
-
-    type Chosen = BTreeSet<(u32, String)>;
-
-    /// The cells of each row, after a check that the row has all others as ignored tests.
-    fn rows() -> BTreeMap<u32, Chosen> {
-        let mut rows: BTreeMap<u32, Chosen> = BTreeMap::new();
-        let mut row = 0;
-        for line in include_str!("cells.rs").lines() {
-            let line = line.trim();
-            if let Some(number) = line.strip_prefix("($check:ident, row ") {
-                row = number[..1].parse().expect("a row");
-            }
-            let Some(rest) = line.strip_prefix("on_paired_cells!($check jdk_") else {
-                continue;
-            };
-            let feature: u32 = rest[..2].parse().expect("a version");
-            let (chosen, others) = rest.split_once("others").expect("two lists");
-            let named = |list: &str| -> Vec<String> {
-                let names = list.split('"').skip(1).step_by(2);
-                names.map(str::to_owned).collect()
-            };
-            let all: BTreeSet<String> = [named(chosen), named(others)]
-                .concat()
-                .into_iter()
-                .collect();
-            assert_eq!(
-                all,
-                COLLECTORS.map(str::to_owned).into(),
-                "row {row}, {feature}"
-            );
-            let cells = named(chosen).into_iter().map(|name| (feature, name));
-            rows.entry(row).or_default().extend(cells);
+/// The tests of one JVM in `on_every_cell` and `on_paired_cells`.
+macro_rules! on_cells_of {
+    ($check:ident $jvm:ident $feature:literal only serial) => {
+        on_cells_of!($check $jvm $feature runs [serial] leaves [parallel, g1, z, shenandoah]);
+    };
+    ($check:ident $jvm:ident $feature:literal only parallel) => {
+        on_cells_of!($check $jvm $feature runs [parallel] leaves [serial, g1, z, shenandoah]);
+    };
+    ($check:ident $jvm:ident $feature:literal only g1) => {
+        on_cells_of!($check $jvm $feature runs [g1] leaves [serial, parallel, z, shenandoah]);
+    };
+    ($check:ident $jvm:ident $feature:literal only z) => {
+        on_cells_of!($check $jvm $feature runs [z] leaves [serial, parallel, g1, shenandoah]);
+    };
+    ($check:ident $jvm:ident $feature:literal only shenandoah) => {
+        on_cells_of!($check $jvm $feature runs [shenandoah] leaves [serial, parallel, g1, z]);
+    };
+    ($check:ident $jvm:ident $feature:literal only none) => {
+        on_cells_of!($check $jvm $feature runs [] leaves [serial, parallel, g1, z, shenandoah]);
+    };
+    ($check:ident $jvm:ident $feature:literal runs [$($test:ident),*] leaves [$($other:ident),*]) => {
+        mod $jvm {
+            $(
+                #[test]
+                fn $test() {
+                    $crate::cells::on_cell($feature, stringify!($test), super::super::$check);
+                }
+            )*
+            $(
+                #[test]
+                #[ignore = "scripts/test --all runs it"]
+                fn $other() {
+                    $crate::cells::on_cell($feature, stringify!($other), super::super::$check);
+                }
+            )*
         }
-        rows
-    }
-
-    /// Collects the rows that the tests below a folder take, by their feature.
-    fn taken(folder: &Path, feature: Option<&str>, found: &mut BTreeMap<String, BTreeSet<u32>>) {
-        for entry in fs::read_dir(folder).expect("the tests") {
-            let path = entry.expect("a file").path();
-            let name = path
-                .file_stem()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned();
-            let feature = feature.unwrap_or(&name);
-            if path.is_dir() {
-                taken(&path, Some(feature), found);
-            } else if name != "cells" {
-                let text = fs::read_to_string(&path).expect("a source");
-                let calls = text.split("on_paired_cells!(").skip(1);
-                let rows =
-                    calls.filter_map(|call| call.split_once(", row ")?.1[..1].parse::<u32>().ok());
-                found.entry(feature.to_owned()).or_default().extend(rows);
-            }
+    };
+    ($check:ident $jvm:ident from $oldest:literal [$($test:ident),*]) => {
+        mod $jvm {
+            $(
+                #[test]
+                fn $test() {
+                    $crate::cells::on_other_cells_from($oldest, stringify!($test), super::super::$check);
+                }
+            )*
         }
-    }
-
-    #[test]
-    fn each_row_has_every_jvm_and_every_collector() {
-        let rows = rows();
-        assert_eq!(rows.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3]);
-        for (row, chosen) in &rows {
-            let jvms: BTreeSet<u32> = chosen.iter().map(|cell| cell.0).collect();
-            let collectors: BTreeSet<&str> = chosen.iter().map(|cell| &*cell.1).collect();
-            assert_eq!(jvms, super::MATRIX.into(), "row {row}");
-            assert_eq!(collectors, COLLECTORS.into(), "row {row}");
-        }
-        let all: Chosen = rows.into_values().flatten().collect();
-        assert_eq!(all.len(), super::MATRIX.len() * COLLECTORS.len());
-    }
-
-    /// A row is enough for each measurement to meet each JVM and each collector; all rows, for JVMs and collectors to meet.
-    #[test]
-    fn every_measurement_meets_every_jvm_and_every_collector() {
-        let mut found = BTreeMap::new();
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm");
-        taken(&tests, None, &mut found);
-        // CPU samples: collectors.rs takes them in every cell.
-        for feature in ["dump", "monitor", "sites", "times"] {
-            let rows = found.get(feature).map_or(0, BTreeSet::len);
-            assert!(rows > 0, "no test of {feature} takes a row of cells");
-        }
-        let all: BTreeSet<u32> = found.into_values().flatten().collect();
-        assert_eq!(all, [0, 1, 2, 3].into());
-    }
+    };
 }

@@ -4,13 +4,13 @@ use crate::cells::Cell;
 use crate::harness::{Jvm, Program, skip};
 use crate::profile::Profile;
 
-on_every_cell!(every_collector);
+on_every_cell!(every_collector, and 17);
 
 fn every_collector(cell: &Cell) {
     assert_busy(cell.jvm, &cell.vm_options());
 }
 
-on_every_jvm!(the_collector_that_collects_nothing);
+on_every_jvm!(the_collector_that_collects_nothing, and 28);
 
 fn the_collector_that_collects_nothing(jvm: &Jvm) {
     let vm_options = ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC"];

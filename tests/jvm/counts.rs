@@ -68,7 +68,7 @@ fn program(jvm: &Jvm, class_path: &Path, class: &str) -> Program {
         .arg(class)
 }
 
-on_every_jvm!(counts_are_those_of_the_source);
+on_every_jvm!(counts_are_those_of_the_source, and 28);
 
 fn counts_are_those_of_the_source(jvm: &Jvm) {
     let run = program(jvm, programs(), "Counted").run_well();
@@ -83,7 +83,7 @@ fn own_words(run: &Finished) -> String {
     own.collect()
 }
 
-on_every_jvm!(virtual_threads_are_counted_with_all_others);
+on_every_jvm!(virtual_threads_are_counted_with_all_others, and 25);
 
 fn virtual_threads_are_counted_with_all_others(jvm: &Jvm) {
     if jvm.feature < 21 || !compiles(21) {
@@ -148,7 +148,7 @@ const PARALLEL: [&str; 2] = [
     "junit.jupiter.execution.parallel.mode.default=concurrent",
 ];
 
-on_every_jvm!(tests_within_their_limits_pass_every_time);
+on_every_jvm!(tests_within_their_limits_pass_every_time, and 26);
 
 fn tests_within_their_limits_pass_every_time(jvm: &Jvm) {
     let Some(run) = suite(jvm, "GreenTest", 20, &PARALLEL) else {
@@ -162,7 +162,7 @@ fn tests_within_their_limits_pass_every_time(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(tests_beyond_their_limits_fail_and_tell_the_sites);
+on_every_jvm!(tests_beyond_their_limits_fail_and_tell_the_sites, and 17);
 
 fn tests_beyond_their_limits_fail_and_tell_the_sites(jvm: &Jvm) {
     let Some(run) = suite(jvm, "RedTest", 1, &[]) else {
@@ -222,7 +222,7 @@ fn a_failure_shows_what_is_new_since_the_last_green_run() {
     assert!(top.contains("com.acme.ChangedTest.changes"), "{top}");
 }
 
-on_every_jvm!(a_build_with_maven_and_jacoco_passes_and_fails);
+on_every_jvm!(a_build_with_maven_and_jacoco_passes_and_fails, and 28);
 
 /// Maven builds the project, offline, and Surefire tests it in this JVM, with JaCoCo in it.
 fn a_build_with_maven_and_jacoco_passes_and_fails(jvm: &Jvm) {
@@ -280,7 +280,7 @@ fn jar_for_tests(folder: &Path) -> PathBuf {
     jar
 }
 
-on_every_jvm!(counts_are_those_of_jmh);
+on_every_jvm!(counts_are_those_of_jmh, and 25);
 
 /// JMH divides what the VM says about a thread by the number of operations, so it includes a little of JMH's own.
 fn counts_are_those_of_jmh(jvm: &Jvm) {

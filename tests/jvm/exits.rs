@@ -5,7 +5,7 @@ use crate::profile::Profile;
 
 const OPTIONS: &str = "cpu=samples,file=x.txt";
 
-on_every_jvm!(every_way_to_end_writes_the_profile);
+on_every_jvm!(every_way_to_end_writes_the_profile, and 26);
 
 fn every_way_to_end_writes_the_profile(jvm: &Jvm) {
     for (way, status) in [("return", 0), ("exit", 3), ("halt", 4), ("throw", 1)] {
@@ -68,7 +68,7 @@ fn has_ended_well(run: &Finished, file: &str) -> bool {
         && profile.without_vm.is_none()
 }
 
-on_every_jvm!(a_program_that_dies_of_a_full_heap_keeps_its_profile);
+on_every_jvm!(a_program_that_dies_of_a_full_heap_keeps_its_profile, and 17);
 
 fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
     for (options, missing) in [
@@ -144,7 +144,7 @@ fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(a_process_that_exits_without_vmdeath_keeps_its_profile);
+on_every_jvm!(a_process_that_exits_without_vmdeath_keeps_its_profile, and 28);
 
 /// HotSpot 11 and 17 call `exit` here; later ones call `_exit`, which runs no code of the process.
 fn a_process_that_exits_without_vmdeath_keeps_its_profile(jvm: &Jvm) {
@@ -191,7 +191,7 @@ fn made_once(run: &Finished, context: &str) -> Profile {
     profile
 }
 
-on_every_jvm!(native_code_that_calls_exit_keeps_the_profile);
+on_every_jvm!(native_code_that_calls_exit_keeps_the_profile, and 25);
 
 fn native_code_that_calls_exit_keeps_the_profile(jvm: &Jvm) {
     let Some(run) = native_exit(jvm, "exit") else {
@@ -204,7 +204,7 @@ fn native_code_that_calls_exit_keeps_the_profile(jvm: &Jvm) {
     assert!(!run.path("x.txt.blackbox").exists(), "{context}");
 }
 
-on_every_jvm!(a_forked_child_that_exits_writes_nothing);
+on_every_jvm!(a_forked_child_that_exits_writes_nothing, and 26);
 
 fn a_forked_child_that_exits_writes_nothing(jvm: &Jvm) {
     let Some(run) = native_exit(jvm, "fork") else {
@@ -217,7 +217,7 @@ fn a_forked_child_that_exits_writes_nothing(jvm: &Jvm) {
     assert!(made_once(&run, &context).without_vm.is_none(), "{context}");
 }
 
-on_every_jvm!(sigterm_writes_the_profile);
+on_every_jvm!(sigterm_writes_the_profile, and 17);
 
 fn sigterm_writes_the_profile(jvm: &Jvm) {
     let run = Program::new(jvm, OPTIONS, "Exits").arg("wait").start();
@@ -238,7 +238,7 @@ fn sigterm_writes_the_profile(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(sigkill_leaves_what_was_written_so_far);
+on_every_jvm!(sigkill_leaves_what_was_written_so_far, and 28);
 
 fn sigkill_leaves_what_was_written_so_far(jvm: &Jvm) {
     let run = Program::new(jvm, "cpu=samples,format=b,file=x.hprof", "Exits")
@@ -289,7 +289,7 @@ pub fn cpu_time(run: &Running) -> u64 {
         .sum()
 }
 
-on_every_jvm!(sigquit_dumps_and_the_program_goes_on);
+on_every_jvm!(sigquit_dumps_and_the_program_goes_on, and 25);
 
 fn sigquit_dumps_and_the_program_goes_on(jvm: &Jvm) {
     for (options, file) in [("", "x.txt"), ("format=b,", "x.hprof")] {

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::harness::{Jvm, Program, any_jvm};
 
-on_every_jvm!(a_full_disk_ends_the_profile_and_not_the_program);
+on_every_jvm!(a_full_disk_ends_the_profile_and_not_the_program, and 17);
 
 fn a_full_disk_ends_the_profile_and_not_the_program(jvm: &Jvm) {
     let run = Program::new(jvm, "cpu=samples,file=/dev/full", "Exits")

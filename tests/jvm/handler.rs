@@ -10,7 +10,12 @@ const SECTION: &str = "hprof_handler";
 /// The functions that a handler may call: POSIX and Linux allow them, or they are functions of the C library that only
 /// return the address of the thread's `errno`, or the thread's own value in a slot. AsyncGetCallTrace and the previous
 /// handler are called by address.
-const ALLOWED: [&str; 3] = ["__errno_location", "pthread_getspecific", "syscall"];
+const ALLOWED: [&str; 4] = [
+    "__errno_location",
+    "clock_gettime",
+    "pthread_getspecific",
+    "syscall",
+];
 
 /// The function that ends the process where a panic would leave a C function. The compiler adds a call of it after the
 /// last instruction of the handler, unless it finds by itself that nothing in there panics. Nothing does: what begins a

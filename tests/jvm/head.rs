@@ -4,7 +4,7 @@ use crate::cells::Cell;
 use crate::harness::{Jvm, Program};
 use crate::profile::Profile;
 
-on_every_jvm!(the_head_names_the_jdk_the_options_and_the_process);
+on_every_jvm!(the_head_names_the_jdk_the_options_and_the_process, and 17);
 
 fn the_head_names_the_jdk_the_options_and_the_process(jvm: &Jvm) {
     let run = Program::new(jvm, "cpu=samples,depth=7,file=x.txt", "Exits")
@@ -29,7 +29,7 @@ fn the_head_names_the_jdk_the_options_and_the_process(jvm: &Jvm) {
     assert!((0.001..3_600.0).contains(&length), "{length}");
 }
 
-on_every_jvm!(the_head_names_the_program_and_no_secret);
+on_every_jvm!(the_head_names_the_program_and_no_secret, and 28);
 
 fn the_head_names_the_program_and_no_secret(jvm: &Jvm) {
     let run = |options: &str| {
@@ -67,7 +67,7 @@ fn the_head_names_the_program_and_no_secret(jvm: &Jvm) {
     }
 }
 
-on_every_cell!(the_head_names_the_collector);
+on_every_cell!(the_head_names_the_collector, and 25);
 
 fn the_head_names_the_collector(cell: &Cell) {
     let run = Program::with_vm_options(
@@ -80,7 +80,7 @@ fn the_head_names_the_collector(cell: &Cell) {
     assert_eq!(profile.head["Collector"], cell.collector, "{cell}");
 }
 
-on_every_jvm!(an_attached_profile_says_so_and_a_killed_program_tells_no_length);
+on_every_jvm!(an_attached_profile_says_so_and_a_killed_program_tells_no_length, and 26);
 
 fn an_attached_profile_says_so_and_a_killed_program_tells_no_length(jvm: &Jvm) {
     let run = Program::bare_java(jvm, &[])

@@ -62,7 +62,9 @@ fn jmap(jvm: &Jvm, name: &str, argument: &str) -> Running {
 fn dump_by_jmap(run: &Running) -> PathBuf {
     let home = &any_jdk().home;
     let path = run.path("x.hprof");
-    let output = Command::new(home.join("bin/jmap"))
+    let output = Command::new("timeout")
+        .arg("300")
+        .arg(home.join("bin/jmap"))
         .arg(format!("-dump:live,format=b,file={}", path.display()))
         .arg(run.id().to_string())
         .output()
@@ -113,19 +115,19 @@ fn assert_leaks_with_stacks(jvm: &Jvm, options: &str) {
     }
 }
 
-on_every_jvm!(a_leak_is_named_with_its_holder_and_the_line_that_allocated_it);
+on_every_jvm!(a_leak_is_named_with_its_holder_and_the_line_that_allocated_it, and 28);
 
 fn a_leak_is_named_with_its_holder_and_the_line_that_allocated_it(jvm: &Jvm) {
     assert_leaks_with_stacks(jvm, "");
 }
 
-on_every_jvm!(a_leak_is_named_in_dumps_of_the_other_dumper_too);
+on_every_jvm!(a_leak_is_named_in_dumps_of_the_other_dumper_too, and 25);
 
 fn a_leak_is_named_in_dumps_of_the_other_dumper_too(jvm: &Jvm) {
     assert_leaks_with_stacks(jvm, ",dumper=jvmti");
 }
 
-on_every_jvm!(what_one_line_allocated_is_one_suspect_whatever_its_classes);
+on_every_jvm!(what_one_line_allocated_is_one_suspect_whatever_its_classes, and 26);
 
 fn what_one_line_allocated_is_one_suspect_whatever_its_classes(jvm: &Jvm) {
     for options in ["", ",dumper=jvmti"] {
@@ -143,7 +145,7 @@ fn what_one_line_allocated_is_one_suspect_whatever_its_classes(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(what_one_own_line_had_a_library_allocate_is_one_suspect);
+on_every_jvm!(what_one_own_line_had_a_library_allocate_is_one_suspect, and 17);
 
 fn what_one_own_line_had_a_library_allocate_is_one_suspect(jvm: &Jvm) {
     let run = agent(jvm, "", "Leak", "own");
@@ -155,7 +157,7 @@ fn what_one_own_line_had_a_library_allocate_is_one_suspect(jvm: &Jvm) {
     assert!(answer.contains(suspect), "{}: {answer}", jvm.feature);
 }
 
-on_every_jvm!(a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained);
+on_every_jvm!(a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained, and 28);
 
 fn a_leak_is_named_in_dumps_of_jmap_and_the_missing_stacks_are_explained(jvm: &Jvm) {
     for (way, holder) in LEAKS {
@@ -215,7 +217,7 @@ fn assert_shapes(file: &Path, context: &str) {
     );
 }
 
-on_every_jvm!(retained_sizes_are_those_of_the_definition);
+on_every_jvm!(retained_sizes_are_those_of_the_definition, and 25);
 
 fn retained_sizes_are_those_of_the_definition(jvm: &Jvm) {
     for options in ["", ",dumper=jvmti"] {
@@ -241,23 +243,29 @@ fn a_list_of_a_million_is_neither_too_deep_nor_a_path_of_a_million_lines() {
     assert!(paths.contains("static first -> Shapes$Link @ "), "{paths}");
 }
 
-on_every_jdk!(a_layout_is_found_where_the_dump_shows_it);
+on_every_jdk!(a_layout_is_found_where_the_dump_shows_it, and 17);
 
 fn a_layout_is_found_where_the_dump_shows_it(jvm: &Jvm) {
-    for (options, layout) in [
+    // From 27 on headers are compact, and pointers to classes always compressed.
+    let (header, without_compression) = if jvm.feature >= 27 { (8, 8) } else { (12, 16) };
+    for (options, header, rest) in [
         (
             &["-XX:+UseCompressedOops"][..],
-            "header 12, references 4, alignment 8 bytes (found",
+            header,
+            "references 4, alignment 8",
         ),
         (
             &["-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"],
-            "header 16, references 8, alignment 8 bytes (found",
+            without_compression,
+            "references 8, alignment 8",
         ),
         (
             &["-XX:ObjectAlignmentInBytes=16"],
-            "header 12, references 4, alignment 16 bytes (found",
+            header,
+            "references 4, alignment 16",
         ),
     ] {
+        let layout = format!("header {header}, {rest} bytes (found");
         let run = Program::bare_java(jvm, options)
             .program("heap", "Leak")
             .arg("cache")
@@ -268,18 +276,21 @@ fn a_layout_is_found_where_the_dump_shows_it(jvm: &Jvm) {
         assert!(path.exists(), "{text}");
         let answer = heap(&["histogram", "--top", "1"], &path);
         assert!(
-            answer.contains(layout),
+            answer.contains(&layout),
             "{} {options:?}: {answer}",
             jvm.feature
         );
     }
 }
 
-on_every_cell!(a_layout_is_found_whatever_the_order_of_the_objects);
+on_every_cell!(a_layout_is_found_whatever_the_order_of_the_objects, and 26);
 
 fn a_layout_is_found_whatever_the_order_of_the_objects(cell: &Cell) {
-    // ZGC does not compress references, and up to 14 the VM compresses pointers to classes only if it does.
+    // ZGC does not compress references, and up to 14 the VM compresses pointers to classes only if it does. From 27 on
+    // headers are compact.
     let (header, references) = match cell.collector {
+        "Z" if cell.jvm.feature >= 27 => (8, 8),
+        _ if cell.jvm.feature >= 27 => (8, 4),
         "Z" if cell.jvm.feature < 15 => (16, 8),
         "Z" => (12, 8),
         _ => (12, 4),
@@ -331,7 +342,7 @@ fn a_damaged_dump_gives_the_byte() {
     assert_eq!(fault.lines().count(), 1);
 }
 
-on_every_jvm!(waste_is_named_with_its_bytes_and_the_line_that_allocated_it);
+on_every_jvm!(waste_is_named_with_its_bytes_and_the_line_that_allocated_it, and 28);
 
 /// The rows are those of the comment of `java-tests/heap/Waste.java`.
 fn waste_is_named_with_its_bytes_and_the_line_that_allocated_it(jvm: &Jvm) {
@@ -381,7 +392,7 @@ fn waste_is_named_with_its_bytes_and_the_line_that_allocated_it(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(what_a_parked_virtual_thread_holds_is_kept_by_its_stack);
+on_every_jvm!(what_a_parked_virtual_thread_holds_is_kept_by_its_stack, and 25);
 
 fn what_a_parked_virtual_thread_holds_is_kept_by_its_stack(jvm: &Jvm) {
     // The VM's own dumper of JDK 21 omits the stacks of parked virtual threads.
@@ -404,7 +415,7 @@ fn what_a_parked_virtual_thread_holds_is_kept_by_its_stack(jvm: &Jvm) {
     }
 }
 
-on_every_jdk!(a_leak_is_named_in_a_heap_with_holes_as_zgc_makes_it);
+on_every_jdk!(a_leak_is_named_in_a_heap_with_holes_as_zgc_makes_it, and 17);
 
 fn a_leak_is_named_in_a_heap_with_holes_as_zgc_makes_it(jvm: &Jvm) {
     if jvm.feature < 17 {

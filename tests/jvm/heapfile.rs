@@ -16,7 +16,7 @@ fn dumps(jvm: &Jvm, vm_options: &[&str]) -> Finished {
         .run_well()
 }
 
-on_paired_cells!(check_accepts_every_dump_of_the_vms, row 0);
+on_paired_cells!(check_accepts_every_dump_of_the_vms, row 4);
 
 fn check_accepts_every_dump_of_the_vms(cell: &Cell) {
     let run = dumps(cell.jvm, &cell.vm_options());
@@ -29,7 +29,7 @@ fn check_accepts_every_dump_of_the_vms(cell: &Cell) {
     }
 }
 
-on_every_jvm!(text_has_every_object_with_what_it_refers_to);
+on_every_jvm!(text_has_every_object_with_what_it_refers_to, and 26);
 
 fn text_has_every_object_with_what_it_refers_to(jvm: &Jvm) {
     let run = dumps(jvm, &SERIAL);

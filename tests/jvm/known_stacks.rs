@@ -3,7 +3,7 @@
 use crate::harness::{Jvm, Program};
 use crate::profile::Profile;
 
-on_every_jvm!(each_stack_is_one_that_the_program_can_have);
+on_every_jvm!(each_stack_is_one_that_the_program_can_have, and 25);
 
 fn each_stack_is_one_that_the_program_can_have(jvm: &Jvm) {
     let source = source();

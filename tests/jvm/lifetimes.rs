@@ -118,7 +118,7 @@ fn program(cell: &Cell, options: &str, name: &str) -> Program {
     program.program("lifetimes", name).arg(library())
 }
 
-on_paired_cells!(lifetimes_are_exact, row 0);
+on_paired_cells!(lifetimes_are_exact, row 5);
 
 /// Tries a run again whose looks came late.
 fn assert_known(cell: &Cell, is_known: impl Fn() -> bool) {
@@ -142,7 +142,7 @@ fn lifetimes_are_exact(cell: &Cell) {
     });
 }
 
-on_paired_cells!(lifetimes_are_exact_after_an_attach, row 2);
+on_paired_cells!(lifetimes_are_exact_after_an_attach, row 6);
 
 fn lifetimes_are_exact_after_an_attach(cell: &Cell) {
     assert_exact(cell, || {

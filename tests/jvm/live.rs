@@ -79,7 +79,7 @@ fn rows(text: &str, page: &str) -> Vec<String> {
     rows.map(name).collect()
 }
 
-on_every_jvm!(a_page_names_what_the_program_does);
+on_every_jvm!(a_page_names_what_the_program_does, and 17);
 
 fn a_page_names_what_the_program_does(jvm: &Jvm) {
     let run = watched(jvm);
@@ -126,7 +126,7 @@ fn a_page_names_what_the_program_does(jvm: &Jvm) {
     end(run);
 }
 
-on_every_jvm!(the_session_ends_with_a_killed_client);
+on_every_jvm!(the_session_ends_with_a_killed_client, and 28);
 
 fn the_session_ends_with_a_killed_client(jvm: &Jvm) {
     let run = watched(jvm);

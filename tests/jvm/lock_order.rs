@@ -117,7 +117,7 @@ fn attaching_keeps_to_the_order(jvm: &Jvm) {
     end(run, "attached");
 }
 
-on_every_jvm!(reports_keep_to_the_order);
-on_every_jvm!(periods_keep_to_the_order);
-on_every_jvm!(a_profile_over_the_network_keeps_to_the_order);
-on_every_jvm!(attaching_keeps_to_the_order);
+on_every_jvm!(reports_keep_to_the_order, and 28);
+on_every_jvm!(periods_keep_to_the_order, and 25);
+on_every_jvm!(a_profile_over_the_network_keeps_to_the_order, and 26);
+on_every_jvm!(attaching_keeps_to_the_order, and 17);

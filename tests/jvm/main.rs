@@ -6,14 +6,17 @@
 #[macro_use]
 mod cells;
 
+mod aot_cache;
 mod async_samples;
 mod attach;
 mod binary;
 mod births;
 mod black_box;
 mod book;
+mod bundle;
 mod collectors;
 mod counts;
+mod coverage;
 mod dump;
 mod exits;
 mod failures;
@@ -49,10 +52,12 @@ mod record;
 mod redact;
 mod samples;
 mod schemas;
+mod signals;
 mod sites;
 mod soak;
 mod stacks;
 mod storm;
+mod suspend;
 mod tables;
 mod threads;
 mod times;

@@ -23,7 +23,7 @@ fn without_memory(jvm: &Jvm, options: &str, from: u32, wait: bool) -> Option<Pro
     Some(if wait { program.arg("failed") } else { program })
 }
 
-on_every_jvm!(a_program_goes_on_when_its_agent_gets_no_memory);
+on_every_jvm!(a_program_goes_on_when_its_agent_gets_no_memory, and 17);
 
 fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
     for (options, from) in [
@@ -59,7 +59,7 @@ fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(an_agent_that_gets_no_memory_at_the_start_refuses_to_start);
+on_every_jvm!(an_agent_that_gets_no_memory_at_the_start_refuses_to_start, and 28);
 
 fn an_agent_that_gets_no_memory_at_the_start_refuses_to_start(jvm: &Jvm) {
     let Some(program) = without_memory(jvm, "cpu=samples,file=x.txt", 5, false) else {
@@ -76,7 +76,7 @@ fn an_agent_that_gets_no_memory_at_the_start_refuses_to_start(jvm: &Jvm) {
     assert_eq!(run.stderr.trim_end(), NO_MEMORY, "{}", jvm.feature);
 }
 
-on_every_jvm!(what_threads_keep_for_the_agent_needs_no_memory_later);
+on_every_jvm!(what_threads_keep_for_the_agent_needs_no_memory_later, and 25);
 
 /// glibc ends the process if a thread's first use of thread-local data, or a destructor for them, gets no memory.
 fn what_threads_keep_for_the_agent_needs_no_memory_later(jvm: &Jvm) {

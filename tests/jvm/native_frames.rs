@@ -29,7 +29,7 @@ fn is_native(frame: &str) -> bool {
     frame.starts_with("lib") && frame.ends_with("(<Unknown Source>:Unknown line)")
 }
 
-on_every_jvm!(native_functions_are_seen_between_the_methods_and_as_the_vms_own_work);
+on_every_jvm!(native_functions_are_seen_between_the_methods_and_as_the_vms_own_work, and 26);
 
 fn native_functions_are_seen_between_the_methods_and_as_the_vms_own_work(jvm: &Jvm) {
     let options =
@@ -67,7 +67,7 @@ fn native_functions_are_seen_between_the_methods_and_as_the_vms_own_work(jvm: &J
     assert!(collecting > 0.0, "{feature}: no function of the collector");
 }
 
-on_every_jvm!(functions_are_named_as_in_the_source);
+on_every_jvm!(functions_are_named_as_in_the_source, and 17);
 
 fn functions_are_named_as_in_the_source(jvm: &Jvm) {
     let options =

@@ -97,7 +97,7 @@ fn leaks_name_it(path: &Path, thread: &str, what: &str) {
     );
 }
 
-on_paired_cells!(a_leak_is_named_when_the_program_dies_of_it, row 0);
+on_paired_cells!(a_leak_is_named_when_the_program_dies_of_it, row 8);
 
 fn a_leak_is_named_when_the_program_dies_of_it(cell: &Cell) {
     let run = program(cell.jvm, "heap=sites", &cell.vm_options(), "Leak")
@@ -119,7 +119,7 @@ fn a_leak_is_named_when_the_program_dies_of_it(cell: &Cell) {
     assert!(run.stderr.contains(told), "{what}: {}", run.stderr);
 }
 
-on_paired_cells!(a_full_heap_is_dumped_and_the_program_goes_on, row 1);
+on_paired_cells!(a_full_heap_is_dumped_and_the_program_goes_on, row 9);
 
 fn a_full_heap_is_dumped_and_the_program_goes_on(cell: &Cell) {
     let run = program(cell.jvm, "heap=sites,oom=dump", &cell.vm_options(), "Leak")
@@ -138,7 +138,7 @@ fn a_full_heap_is_dumped_and_the_program_goes_on(cell: &Cell) {
     }
 }
 
-on_paired_cells!(threads_that_run_out_together_all_go_on, row 2);
+on_paired_cells!(threads_that_run_out_together_all_go_on, row 0);
 
 fn threads_that_run_out_together_all_go_on(cell: &Cell) {
     let run = program(cell.jvm, "heap=sites,oom=dump", &cell.vm_options(), "Leak")
@@ -152,7 +152,7 @@ fn threads_that_run_out_together_all_go_on(cell: &Cell) {
     assert!(answer.contains("in thread \"filler-"), "{what}: {answer}");
 }
 
-on_paired_cells!(errors_in_a_row_leave_as_many_files_as_wanted, row 3);
+on_paired_cells!(errors_in_a_row_leave_as_many_files_as_wanted, row 1);
 
 fn errors_in_a_row_leave_as_many_files_as_wanted(cell: &Cell) {
     let rows = [
@@ -181,7 +181,7 @@ fn errors_in_a_row_leave_as_many_files_as_wanted(cell: &Cell) {
     }
 }
 
-on_every_jvm!(virtual_threads_run_out_as_others_do from 21);
+on_every_jvm!(virtual_threads_run_out_as_others_do from 21, and 28);
 
 fn virtual_threads_run_out_as_others_do(jvm: &Jvm) {
     let run = program(jvm, "heap=sites,oom=dump", &[], "LeakVirtual21").run_well();
@@ -193,7 +193,7 @@ fn virtual_threads_run_out_as_others_do(jvm: &Jvm) {
     assert!(answer.contains("at LeakVirtual21.page("), "{answer}");
 }
 
-on_every_jvm!(an_agent_that_was_attached_writes_the_file_too);
+on_every_jvm!(an_agent_that_was_attached_writes_the_file_too, and 25);
 
 fn an_agent_that_was_attached_writes_the_file_too(jvm: &Jvm) {
     let run = Program::bare_java(jvm, &["-Xmx64m"])
@@ -210,7 +210,7 @@ fn an_agent_that_was_attached_writes_the_file_too(jvm: &Jvm) {
     leaks_name_it(&run.path(FILE), "main", &what);
 }
 
-on_every_jvm!(what_is_not_the_heap_is_named_and_not_dumped);
+on_every_jvm!(what_is_not_the_heap_is_named_and_not_dumped, and 26);
 
 fn what_is_not_the_heap_is_named_and_not_dumped(jvm: &Jvm) {
     let cases = [
@@ -256,7 +256,7 @@ fn what_is_not_the_heap_is_named_and_not_dumped(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(a_lack_of_threads_is_named_without_a_further_thread);
+on_every_jvm!(a_lack_of_threads_is_named_without_a_further_thread, and 17);
 
 /// The limit on processes is a user's, and root has none: the memory for the stacks of threads is limited instead.
 fn a_lack_of_threads_is_named_without_a_further_thread(jvm: &Jvm) {
@@ -282,7 +282,7 @@ fn a_lack_of_threads_is_named_without_a_further_thread(jvm: &Jvm) {
     assert!(stack.contains("Limits.threads("), "{stack}");
 }
 
-on_every_jvm!(the_vms_own_ways_go_together_with_it);
+on_every_jvm!(the_vms_own_ways_go_together_with_it, and 28);
 
 fn the_vms_own_ways_go_together_with_it(jvm: &Jvm) {
     let vm_options = [
@@ -308,7 +308,7 @@ fn the_vms_own_ways_go_together_with_it(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(a_dump_has_memory_that_was_set_aside);
+on_every_jvm!(a_dump_has_memory_that_was_set_aside, and 25);
 
 /// The limit is set when the VM is up, and leaves less than a dump of so many objects takes: the VM's tags alone are 76
 /// bytes for each of about 540,000.
@@ -344,7 +344,7 @@ fn limit_address_space(run: &Running, more: u64) {
     prlimit(pid, Resource::As, limit).expect("it is ours");
 }
 
-on_every_jvm!(a_file_of_another_kind_stays on 17 and 25);
+on_every_jvm!(a_file_of_another_kind_stays on 17 and 27);
 
 fn a_file_of_another_kind_stays(jvm: &Jvm) {
     let start = || program(jvm, "heap=sites", &[], "Leak").arg("array");
@@ -366,7 +366,7 @@ fn a_file_of_another_kind_stays(jvm: &Jvm) {
     exhausted(&run, FILE);
 }
 
-on_every_jvm!(nothing_is_written_where_it_is_not_wanted on 17 and 25);
+on_every_jvm!(nothing_is_written_where_it_is_not_wanted on 17 and 27);
 
 fn nothing_is_written_where_it_is_not_wanted(jvm: &Jvm) {
     for options in ["heap=sites,oom=n", "cpu=samples"] {

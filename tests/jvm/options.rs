@@ -167,7 +167,7 @@ fn what_cannot_be_taken_is_refused() {
     }
 }
 
-on_every_jvm!(every_jvm_ends_on_a_refusal);
+on_every_jvm!(every_jvm_ends_on_a_refusal, and 25);
 
 fn every_jvm_ends_on_a_refusal(jvm: &Jvm) {
     assert_eq!(
@@ -185,7 +185,7 @@ fn an_existing_file_survives_a_refusal() {
     assert_eq!(run.read("x.txt"), "precious");
 }
 
-on_every_jvm!(help_is_printed_and_nothing_runs);
+on_every_jvm!(help_is_printed_and_nothing_runs, and 26);
 
 fn help_is_printed_and_nothing_runs(jvm: &Jvm) {
     let run = Program::new(jvm, "help", "Hello").run();

@@ -89,7 +89,7 @@ fn a_pipe_that_nobody_reads_does_not_stop_a_start() {
     assert!(run.stderr.contains(refused), "{}", run.stderr);
 }
 
-on_every_jvm!(a_pipe_that_nobody_reads_does_not_stop_a_program_that_runs);
+on_every_jvm!(a_pipe_that_nobody_reads_does_not_stop_a_program_that_runs, and 17);
 
 fn a_pipe_that_nobody_reads_does_not_stop_a_program_that_runs(jvm: &Jvm) {
     let program = Program::bare_java(jvm, &[]);
@@ -133,7 +133,7 @@ fn descriptors_take_a_profile() {
     assert!(run.wait().status.success());
 }
 
-on_every_jvm!(two_copies_of_the_agent_write_two_files);
+on_every_jvm!(two_copies_of_the_agent_write_two_files, and 28);
 
 fn two_copies_of_the_agent_write_two_files(jvm: &Jvm) {
     let program = Program::new(jvm, "cpu=samples,file=x.txt", "Hello");
@@ -167,7 +167,7 @@ fn a_vm_that_does_not_start_leaves_the_file_as_it_was() {
     assert_eq!(run.read("x.txt"), "precious");
 }
 
-on_every_jvm!(a_program_that_needs_its_descriptors_starts_without_a_profile);
+on_every_jvm!(a_program_that_needs_its_descriptors_starts_without_a_profile, and 25);
 
 fn a_program_that_needs_its_descriptors_starts_without_a_profile(jvm: &Jvm) {
     // The VM alone starts with five, but does not always find its classes then. None but the first three are inherited.

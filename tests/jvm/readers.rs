@@ -19,7 +19,7 @@ const DUMPERS: [&str; 2] = ["vm", "jvmti"];
 
 type Counts = BTreeMap<String, u64>;
 
-on_every_jvm!(hprof_slurp_reads_heap_dumps);
+on_every_jvm!(hprof_slurp_reads_heap_dumps, and 17);
 
 fn hprof_slurp_reads_heap_dumps(jvm: &Jvm) {
     let Some(slurp) = reader("HPROF_SLURP") else {
@@ -37,13 +37,13 @@ fn hprof_slurp_reads_heap_dumps(jvm: &Jvm) {
     });
 }
 
-on_every_jvm!(shark_reads_heap_dumps);
+on_every_jvm!(shark_reads_heap_dumps, and 28);
 
 fn shark_reads_heap_dumps(jvm: &Jvm) {
     read_in_a_jvm(jvm, "ReadShark.java", |jar| !jar.contains("hprof-heap"));
 }
 
-on_every_jvm!(shark_finds_what_a_thread_holds_in_a_local_variable);
+on_every_jvm!(shark_finds_what_a_thread_holds_in_a_local_variable, and 25);
 
 fn shark_finds_what_a_thread_holds_in_a_local_variable(jvm: &Jvm) {
     let Some(jars) = jars(|jar| !jar.contains("hprof-heap")) else {
@@ -56,7 +56,7 @@ fn shark_finds_what_a_thread_holds_in_a_local_variable(jvm: &Jvm) {
     });
 }
 
-on_every_jvm!(class_names_in_binary_files_are_those_of_class_files);
+on_every_jvm!(class_names_in_binary_files_are_those_of_class_files, and 26);
 
 fn class_names_in_binary_files_are_those_of_class_files(jvm: &Jvm) {
     for dumper in DUMPERS {
@@ -76,19 +76,19 @@ fn class_names_in_binary_files_are_those_of_class_files(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(the_heap_library_of_netbeans_reads_heap_dumps);
+on_every_jvm!(the_heap_library_of_netbeans_reads_heap_dumps, and 17);
 
 fn the_heap_library_of_netbeans_reads_heap_dumps(jvm: &Jvm) {
     read_in_a_jvm(jvm, HEAP_LIBRARY, |jar| !jar.contains("hprof-heap"));
 }
 
-on_every_jvm!(the_heap_library_of_gridkit_reads_heap_dumps);
+on_every_jvm!(the_heap_library_of_gridkit_reads_heap_dumps, and 28);
 
 fn the_heap_library_of_gridkit_reads_heap_dumps(jvm: &Jvm) {
     read_in_a_jvm(jvm, HEAP_LIBRARY, |jar| !jar.contains("netbeans"));
 }
 
-on_every_jvm!(haha_reads_heap_dumps_and_shows_where_objects_were_made);
+on_every_jvm!(haha_reads_heap_dumps_and_shows_where_objects_were_made, and 25);
 
 fn haha_reads_heap_dumps_and_shows_where_objects_were_made(jvm: &Jvm) {
     let Some(jars) = jars(|jar| !jar.contains("hprof-heap")) else {

@@ -81,7 +81,7 @@ fn compare(jvm: &Jvm, of: &str, text: &Finished, binary: &Finished) {
     );
 }
 
-on_every_jdk!(javac_on_hundreds_of_files);
+on_every_jdk!(javac_on_hundreds_of_files, and 25);
 
 fn javac_on_hundreds_of_files(jvm: &Jvm) {
     let Some(text) = javac(jvm, &options("a", "x.txt")) else {
@@ -91,7 +91,7 @@ fn javac_on_hundreds_of_files(jvm: &Jvm) {
     compare(jvm, "javac", &text, &binary);
 }
 
-on_every_jvm!(the_closure_compiler_with_every_allocation_tracked);
+on_every_jvm!(the_closure_compiler_with_every_allocation_tracked, and 28);
 
 /// Tracking every allocation of a real program changes nothing of what it does.
 fn the_closure_compiler_with_every_allocation_tracked(jvm: &Jvm) {
@@ -132,7 +132,7 @@ fn the_closure_compiler_with_every_allocation_tracked(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(nothing_of_what_the_closure_compiler_allocates_is_lost_in_a_format on 17 and 25);
+on_every_jvm!(nothing_of_what_the_closure_compiler_allocates_is_lost_in_a_format on 17 and 27);
 
 /// Whatever the format and the order of rows, `hprof top` has the same total, and names nearly all of it where small rows
 /// are folded.
@@ -176,7 +176,7 @@ fn nothing_of_what_the_closure_compiler_allocates_is_lost_in_a_format(jvm: &Jvm)
     }
 }
 
-on_every_jvm!(the_closure_compiler);
+on_every_jvm!(the_closure_compiler, and 26);
 
 fn the_closure_compiler(jvm: &Jvm) {
     let Some(text) = closure(jvm, &options("a", "x.txt")) else {

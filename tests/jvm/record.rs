@@ -87,7 +87,7 @@ fn assert_says(finished: &Finished, texts: &[&str]) {
     }
 }
 
-on_every_jvm!(a_program_is_recorded_and_keeps_its_output_and_status);
+on_every_jvm!(a_program_is_recorded_and_keeps_its_output_and_status, and 25);
 
 fn a_program_is_recorded_and_keeps_its_output_and_status(jvm: &Jvm) {
     let run = recorded(jvm, "", &["print:two words $HOME", "busy:400", "print:'"]).run();
@@ -107,7 +107,7 @@ fn a_program_is_recorded_and_keeps_its_output_and_status(jvm: &Jvm) {
     assert!(run.stderr.lines().count() <= 14, "{}", run.stderr);
 }
 
-on_every_jvm!(a_running_program_is_recorded_and_goes_on);
+on_every_jvm!(a_running_program_is_recorded_and_goes_on, and 26);
 
 fn a_running_program_is_recorded_and_goes_on(jvm: &Jvm) {
     let program = Program::bare_java(jvm, &[]).program("record", "Recorded");
@@ -148,6 +148,35 @@ fn each_measurement_has_an_answer() {
     }
 }
 
+on_every_jvm!(the_answer_names_states_and_holders);
+
+fn the_answer_names_states_and_holders(jvm: &Jvm) {
+    let run = recorded(jvm, "wall", &["rest:1500"]).run();
+    assert_says(&run, &["  sleeping\n", "  Recorded.rest\n"]);
+    let run = recorded(jvm, "locks", &["lock:1500"]).run();
+    let holder = "  Recorded.want, as Recorded.hold (called by ";
+    assert_says(
+        &run,
+        &[
+            " of waiting for locks\n",
+            holder,
+            " held java.util.concurrent.locks.ReentrantLock",
+        ],
+    );
+}
+
+#[test]
+fn a_program_that_used_no_cpu_is_named_as_such() {
+    let run = recorded(any_jvm(), "locks", &["busy:100"]).run();
+    assert_says(
+        &run,
+        &[
+            "no thread waited for a monitor (`synchronized`) in ",
+            "`hprof record wall`",
+        ],
+    );
+}
+
 #[test]
 fn each_jvm_of_a_command_has_a_file() {
     let script = "\"$@\" child:900 busy:100; echo $?";
@@ -169,7 +198,7 @@ fn each_jvm_of_a_command_has_a_file() {
     assert!(share.is_some_and(|share| share > 40.0), "{}", run.stderr);
 }
 
-on_every_jvm!(a_build_and_the_jvms_that_it_forks_are_recorded);
+on_every_jvm!(a_build_and_the_jvms_that_it_forks_are_recorded, and 17);
 
 /// Two classes of tests run in JVMs of their own; a class fails unless it gets an argument with a space.
 fn a_build_and_the_jvms_that_it_forks_are_recorded(jvm: &Jvm) {

@@ -11,7 +11,7 @@ use crate::harness::{Finished, Program, cli};
 const SECRET: &str = "Zq7xK2vW";
 const DUMPS: [&str; 2] = ["vm.hprof", "java.hprof"];
 
-on_paired_cells!(the_content_goes_and_the_structure_stays, row 1);
+on_paired_cells!(the_content_goes_and_the_structure_stays, row 2);
 
 fn the_content_goes_and_the_structure_stays(cell: &Cell) {
     let run = secrets(cell);
@@ -46,7 +46,7 @@ fn the_content_goes_and_the_structure_stays(cell: &Cell) {
     }
 }
 
-on_paired_cells!(the_agent_writes_a_dump_without_content, row 2);
+on_paired_cells!(the_agent_writes_a_dump_without_content, row 3);
 
 fn the_agent_writes_a_dump_without_content(cell: &Cell) {
     for options in ["heap=all,format=b", "heap=dump,format=a"] {
@@ -57,7 +57,9 @@ fn the_agent_writes_a_dump_without_content(cell: &Cell) {
         for secret in traces_of_secrets() {
             assert!(!has(&dump, &secret), "{cell} {options} has {secret:x?}");
         }
-        for name in ["Secrets", "Vault", "Nm4yL7sT", "Program"] {
+        for name in [
+            "Secrets", "Vault", "Nm4yL7sT", "Program", "-Xmx256m", "redact=y",
+        ] {
             assert!(has(&dump, name.as_bytes()), "{name} stays");
         }
         if options.ends_with("format=b") {
@@ -163,6 +165,38 @@ fn content_that_is_left_is_found() {
 }
 
 #[test]
+fn a_flag_and_an_option_that_are_left_are_found() {
+    let run = secrets(&Cell::any());
+    let original = fs::read(run.path("java.hprof")).expect("the dump");
+    for arguments in [&[][..], &["--names"]] {
+        let redacted = redact(&run, "java.hprof", arguments);
+        for what in [
+            &b"Zq7xK2vW.log"[..],
+            b"OnOutOfMemoryError=echo",
+            b"file=java.hprof",
+        ] {
+            let place = original
+                .windows(what.len())
+                .position(|bytes| bytes == what)
+                .expect("it is there");
+            let place = place..place + what.len();
+            let mut spoiled = redacted.clone();
+            assert_ne!(spoiled[place.clone()], original[place.clone()]);
+            spoiled[place.clone()].copy_from_slice(&original[place]);
+            fs::write(run.path("redacted.hprof"), spoiled).expect("a file");
+            let check = ["check", "--redacted-from", "java.hprof", "redacted.hprof"];
+            let output = hprof(&run, &check);
+            assert_eq!(
+                output.status.code(),
+                Some(1),
+                "{}",
+                String::from_utf8_lossy(what)
+            );
+        }
+    }
+}
+
+#[test]
 fn pipes_and_compressed_files_are_read_and_written() {
     let run = secrets(&Cell::any());
     let script = "set -o pipefail; gzip -1 <vm.hprof | \"$0\" redact - -o - | \"$0\" check - \
@@ -186,7 +220,12 @@ fn secrets_with(cell: &Cell, options: &str) -> Finished {
     let options = &format!("{options},file=java.hprof");
     let vm_options = [
         &cell.vm_options()[..],
-        &["-Xmx256m", "-Dother.key=Zq7xK2vW"],
+        &[
+            "-Xmx256m",
+            "-Dother.key=Zq7xK2vW",
+            "-XX:OnOutOfMemoryError=echo Zq7xK2vW",
+            "-Xlog:gc:file=Zq7xK2vW.log",
+        ],
     ]
     .concat();
     let program = Program::java(cell.jvm, options, &vm_options).program("redact", "Secrets");

@@ -15,7 +15,7 @@ fn profile(jvm: &crate::harness::Jvm, options: &str, name: &str) -> Profile {
 /// The share of the whole by which a method may deviate from the truth.
 const TOLERANCE: f64 = 0.10;
 
-on_every_jvm!(methods_share_as_they_use_and_a_blocked_thread_gets_nothing);
+on_every_jvm!(methods_share_as_they_use_and_a_blocked_thread_gets_nothing, and 17);
 
 fn methods_share_as_they_use_and_a_blocked_thread_gets_nothing(jvm: &Jvm) {
     let profile = profile(jvm, "interval=5", "Spin");
@@ -45,7 +45,7 @@ fn methods_share_as_they_use_and_a_blocked_thread_gets_nothing(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(threads_are_charged_for_the_cpu_time_they_used);
+on_every_jvm!(threads_are_charged_for_the_cpu_time_they_used, and 28);
 
 fn threads_are_charged_for_the_cpu_time_they_used(jvm: &Jvm) {
     let run = Program::new(
@@ -95,7 +95,7 @@ fn the_interval_is_cpu_time_a_sample() {
     }
 }
 
-on_every_jvm!(two_lines_of_a_method_are_two_rows_and_without_line_numbers_one);
+on_every_jvm!(two_lines_of_a_method_are_two_rows_and_without_line_numbers_one, and 25);
 
 fn two_lines_of_a_method_are_two_rows_and_without_line_numbers_one(jvm: &Jvm) {
     let with = profile(jvm, "interval=5", "Lines");
@@ -161,7 +161,7 @@ fn the_cutoff_leaves_out_rows_but_not_their_samples() {
     assert!(samples.rows[0].count < samples.total);
 }
 
-on_every_jvm!(native_frames_are_told_in_binary_files_and_have_an_unknown_line_in_text);
+on_every_jvm!(native_frames_are_told_in_binary_files_and_have_an_unknown_line_in_text, and 26);
 
 fn native_frames_are_told_in_binary_files_and_have_an_unknown_line_in_text(jvm: &Jvm) {
     let options = "cpu=samples,interval=1,depth=8,format=b,file=x.hprof";
@@ -194,7 +194,7 @@ fn native_frames_are_told_in_binary_files_and_have_an_unknown_line_in_text(jvm: 
     assert!(lines.iter().all(known), "{}: {lines:?}", jvm.feature);
 }
 
-on_every_jvm!(a_virtual_threads_samples_show_its_own_frames from 21);
+on_every_jvm!(a_virtual_threads_samples_show_its_own_frames from 21, and 28);
 
 fn a_virtual_threads_samples_show_its_own_frames(jvm: &Jvm) {
     let profile = profile(jvm, "depth=60", "VirtualThreads21");
@@ -220,7 +220,7 @@ fn a_virtual_threads_samples_show_its_own_frames(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(frames_that_a_virtual_thread_has_in_the_heap_are_shown from 21);
+on_every_jvm!(frames_that_a_virtual_thread_has_in_the_heap_are_shown from 21, and 25);
 
 fn frames_that_a_virtual_thread_has_in_the_heap_are_shown(jvm: &Jvm) {
     let options = "cpu=samples,engine=async,interval=4,depth=400,cutoff=0,file=x.txt";

@@ -73,7 +73,8 @@ const WAYS: [&[&str]; 5] = [
 ];
 
 // In other VMs the agent asks the VM each time.
-on_every_jvm!(stacks_walked_over_are_those_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(stacks_walked_over_are_those_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
+    jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 fn stacks_walked_over_are_those_of_the_vm(jvm: &Jvm) {
     for way in WAYS {
@@ -81,12 +82,31 @@ fn stacks_walked_over_are_those_of_the_vm(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(stacks_of_virtual_threads_are_those_of_the_vm: jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(stacks_of_virtual_threads_are_those_of_the_vm: jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_26 on_jvm 26,
+    jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 fn stacks_of_virtual_threads_are_those_of_the_vm(jvm: &Jvm) {
     for way in [&[][..], &["-Xint"]] {
         assert_all_agree(jvm, way, "StacksVirtual21", &[LIFE]);
     }
+}
+
+on_every_jvm!(the_vm_survives_questions_about_stacks_of_virtual_threads from 21);
+
+/// Other profilers have seen VMs crash when they asked for the stack of a virtual thread in an allocation's event.
+/// `scripts/stress --virtual` is the long form.
+fn the_vm_survives_questions_about_stacks_of_virtual_threads(jvm: &Jvm) {
+    let options = "heap=sites,stacks=jvmti,depth=64,file=x.txt";
+    let run = Program::java(jvm, options, &["-Xmx256m", "-Xss512k"]);
+    let run = run.program("stacks", "VirtualStorm21").arg(LIFE).run_well();
+    assert!(run.stdout.starts_with("stormed "), "{}", run.stdout);
+    let profile = Profile::parse(&run.read("x.txt"));
+    let is_of_storm = |frame: &String| frame.starts_with("VirtualStorm21.below(");
+    let made = profile.one_sites().rows.iter().filter(|row| {
+        let frames = &profile.traces[&row.trace].frames;
+        row.class == "java.lang.Object[]" && frames.first().is_some_and(is_of_storm)
+    });
+    assert!(made.map(|row| row.allocated).sum::<u64>() > 1_000);
 }
 
 /// Returns the objects allocated by the program's methods, by class and trace.
@@ -105,7 +125,8 @@ fn own_sites(profile: &Profile) -> BTreeMap<(String, Vec<String>), (u64, u64)> {
     rows.collect()
 }
 
-on_every_jvm!(each_way_to_take_stacks_gives_the_same_sites: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(each_way_to_take_stacks_gives_the_same_sites: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
+    jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 /// Asserts that the sites of a deterministic program are independent of the way stacks are taken.
 fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
@@ -127,7 +148,8 @@ fn each_way_to_take_stacks_gives_the_same_sites(jvm: &Jvm) {
     assert_eq!(walked, asked);
 }
 
-on_every_jvm!(new_stacks_of_known_frames_are_not_asked_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(new_stacks_of_known_frames_are_not_asked_of_the_vm: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
+    jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 /// The program has 8,191 stacks below its first call but few frames: the VM is asked for frames, and not for stacks.
 fn new_stacks_of_known_frames_are_not_asked_of_the_vm(jvm: &Jvm) {
@@ -153,7 +175,8 @@ fn own_paths(profile: &Profile) -> BTreeMap<Vec<String>, u64> {
         .collect()
 }
 
-on_every_jvm!(cut_stacks_of_any_height_are_those_of_the_program: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25);
+on_every_jvm!(cut_stacks_of_any_height_are_those_of_the_program: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25,
+    jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
 
 /// The program counts itself how many objects each stack has made; each method's name ends with a letter of its own.
 fn cut_stacks_of_any_height_are_those_of_the_program(jvm: &Jvm) {

@@ -7,7 +7,7 @@ use crate::harness::{Jvm, Program, c_library, old_jvms};
 /// So many signals must have come, where the timers send some hundreds.
 const LEAST_SENT: u64 = 2_000;
 
-on_every_jvm!(a_program_goes_on_under_a_storm_of_signals);
+on_every_jvm!(a_program_goes_on_under_a_storm_of_signals, and 28);
 
 fn a_program_goes_on_under_a_storm_of_signals(jvm: &Jvm) {
     let Some(library) = c_library("scripts/lib/signal_storm.c") else {

@@ -89,7 +89,7 @@ fn duckdb_and_pyarrow_read_the_sums_of_profiles() {
     }
 }
 
-on_every_jvm!(objects_of_a_dump_are_those_that_hprof_heap_counts);
+on_every_jvm!(objects_of_a_dump_are_those_that_hprof_heap_counts, and 25);
 
 fn objects_of_a_dump_are_those_that_hprof_heap_counts(jvm: &Jvm) {
     let run = Program::java(jvm, "heap=dump,format=b,file=x.hprof", &[])

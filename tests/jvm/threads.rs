@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::harness::{Jvm, Program};
 use crate::profile::Profile;
 
-on_every_jvm!(two_thousand_short_threads);
+on_every_jvm!(two_thousand_short_threads, and 26);
 
 fn two_thousand_short_threads(jvm: &Jvm) {
     let run = Program::new(
@@ -49,7 +49,7 @@ fn two_thousand_short_threads(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(main_is_the_first_and_no_thread_is_ours);
+on_every_jvm!(main_is_the_first_and_no_thread_is_ours, and 17);
 
 fn main_is_the_first_and_no_thread_is_ours(jvm: &Jvm) {
     let run = Program::new(jvm, "cpu=samples,file=x.txt", "Hello").run_well();
@@ -88,7 +88,7 @@ fn main_is_the_first_and_no_thread_is_ours(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(names_of_any_kind_survive);
+on_every_jvm!(names_of_any_kind_survive, and 28);
 
 fn names_of_any_kind_survive(jvm: &Jvm) {
     let run = Program::new(jvm, "cpu=samples,thread=y,file=x.txt", "Names").run_well();

@@ -3,7 +3,7 @@
 use crate::harness::{Jvm, Program};
 use crate::profile::Profile;
 
-on_every_jvm!(samples_of_unloaded_classes_keep_their_names);
+on_every_jvm!(samples_of_unloaded_classes_keep_their_names, and 28);
 
 fn samples_of_unloaded_classes_keep_their_names(jvm: &Jvm) {
     let run = Program::new(
@@ -42,7 +42,7 @@ fn samples_of_unloaded_classes_keep_their_names(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(stacks_of_other_threads_name_classes_that_come_and_go);
+on_every_jvm!(stacks_of_other_threads_name_classes_that_come_and_go, and 25);
 
 fn stacks_of_other_threads_name_classes_that_come_and_go(jvm: &Jvm) {
     let options = "cpu=samples,engine=jvmti,interval=2,cutoff=0,verbose=n,file=x.txt";
@@ -56,7 +56,7 @@ fn stacks_of_other_threads_name_classes_that_come_and_go(jvm: &Jvm) {
     assert!(gone < 0.1, "{}: {gone}", jvm.feature);
 }
 
-on_every_jvm!(the_vms_own_checks_find_nothing);
+on_every_jvm!(the_vms_own_checks_find_nothing, and 26);
 
 fn the_vms_own_checks_find_nothing(jvm: &Jvm) {
     let programs = ["Unload", "ShortThreads", "Names"];
@@ -84,7 +84,7 @@ fn the_vms_own_checks_find_nothing(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(generated_classes_take_no_more_of_the_vms_memory_than_without_the_agent);
+on_every_jvm!(generated_classes_take_no_more_of_the_vms_memory_than_without_the_agent, and 17);
 
 fn generated_classes_take_no_more_of_the_vms_memory_than_without_the_agent(jvm: &Jvm) {
     let vm_options = [

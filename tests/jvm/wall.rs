@@ -131,7 +131,7 @@ fn threads_are_where_they_are(jvm: &Jvm) {
     check_shares(&jvm.feature.to_string(), &run, &text);
     assert!(text.contains("\nCPU SAMPLES BEGIN ("), "beside it");
 }
-on_every_jvm!(threads_are_where_they_are);
+on_every_jvm!(threads_are_where_they_are, and 25);
 
 fn an_attached_agent_sees_threads_that_wait_already(jvm: &Jvm) {
     let program = Program::bare_java(jvm, &[]).program("wall", "Waits");
@@ -147,7 +147,7 @@ fn an_attached_agent_sees_threads_that_wait_already(jvm: &Jvm) {
     check(&jvm.feature.to_string(), &run.read("x.txt"));
     assert!(run.read("y.txt").contains("\nWALL SAMPLES BEGIN ("));
 }
-on_every_jvm!(an_attached_agent_sees_threads_that_wait_already);
+on_every_jvm!(an_attached_agent_sees_threads_that_wait_already, and 26);
 
 /// `cpu=times` redefines the classes while the threads wait in methods of before.
 fn methods_that_are_redefined_while_they_run_are_named(jvm: &Jvm) {
@@ -160,7 +160,7 @@ fn methods_that_are_redefined_while_they_run_are_named(jvm: &Jvm) {
     check(&jvm.feature.to_string(), &text);
     assert!(!text.contains("<unloaded-class>"), "{text}");
 }
-on_every_jvm!(methods_that_are_redefined_while_they_run_are_named);
+on_every_jvm!(methods_that_are_redefined_while_they_run_are_named, and 17);
 
 /// The state is asked for after the stack: by then a thread that computed may sleep.
 fn states_are_those_of_the_stacks(jvm: &Jvm) {
@@ -174,7 +174,7 @@ fn states_are_those_of_the_stacks(jvm: &Jvm) {
     assert!(sum(computes) >= 50.0);
     assert_eq!(sum(asleep), 0.0);
 }
-on_every_jvm!(states_are_those_of_the_stacks);
+on_every_jvm!(states_are_those_of_the_stacks, and 28);
 
 /// More threads than a round looks at: each still has all of its rounds, wherever it is.
 #[test]
@@ -218,7 +218,7 @@ fn a_virtual_thread_is_seen_on_its_carrier(jvm: &Jvm) {
     assert!(sum(parked) <= 3.0, "it has no carrier");
     assert!(text.contains("(WALL SAMPLES have a virtual thread while a carrier runs it, not"));
 }
-on_every_jvm!(a_virtual_thread_is_seen_on_its_carrier from 21);
+on_every_jvm!(a_virtual_thread_is_seen_on_its_carrier from 21, and 25);
 
 fn threads_without_a_cpu_are_told_from_those_that_run(jvm: &Jvm) {
     let options = OPTIONS.replace("wall=y", "wall=5ms");
@@ -234,7 +234,7 @@ fn threads_without_a_cpu_are_told_from_those_that_run(jvm: &Jvm) {
     println!("{}: running {share:.3}, truth {truth:.3}", jvm.feature);
     assert!((share - truth).abs() < 0.15, "{share} {truth}");
 }
-on_every_jvm!(threads_without_a_cpu_are_told_from_those_that_run);
+on_every_jvm!(threads_without_a_cpu_are_told_from_those_that_run, and 26);
 
 /// Returns the time in which a virtual thread slept pinned, as the profile has it and as the program measured it, in ms.
 fn pinned(jvm: &Jvm, how: &str) -> (f64, f64) {
@@ -283,7 +283,7 @@ fn a_virtual_thread_that_keeps_its_carrier_is_pinned(jvm: &Jvm) {
         }
     }
 }
-on_every_jvm!(a_virtual_thread_that_keeps_its_carrier_is_pinned from 21);
+on_every_jvm!(a_virtual_thread_that_keeps_its_carrier_is_pinned from 21, and 28);
 
 /// Runs `hprof` on a file.
 fn hprof(args: &[&str]) -> String {

@@ -7,6 +7,7 @@
 """
 
 import json
+import glob
 import pathlib
 import re
 import sys
@@ -25,7 +26,8 @@ def tables(folder: pathlib.Path) -> list[str]:
 def connect(folder: pathlib.Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     for name in tables(folder):
-        connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{folder}/{name}/*.parquet')")
+        pattern = f"{glob.escape(str(folder))}/{name}/*.parquet".replace("'", "''")
+        connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{pattern}')")
     return connection
 
 

@@ -32,6 +32,8 @@ REDUCED_SCALE = 0.5
 RETAINED = {False: 60, True: 12}
 # The modes of this project's tools that a reduced run takes: for cpu, the one with most samples.
 REDUCED_MODES = {"cpu": ("fine",), "wall": ("fine",), "heap": ("", "jvmti"), "leaks": ("births",)}
+# The name of the modes that use nothing of HotSpot but what JVMTI promises.
+PORTABLE = "jvmti"
 # The programs of this kind sleep most of their time, and no truth of theirs is a time: so many run at once.
 AT_ONCE = {"leaks": 5}
 
@@ -80,6 +82,7 @@ def parser() -> argparse.ArgumentParser:
         help="the share of their work that the cases of cpu and calls do, such as 0.5: fewer samples, less time (default: 1)",
     )
     arguments.add_argument("--reduced", action="store_true", help="each case once, with less work, this project's tools alone")
+    arguments.add_argument("--portable", action="store_true", help=f"only the modes `{PORTABLE}`, which every JVM allows")
     arguments.add_argument("--spoil", choices=spoil.KINDS, metavar="KIND", help=f"spoil the answers on purpose: {', '.join(spoil.KINDS)}")
     arguments.add_argument("--full", action="store_true", help="print every truth with every tool's answer, too")
     arguments.add_argument("--output", type=pathlib.Path, metavar="FILE", help="the file for the values")
@@ -268,6 +271,8 @@ class Suite:
             tool, of_kind, *mode = section.split()
             if tool == module.NAME and of_kind == kind:
                 found.append((" ".join(mode), self.options[section]["options"]))
+        if self.arguments.portable:
+            return [mode for mode in found if mode[0] == PORTABLE]
         if self.arguments.reduced:
             found = [mode for mode in found if mode[0] in REDUCED_MODES.get(kind, ("",))]
         return found

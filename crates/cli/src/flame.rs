@@ -6,13 +6,17 @@ use std::path::PathBuf;
 
 use hprof_format::printable;
 use hprof_profile::export::{Folding, folded};
-use hprof_profile::{Metric, Unit};
+use hprof_profile::{Metric, Profile, Unit};
 use inferno::flamegraph::{Direction, Options, from_lines};
 
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, open};
 use crate::report::{Start, write_flame};
+
+/// The most levels of a graph in SVG, and the frame in the place of those beyond.
+const DEEPEST: usize = 10_000;
+const DEEPER: &str = ";<more frames>";
 
 /// Draw a flame graph, as a page or as SVG
 ///
@@ -95,7 +99,7 @@ fn svg(arguments: &Arguments) -> Result<(), Failure> {
         by_thread: arguments.by_thread,
     };
     let mut lines: Vec<String> = Vec::new();
-    let stacks = folded(&opened.profile, metric, folding);
+    let stacks = folded_to_depth(&opened.profile, metric, folding);
     match &arguments.diff {
         None => lines.extend(
             stacks
@@ -110,7 +114,7 @@ fn svg(arguments: &Arguments) -> Result<(), Failure> {
                 .comparable()
                 .with_cut_marked();
             base.metric(base_path, Some(metric))?;
-            lines = both(folded(&base.profile, metric, folding), stacks);
+            lines = both(folded_to_depth(&base.profile, metric, folding), stacks);
             base.finish()?;
         }
     }
@@ -131,6 +135,22 @@ fn svg(arguments: &Arguments) -> Result<(), Failure> {
     let output = Output::open(Some(&arguments.output), file)?;
     output.write(|out| draw(&mut options, &lines, out))?;
     opened.finish()
+}
+
+/// Returns the stacks as [`folded`] does, without the frames beyond [`DEEPEST`]: a graph of a million levels shows nothing.
+fn folded_to_depth(profile: &Profile, metric: Metric, folding: Folding) -> Vec<(String, u64)> {
+    let mut stacks: Vec<(String, u64)> = Vec::new();
+    for (mut stack, value) in folded(profile, metric, folding) {
+        if let Some((end, _)) = stack.match_indices(';').nth(DEEPEST - 1) {
+            stack.truncate(end);
+            stack.push_str(DEEPER);
+        }
+        match stacks.last_mut() {
+            Some((last, sum)) if *last == stack => *sum = sum.saturating_add(value),
+            _ => stacks.push((stack, value)),
+        }
+    }
+    stacks
 }
 
 fn draw(options: &mut Options<'_>, lines: &[String], out: &mut dyn Write) -> io::Result<()> {

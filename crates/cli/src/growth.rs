@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use hprof_profile::{Course, Growth, Profile, growth};
+use hprof_profile::{Course, Growth, Judgement, MANY_POINTS, Profile, growth};
 use serde::Serialize;
 
 use crate::about;
 use crate::amounts::{number, size, time};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::profile::Choice;
+use crate::profile::{Choice, write_remarks};
 use crate::table::{Style, Table};
 use crate::top::not_shown;
 
@@ -19,7 +19,15 @@ use crate::top::not_shown;
 /// is suspected when each generation of its objects keeps surviving, however few
 /// they are: without the first quarter of its time, what was alive and stayed so
 /// rises along a straight line, in each third of the time; and three quarters of
-/// what was alive some time ago still are. Sites are ordered by bytes a minute.
+/// what was alive some time ago still are. Four looks at all objects are enough,
+/// if one of them is in each third; each is made after a garbage collection.
+/// Sites are ordered by bytes a minute.
+///
+/// The columns: `bytes/min` and `objs/min` are what is more alive after each minute,
+/// `made/min` and `died/min` how many objects are made and die in one; `alive` are
+/// those at the end, `oldest` is the least age of the oldest. `line` says how
+/// straight the line is, from 0 to 1, and `still alive` how many of those that were
+/// alive so long ago are so at the end.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -42,6 +50,8 @@ struct GrowthDocument {
     known_ms: u64,
     collections: u32,
     sites: usize,
+    looks: usize,
+    open: usize,
     rows: Vec<GrowthRow>,
 }
 
@@ -118,14 +128,28 @@ pub fn evidence(row: &Growth) -> String {
     )
 }
 
+/// Returns what may change with more looks.
+fn doubts(judgement: &Judgement) -> Vec<String> {
+    let Judgement { open, looks, .. } = *judgement;
+    let cannot_tell = (open > 0).then(|| {
+        let sites = if open == 1 { "site" } else { "sites" };
+        format!("cannot tell yet: {open} {sites} with live objects, which were looked at too seldom or for too short a time")
+    });
+    let few = (looks < MANY_POINTS).then(|| {
+        format!("judged by {looks} looks, each after a garbage collection; more make it surer")
+    });
+    cannot_tell.into_iter().chain(few).collect()
+}
+
 impl Arguments {
     fn table(
         &self,
         profile: &Profile,
         course: &Course,
-        found: &[Growth],
+        judgement: &Judgement,
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        let found = &judgement.growing;
         if let Some(about) = about::profile(profile) {
             writeln!(out, "{about}")?;
         }
@@ -137,8 +161,15 @@ impl Arguments {
             time(known(course) as f64 / 1e3),
             time(course.millis as f64 / 1e3),
         )?;
+        let doubts = doubts(judgement);
         if found.is_empty() {
-            return writeln!(out, "no site keeps what it makes");
+            let judged = if judgement.open > 0 {
+                " that can be judged"
+            } else {
+                ""
+            };
+            writeln!(out, "no site{judged} keeps what it makes")?;
+            return write_remarks(&doubts, out);
         }
         let shown = match self.number {
             0 => found.len(),
@@ -175,14 +206,15 @@ impl Arguments {
             table.row(numbers, format!("{}, {made_in}", class(profile, row)));
         }
         table.write(&Style::of_output(), out)?;
-        not_shown(shown, found.len(), out)
+        not_shown(shown, found.len(), out)?;
+        write_remarks(&doubts, out)
     }
 }
 
 fn json(
     profile: &Profile,
     course: &Course,
-    found: &[Growth],
+    judgement: &Judgement,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let row = |row: &Growth| GrowthRow {
@@ -204,7 +236,9 @@ fn json(
         known_ms: known(course),
         collections: course.collections,
         sites: course.sites.len(),
-        rows: found.iter().map(row).collect(),
+        looks: judgement.looks,
+        open: judgement.open,
+        rows: judgement.growing.iter().map(row).collect(),
     };
     serde_json::to_writer(&mut *out, &document)?;
     writeln!(out)

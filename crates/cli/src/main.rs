@@ -60,6 +60,7 @@ const WRONG_USAGE: u8 = 2;
 
 #[derive(Parser)]
 #[command(
+    name = "hprof",
     version,
     about = "Checks, shows, compares and converts HPROF files: profiles of Java programs",
     long_about = "\

@@ -66,7 +66,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         terminal.show(format_args!("adding {number} of {}", arguments.files.len()));
         let opened = open(path, None)?;
         has_course |= opened.profile.history.course.is_some();
-        merger.add(&opened.profile, &arguments.added(path));
+        let added = merger.add(&opened.profile, &arguments.added(path));
+        added.map_err(|error| Failure::about(path, error))?;
         // An incomplete file would make a wrong sum.
         opened.finish()?;
     }
@@ -81,11 +82,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sum = merger.finish();
     let failed = |error| match error {
         WriteError::Io(error) => Failure::writing(&arguments.output, &error),
-        error @ WriteError::Mixed => Failure::about(&arguments.output, error),
+        error => Failure::about(&arguments.output, error),
     };
-    if Form::for_profile(&sum).is_none() {
-        return Err(failed(WriteError::Mixed));
-    }
+    Form::for_profile(&sum).map_err(failed)?;
     let inputs = arguments.files.iter().map(PathBuf::as_path);
     let file = output::create(&arguments.output, inputs)?;
     let mut file = BufWriter::new(Watched::writing(file, &arguments.output));

@@ -1,6 +1,6 @@
 //! The output of a command.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,24 @@ pub fn create<'a>(
     path: &Path,
     inputs: impl IntoIterator<Item = &'a Path>,
 ) -> Result<File, Failure> {
-    if inputs.into_iter().any(|input| is_same(path, input)) {
-        return Err(Failure::about(
-            path,
+    let refuse = |found: &Metadata| match inputs.into_iter().any(|input| is_at(found, input)) {
+        true => Err(io::Error::other(
             "is the file to be read, and would be lost",
-        ));
-    }
-    private_file::create(path).map_err(|error| Failure::about(path, error))
+        )),
+        false => Ok(()),
+    };
+    private_file::create(path, refuse).map_err(|error| Failure::about(path, error))
 }
 
-fn is_same(path: &Path, input: &Path) -> bool {
-    let (Ok(one), Ok(other)) = (fs::metadata(path), fs::metadata(input)) else {
-        return false;
-    };
-    !input::is_standard(input) && (one.dev(), one.ino()) == (other.dev(), other.ino())
+/// Creates a private file; that it exists already is an error.
+pub fn create_new(path: &Path) -> Result<File, Failure> {
+    private_file::create_new(path).map_err(|error| Failure::about(path, error))
+}
+
+fn is_at(one: &Metadata, input: &Path) -> bool {
+    !input::is_standard(input)
+        && fs::metadata(input)
+            .is_ok_and(|other| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 /// A file, or the standard output if none is given, buffered.
@@ -36,21 +40,49 @@ pub struct Output {
     /// The name for error messages.
     pub name: PathBuf,
     writer: BufWriter<Box<dyn Write>>,
+    /// The file, until all of it is written.
+    unfinished: Option<PathBuf>,
+}
+
+/// What a command that failed has written of a file is removed: nobody should take it for the whole.
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(path) = self.unfinished.take() {
+            remove(&path);
+        }
+    }
+}
+
+/// Removes what a command that failed has written; devices and links stay.
+pub fn remove(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
+        // The failure is reported; that a part is there, too, helps nobody.
+        let _ = fs::remove_file(path);
+    }
 }
 
 impl Output {
     /// Creates the file, or uses the standard output.
     pub fn open(path: Option<&Path>, input: &Path) -> Result<Output, Failure> {
-        let (name, writer): (_, Box<dyn Write>) = match path {
-            Some(path) if !input::is_standard(path) => {
-                let file = create(path, [input])?;
-                (path, Box::new(Watched::writing(file, path)))
-            }
-            _ => (Path::new("standard output"), Box::new(io::stdout().lock())),
+        let path = path.filter(|path| !input::is_standard(path));
+        let writer: Box<dyn Write> = match path {
+            Some(path) => Box::new(Watched::writing(create(path, [input])?, path)),
+            None => Box::new(io::stdout().lock()),
         };
         Ok(Output {
-            name: name.to_owned(),
+            name: path.unwrap_or(Path::new("standard output")).to_owned(),
             writer: BufWriter::with_capacity(1 << 16, writer),
+            unfinished: path.map(Path::to_owned),
+        })
+    }
+
+    /// Creates the file; that it exists already is an error.
+    pub fn new_file(path: &Path) -> Result<Output, Failure> {
+        let file = Watched::writing(create_new(path)?, path);
+        Ok(Output {
+            name: path.to_owned(),
+            writer: BufWriter::with_capacity(1 << 16, Box::new(file)),
+            unfinished: Some(path.to_owned()),
         })
     }
 
@@ -60,6 +92,8 @@ impl Output {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let written = write(&mut self.writer).and_then(|()| self.writer.flush());
-        written.map_err(|error| Failure::writing(&self.name, &error))
+        written.map_err(|error| Failure::writing(&self.name, &error))?;
+        self.unfinished = None;
+        Ok(())
     }
 }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Uncounted, printable};
-use hprof_profile::{By, HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
+use hprof_format::{Uncounted, UnknownSection, printable};
+use hprof_profile::{By, CommonInterval, HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
 
 use crate::amounts::percent;
 use crate::failure::Failure;
@@ -125,14 +125,15 @@ pub fn remarks(profile: &Profile, metric: Metric) -> Vec<String> {
         Metric::Time | Metric::Calls => uncounted(profile),
         _ => None,
     };
+    let unknown = profile.unknown_sections.iter();
+    let unknown = unknown.map(|name| UnknownSection::remark(name));
     let first = estimated.into_iter().chain(left_out).chain(uncounted);
-    first.chain(lines).collect()
+    first.chain(lines).chain(unknown).collect()
 }
 
 /// Names the methods whose calls were no longer counted because of `budget=`.
 fn uncounted(profile: &Profile) -> Option<String> {
-    let notes = profile.notes.iter();
-    let mut methods: Vec<Uncounted> = notes.filter_map(|note| Uncounted::of_note(note)).collect();
+    let mut methods: Vec<Uncounted> = profile.uncounted().collect();
     // In a file with several sections, each names those up to then.
     methods.sort_by(|one, other| {
         one.method
@@ -209,6 +210,18 @@ impl Opened {
             }
             return Ok(metric);
         }
+        if by == By::State {
+            let metric = self.metric(path, wanted.or(Some(Metric::Wall)))?;
+            return match metric {
+                Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => Ok(metric),
+                _ => {
+                    let what = format!(
+                        "`{metric}` has no states, only wall, blocked, parked and pinned do"
+                    );
+                    Err(Failure::about(path, what))
+                }
+            };
+        }
         if by != By::Age {
             return self.metric(path, wanted);
         }
@@ -271,6 +284,11 @@ impl Opened {
             profile: self.profile.comparable(),
             ..self
         }
+    }
+
+    /// Counts CPU samples in those of a common interval.
+    pub fn count_samples_of(&mut self, common: CommonInterval) {
+        self.profile.count_samples_of(common);
     }
 
     /// Returns the profile, and the reason its file could not be read to the end.

@@ -22,8 +22,9 @@ use crate::random;
 /// ones stay equal. Numbers in fields become 0, except for those that tell how
 /// full the JDK's collections are. The names of classes, methods, fields and
 /// threads stay, unless --names asks for pseudonyms of all that are not the
-/// JDK's. String literals, the arguments of the program and system properties in
-/// the head of the file go.
+/// JDK's. String literals go, and in the head of the file the arguments of the
+/// program, system properties, and values of flags and options that are neither
+/// numbers nor known words.
 ///
 /// A pattern is a class (`com.acme.Vault`, `byte[]`) or the class and method of a
 /// frame (`com.acme.Vault.*`), for all that was allocated below it; `*` stands for
@@ -77,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let name = output.name.clone();
     let is_compressed = arguments.output.extension().is_some_and(|end| end == "gz");
     let mut redacted = Ok(RedactTotals::default());
-    output.write(|out| {
+    let written = output.write(|out| {
         redacted = match is_compressed {
             true => {
                 let mut compressed = GzEncoder::new(out, Compression::fast());
@@ -87,12 +88,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             false => redact(reader, key, selection, &mut { out }),
         };
-        Ok(())
-    })?;
+        match redacted {
+            Ok(_) => Ok(()),
+            // It is reported below; the part that was written is removed.
+            Err(_) => Err(io::ErrorKind::InvalidData.into()),
+        }
+    });
     let totals = redacted.map_err(|error| match error {
         RedactError::Write(error) => Failure::writing(&name, &error),
         error => Failure::about(&arguments.file, error),
     })?;
+    written?;
     // If nobody can read it, nothing else is lost.
     let _ = writeln!(
         io::stderr(),

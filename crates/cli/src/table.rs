@@ -87,7 +87,8 @@ impl Style {
 /// Rows of numbers with a name at the end; each column is as wide as its widest number.
 pub struct Table {
     heads: Vec<String>,
-    rows: Vec<(Vec<String>, String)>,
+    /// The numbers of each row, and the lines of its name.
+    rows: Vec<(Vec<String>, Vec<String>)>,
 }
 
 impl Table {
@@ -99,9 +100,15 @@ impl Table {
         }
     }
 
-    /// Adds a row. A name with several lines continues below.
+    /// Adds a row with a name of one line, whatever is in it.
     pub fn row(&mut self, numbers: Vec<String>, name: String) {
-        self.rows.push((numbers, name));
+        self.rows.push((numbers, vec![name]));
+    }
+
+    /// Adds a row with a stack, whose frames stand below each other.
+    pub fn stack(&mut self, numbers: Vec<String>, frames: &str) {
+        let frames = frames.split('\n').map(str::to_owned).collect();
+        self.rows.push((numbers, frames));
     }
 
     /// Writes the table.
@@ -129,10 +136,10 @@ impl Table {
             let columns: String = columns
                 .map(|(number, &width)| pad(number, width) + "  ")
                 .collect();
-            let mut names = name.lines();
-            let first = style.name(names.next().unwrap_or_default(), used);
-            writeln!(out, "{columns}{first}")?;
-            for name in names {
+            let mut lines = name.iter();
+            let first = lines.next().map_or("", String::as_str);
+            writeln!(out, "{columns}{}", style.name(first, used))?;
+            for name in lines {
                 writeln!(out, "{}  {}", " ".repeat(used), style.name(name, used + 2))?;
             }
         }
@@ -171,6 +178,21 @@ mod tests {
         assert_eq!(PLAIN.bar(1, 80), "▏         ");
         assert_eq!(PLAIN.bar(0, 0), "          ");
         assert_eq!(PLAIN.bar(u64::MAX, 1), "██████████");
+    }
+
+    #[test]
+    fn a_line_in_a_name_is_no_row() {
+        let mut table = Table::new(&["self", "method"]);
+        let one = || vec!["1".to_owned()];
+        table.row(one(), "a\n9  forged\r\nb".to_owned());
+        table.stack(one(), "inner\nouter");
+        let mut out = Vec::new();
+        table.write(&PLAIN, &mut out).expect("memory takes all");
+        let text = String::from_utf8(out).expect("UTF-8");
+        assert_eq!(
+            text,
+            "self  method\n   1  a?9  forged??b\n   1  inner\n        outer\n"
+        );
     }
 
     #[test]

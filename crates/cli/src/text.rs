@@ -216,7 +216,9 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
                 Item::HeapDumpEnd => self.encoder.heap_end(&mut self.text)?,
                 Item::HeapDump { segment, .. } => {
                     if !self.encoder.has_heap_totals() {
-                        let totals = self.reader.count_heap_dump(offset)?;
+                        let totals = self
+                            .reader
+                            .count_heap_dump(offset, self.encoder.heap_layout())?;
                         self.encoder.heap_totals(totals);
                     }
                     self.encoder.heap_segment(time, &mut self.text)?;

@@ -29,7 +29,7 @@ pub struct Arguments {
     choice: Choice,
 
     /// The grouping of rows: method, line, class, package, thread, thread-group (`http-exec-*`), trace, type (the class that was
-    /// allocated, or whose monitor was wanted), age (of what is live, in a file of lifetimes=y), or of lock-wait also lock, holder
+    /// allocated, or whose monitor was wanted), age (of what is live, in a file of lifetimes=y), state (of time that passed: running, parked, blocked), or of lock-wait also lock, holder
     /// (the method that held it) or wait (who waited, which lock, who held it) [default: wait for lock-wait, otherwise method]
     #[arg(long)]
     by: Option<By>,
@@ -185,7 +185,10 @@ impl Arguments {
                 format!("{:.2}", percent(row.total, all)),
                 style.bar(shown, all),
             ]);
-            table.row(numbers, row.name.clone());
+            match by {
+                By::Trace => table.stack(numbers, &row.name),
+                _ => table.row(numbers, row.name.clone()),
+            }
         }
         table.write(&style, out)?;
         let others = own.iter().fold(all, |rest, &own| rest.saturating_sub(own));

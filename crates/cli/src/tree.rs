@@ -47,7 +47,7 @@ pub struct Arguments {
     min: f64,
 
     /// The most levels
-    #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
     depth: usize,
 
     #[command(flatten)]
@@ -164,10 +164,7 @@ impl Arguments {
 
     /// Returns the options that leave nodes out.
     fn limits(&self) -> String {
-        match self.depth {
-            usize::MAX => format!("--min {}", self.min),
-            depth => format!("--min {} and --depth {depth}", self.min),
-        }
+        format!("--min {} and --depth {}", self.min, self.depth)
     }
 
     fn json(

@@ -167,6 +167,8 @@ clock=cpu|wall
     values:  cpu|wall
     default: cpu
     for:     cpu=times or cpu=old
+
+What `cpu=times` and `cpu=old` measure: CPU time (`cpu`) or all time that passes (`wall`).
 "
     );
     assert_eq!(

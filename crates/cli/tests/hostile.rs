@@ -291,7 +291,11 @@ fn a_stack_of_thousands_of_frames_is_a_tree_without_a_triangle_of_blanks() {
     }));
     let file = hostile.write("deep");
     let file = file.to_str().expect("a name");
-    let tree = limited(LIMIT, &["tree", "--by", "line", file], Stdio::piped());
+    let tree = limited(
+        LIMIT,
+        &["tree", "--by", "line", "--depth", "20000", file],
+        Stdio::piped(),
+    );
     assert!(tree.status.success());
     let tree = String::from_utf8(tree.stdout).expect("UTF-8");
     // 20,000 lines of figures, name, and at most 100 levels of blanks.
@@ -398,6 +402,40 @@ fn what_the_firefox_profiler_has_no_number_for_is_divided_and_that_is_said() {
     );
     let page = String::from_utf8_lossy(&export.stdout);
     assert!(page.contains(", divided by 1000000"));
+}
+
+#[test]
+fn a_stack_of_very_many_frames_is_drawn_to_a_depth() {
+    let mut hostile = Hostile::new();
+    hostile.string(9, b"Main");
+    hostile.load(CLASSES, 9);
+    hostile.frame(1, 9, CLASSES, 1);
+    let frames = vec![FrameId(1); 800_000];
+    hostile.record(&Record::Trace(TraceRecord {
+        serial: TraceSerial(2),
+        thread: ThreadSerial(0),
+        frames: frames.into(),
+    }));
+    let (count, trace) = (1, TraceSerial(2));
+    hostile.record(&Record::CpuSamples(CpuSamplesRecord {
+        total: 1,
+        rows: vec![CpuSample { count, trace }].into(),
+    }));
+    let file = hostile.write("deep");
+    let length = fs::metadata(&file).expect("it was written").len();
+    let file = file.to_str().expect("a name");
+    let svg = path("deep.svg");
+    let arguments = ["flame", "-o", svg.to_str().expect("a name"), file];
+    let drawn = limited(2 * LIMIT, &arguments, Stdio::piped());
+    assert!(drawn.status.success(), "{drawn:?}");
+    let drawn = fs::read_to_string(&svg).expect("it was written");
+    assert!((drawn.len() as u64) < length, "{} > {length}", drawn.len());
+    assert!(drawn.contains("more frames"));
+    let tree = limited(2 * LIMIT, &["tree", file], Stdio::piped());
+    assert!(tree.status.success());
+    assert!((tree.stdout.len() as u64) < length);
+    let tree = String::from_utf8_lossy(&tree.stdout);
+    assert!(tree.contains("nodes are left out by --min 0.5 and --depth 10000"));
 }
 
 /// Creates a dump of one array of 3 GB of zeros; the file takes no room on the disk.

@@ -1,6 +1,6 @@
 //! LIVE COURSE: what was alive, and what had been allocated, over the time of the profile.
 //!
-//! As [SITE LIFETIMES](crate::Lifetimes) it is a section in text, and a note in a binary file, which readers pass over.
+//! As [SITE LIFETIMES](crate::Lifetimes) it is a section in text, and a note in a binary file.
 
 use std::fmt::Write;
 
@@ -127,8 +127,7 @@ impl LiveCourse {
     }
 
     /// Formats the note.
-    #[must_use]
-    pub fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         let mut note = format!("{START}{}", self.facts());
         for row in &self.rows {
             for (separator, number) in ["\n", " ", " ", " ", " ", " "].iter().zip(row.columns()) {
@@ -142,8 +141,7 @@ impl LiveCourse {
     }
 
     /// Parses the text of [`LiveCourse::note`]; `None` for any other note.
-    #[must_use]
-    pub fn of_note(note: &str) -> Option<LiveCourse> {
+    pub(crate) fn of_note(note: &str) -> Option<LiveCourse> {
         let mut lines = note.strip_prefix(START)?.split('\n');
         let (mut course, rest) = LiveCourse::parse_facts(lines.next()?)?;
         if !rest.is_empty() {

@@ -37,8 +37,7 @@ impl LeftOut<4> {
     }
 
     /// Parses the line of [`LeftOut::note_of_sites`].
-    #[must_use]
-    pub fn of_sites(note: &str) -> Option<LeftOut<4>> {
+    pub(crate) fn of_sites(note: &str) -> Option<LeftOut<4>> {
         LeftOut::parse(note, SITES)
     }
 
@@ -65,8 +64,7 @@ impl LeftOut<2> {
     }
 
     /// Parses the line of [`LeftOut::note_of_call_times`].
-    #[must_use]
-    pub fn of_call_times(note: &str) -> Option<LeftOut<2>> {
+    pub(crate) fn of_call_times(note: &str) -> Option<LeftOut<2>> {
         LeftOut::parse(note, CALL_TIMES)
     }
 
@@ -77,8 +75,7 @@ impl LeftOut<2> {
     }
 
     /// Parses the line of [`LeftOut::note_of_contentions`].
-    #[must_use]
-    pub fn of_contentions(note: &str) -> Option<LeftOut<2>> {
+    pub(crate) fn of_contentions(note: &str) -> Option<LeftOut<2>> {
         LeftOut::parse(note, CONTENTIONS)
     }
 }
@@ -119,13 +116,6 @@ pub(crate) fn values_of<const N: usize>(listed: &str, units: [&str; N]) -> Optio
     listed.next().is_none().then_some(values)
 }
 
-/// Returns `true` if a note states the sum of omitted rows: a caller that adds the sum to the rows does not need the
-/// note.
-#[must_use]
-pub fn tells_what_is_left_out(note: &str) -> bool {
-    note.starts_with(START)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,7 +130,6 @@ mod tests {
         let expected = "left out below the cutoff of 0.0001: 370 rows with 20336 live bytes, 12 live objects, \
                         18446744073709551615 allocated bytes, 3000 allocated objects";
         assert_eq!(note, expected);
-        assert!(tells_what_is_left_out(&note));
         assert_eq!(LeftOut::of_sites(&note), Some(sites));
         assert_eq!(LeftOut::of_call_times(&note), None);
         let times = LeftOut {

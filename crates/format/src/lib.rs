@@ -59,6 +59,7 @@ pub mod bytes;
 mod check;
 mod clock;
 mod command;
+mod completeness;
 mod course;
 mod ctime;
 mod encode;
@@ -67,6 +68,7 @@ mod fields;
 mod heap;
 mod heap_layout;
 mod id_size;
+mod interval;
 mod kind;
 mod left_out;
 mod lifetimes;
@@ -77,11 +79,13 @@ mod monitor_text;
 mod names;
 mod nearest;
 mod old_prof;
+mod origin;
 mod pattern;
 mod printable;
 mod reader;
 mod record;
 mod redact;
+mod section;
 mod source;
 mod standard_errors;
 mod text;
@@ -103,23 +107,26 @@ pub use black_box::{
 };
 pub use check::{Occurrences, Summary, Warning, check, check_tolerantly};
 pub use command::*;
+pub use completeness::{Completeness, RootsLeft, RootsSeen, WholeRecords};
 pub use course::{CoursePoint, CourseRow, LiveCourse};
 pub use encode::{Encoder, Micros, Millis};
 pub use fault::{Fault, HeapFault, HeapSubject, Subject};
 pub use heap::{ClassDump, HeapError, HeapRecord, HeapRecords, RawHeapRecord, Root, Value};
-pub use heap_layout::{HeapCounter, HeapTotals};
+pub use heap_layout::{ALIGNMENTS, HeapCounter, HeapTotals, ObjectLayout};
 pub use id_size::IdSize;
+pub use interval::sampling_interval;
 pub use kind::HeapKind;
-pub use left_out::{LeftOut, tells_what_is_left_out};
+pub use left_out::LeftOut;
 pub use lifetimes::{Age, Fate, LifetimeRow, LifetimeSums, Lifetimes, Peak, Survived};
 pub use lock_waits::{LockWait, LockWaits};
 pub use monitor::{
-    ContendedTime, END_OF_SNAPSHOT, MONITORS_BEFORE_LOCKS, MonitorRecord, MonitorState,
-    ONLY_MONITORS, ThreadState, ThreadStatus,
+    ContendedTime, MONITORS_BEFORE_LOCKS, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState,
+    ThreadStatus,
 };
 pub use names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name, source_name};
 pub use nearest::nearest;
 pub use old_prof::OldProfEncoder;
+pub use origin::Origin;
 pub use pattern::matches_pattern;
 pub use printable::{printable, shortened};
 pub use reader::{
@@ -128,13 +135,14 @@ pub use reader::{
 pub use record::*;
 pub use redact::{
     KEPT_FIELDS, RedactError, RedactKey, RedactSelection, RedactTotals, RedactedContent,
-    SegmentError, SegmentRedactor, compare_redacted, redact, redacted_fact,
+    SegmentError, SegmentRedactor, compare_redacted, redact, redacted_fact, without_secrets,
 };
+pub use section::{Note, NoteMeaning, Section, UnknownSection};
 pub use source::{Source, decompressed, is_compressed};
 pub use standard_errors::StandardErrors;
 pub use text::TextEncoder;
 pub use text_reader::{TextEntry, TextError, TextItem, TextReader, is_text};
 pub use timing::{CallTime, Timing, TraceTime};
 pub use uncounted::Uncounted;
-pub use unpack::{AccessPoint, AccessPoints, unpack, unpack_from};
+pub use unpack::{AccessPoint, AccessPoints, ends_early, unpack, unpack_from};
 pub use wall::{WallSample, WallSamples};

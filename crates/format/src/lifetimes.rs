@@ -1,8 +1,6 @@
 //! SITE LIFETIMES: of each site, how long the objects that have died lived, and how old the live ones are.
 //!
-//! The section has a form of its own only in text. A binary file has it as a note, which readers pass over, with the
-//! serial numbers of classes instead of their names. [`Lifetimes::note`] writes that note, and [`Lifetimes::of_note`]
-//! reads it.
+//! The section has a form of its own only in text. A binary file has it as a note ([`Section`](crate::Section)).
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -255,8 +253,7 @@ impl Lifetimes {
     }
 
     /// Formats the note.
-    #[must_use]
-    pub fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         let mut note = format!("{START}{}", self.facts());
         for row in &self.rows {
             let [state, survived, age] = row.fate.columns();
@@ -270,8 +267,7 @@ impl Lifetimes {
     }
 
     /// Parses the text of [`Lifetimes::note`]; `None` for any other note.
-    #[must_use]
-    pub fn of_note(note: &str) -> Option<Lifetimes> {
+    pub(crate) fn of_note(note: &str) -> Option<Lifetimes> {
         let mut lines = note.strip_prefix(START)?.split('\n');
         let (mut lifetimes, rest) = Lifetimes::parse_facts(lines.next()?)?;
         if !rest.is_empty() {

@@ -1,7 +1,6 @@
 //! LOCK WAITS: who waited for which lock, and who held it then, from samples.
 //!
-//! The section has a form of its own only in text. A binary file has it as a note, which readers pass over.
-//! [`LockWaits::note`] writes that note, and [`LockWaits::of_note`] reads it.
+//! The section has a form of its own only in text. A binary file has it as a note ([`Section`](crate::Section)).
 
 use std::fmt::Write;
 
@@ -62,8 +61,7 @@ impl LockWaits {
     }
 
     /// Formats the note.
-    #[must_use]
-    pub fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         let mut note = format!("{START}{}", self.facts());
         for row in &self.rows {
             let (count, trace, class) = (row.count, row.trace, row.class);
@@ -77,8 +75,7 @@ impl LockWaits {
     }
 
     /// Parses the text of [`LockWaits::note`]; `None` for any other note.
-    #[must_use]
-    pub fn of_note(note: &str) -> Option<LockWaits> {
+    pub(crate) fn of_note(note: &str) -> Option<LockWaits> {
         let mut lines = note.strip_prefix(START)?.split('\n');
         let (mut waits, rest) = LockWaits::parse_facts(lines.next()?)?;
         if !rest.is_empty() {

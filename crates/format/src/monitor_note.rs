@@ -17,8 +17,7 @@ const TIME: &str = "MONITOR TIME (total = ";
 impl MonitorRecord<'_> {
     /// Formats the note. `None` for a wait, which a binary file does not have: a program may wait 100,000 times a second,
     /// and readers keep all strings of a file in memory.
-    #[must_use]
-    pub fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self) -> Option<String> {
         match self {
             MonitorRecord::Wait { .. } | MonitorRecord::Waited { .. } => None,
             MonitorRecord::Dump { threads, monitors } => {
@@ -43,8 +42,7 @@ impl MonitorRecord<'_> {
     }
 
     /// Parses the text of [`MonitorRecord::note`]; `None` for any other note.
-    #[must_use]
-    pub fn of_note(note: &str) -> Option<MonitorRecord<'static>> {
+    pub(crate) fn of_note(note: &str) -> Option<MonitorRecord<'static>> {
         match note.strip_prefix(TIME) {
             Some(time) => parse_time(time),
             None => read_monitor_dump(note),

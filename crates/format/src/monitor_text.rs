@@ -45,7 +45,16 @@ impl TextEncoder {
         }
     }
 
-    fn print_time(
+    pub(crate) fn print_monitors(
+        &self,
+        threads: &[ThreadState],
+        monitors: &[MonitorState],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        print_dump(threads, monitors, out)
+    }
+
+    pub(crate) fn print_time(
         &self,
         time: Micros,
         total: u64,

@@ -36,8 +36,7 @@ impl StandardErrors {
     }
 
     /// Parses the line of [`StandardErrors::note`].
-    #[must_use]
-    pub fn of_note(note: &str) -> Option<Self> {
+    pub(crate) fn of_note(note: &str) -> Option<Self> {
         values_of(note.strip_prefix(START)?, SITES).map(Self)
     }
 }

@@ -27,8 +27,7 @@ impl Uncounted {
     }
 
     /// Parses the line of [`Uncounted::note`].
-    #[must_use]
-    pub fn of_note(note: &str) -> Option<Self> {
+    pub(crate) fn of_note(note: &str) -> Option<Self> {
         let rest = note.strip_prefix(START)?;
         let (calls, rest) = rest.split_once(" calls, because of budget=")?;
         let (budget, method) = rest.split_once("%: ")?;

@@ -137,7 +137,7 @@ pub fn unpack_from(
         if left > 0 && matches!(reached, Reached::MemberEnd) {
             members.trailer()?;
             if !members.begin()? {
-                return Err(ends_early());
+                return Err(cut());
             }
         }
     }
@@ -182,7 +182,7 @@ impl<R: BufRead> Members<R> {
         if decoder.header().is_none() {
             // It returns the reason.
             return match decoder.read(&mut [0]) {
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(ends_early()),
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(cut()),
                 Err(error) => Err(error),
                 Ok(_) => Err(damaged("a member has no header")),
             };
@@ -231,7 +231,7 @@ impl<R: BufRead> Members<R> {
                 Reached::Block(state.num_bits.into())
             }
             TINFLStatus::NeedsMoreInput | TINFLStatus::HasMoreOutput => Reached::Nothing,
-            TINFLStatus::FailedCannotMakeProgress => return Err(ends_early()),
+            TINFLStatus::FailedCannotMakeProgress => return Err(cut()),
             _ => return Err(damaged("it is no deflate stream")),
         };
         Ok((piece, reached))
@@ -242,7 +242,7 @@ impl<R: BufRead> Members<R> {
         let mut bytes = [0; 8];
         let read = self.file.read_exact(&mut bytes);
         read.map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => ends_early(),
+            ErrorKind::UnexpectedEof => cut(),
             _ => error,
         })?;
         let [a, b, c, d, e, f, g, h] = bytes;
@@ -290,8 +290,16 @@ impl<R: BufRead> BufRead for Counted<R> {
     }
 }
 
-fn ends_early() -> io::Error {
+fn cut() -> io::Error {
     io::Error::other(ENDS_EARLY)
+}
+
+/// Returns `true` for the error of a compressed file that ends too early.
+#[must_use]
+pub fn ends_early(error: &io::Error) -> bool {
+    error
+        .get_ref()
+        .is_some_and(|why| why.to_string() == ENDS_EARLY)
 }
 
 fn damaged(why: &str) -> io::Error {

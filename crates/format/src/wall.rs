@@ -1,7 +1,6 @@
 //! WALL SAMPLES: where threads spend the time that passes, whether they run or wait.
 //!
-//! The section has a form of its own only in text. A binary file has it as a note, which readers pass over.
-//! [`WallSamples::note`] writes that note, and [`WallSamples::of_note`] reads it.
+//! The section has a form of its own only in text. A binary file has it as a note ([`Section`](crate::Section)).
 
 use std::fmt::Write;
 
@@ -61,8 +60,7 @@ impl WallSamples {
     }
 
     /// Formats the note.
-    #[must_use]
-    pub fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         let mut note = format!("{START}{}", self.facts());
         for WallSample { count, trace } in &self.rows {
             let _ = write!(note, "\n{count} {trace}");
@@ -71,8 +69,7 @@ impl WallSamples {
     }
 
     /// Parses the text of [`WallSamples::note`]; `None` for any other note.
-    #[must_use]
-    pub fn of_note(note: &str) -> Option<WallSamples> {
+    pub(crate) fn of_note(note: &str) -> Option<WallSamples> {
         let mut lines = note.strip_prefix(START)?.split('\n');
         let (mut samples, rest) = WallSamples::parse_facts(lines.next()?)?;
         if !rest.is_empty() {

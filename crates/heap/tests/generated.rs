@@ -13,7 +13,7 @@ fn assert_facts(memory: Memory) {
     let mut bytes = Vec::new();
     let facts = generate_dump::write(60_000, &mut bytes).expect("a vector has room");
     model::with_heap(&bytes, Excluded::NONE, memory, |heap| {
-        let summary = heap.summary();
+        let summary = heap.summary().expect("a summary");
         assert_eq!(summary.objects + summary.unreachable_objects, facts.objects);
         assert_eq!(facts.retained.len(), 5);
         for &(name, id, bytes) in &facts.retained {

@@ -327,7 +327,7 @@ fn only_live_objects_are_among_those_that_retain_most() {
     let saved = Saved::open(&dump, &indexed.index).expect("an index of the dump");
     let saved = saved.heap(&options(Excluded::NONE));
     for heap in [read, saved.expect("an index that fits")] {
-        let summary = heap.summary();
+        let summary = heap.summary().expect("a summary");
         assert!(summary.unreachable_objects > 0);
         let live = heap.largest(None, usize::MAX).expect("rows");
         let ids: HashSet<ObjectId> = live.iter().map(|row| row.id).collect();

@@ -19,7 +19,7 @@ fn assert_objects(heap: &Heap<'_>, truth: &Truth) {
         .map(|&object| (object, truth.retained(|other| other == object)))
         .collect();
     assert_eq!(found, expected);
-    let summary = heap.summary();
+    let summary = heap.summary().expect("a summary");
     assert_eq!(summary.objects, live.len() as u64);
     assert_eq!(summary.bytes, truth.bytes(&live));
     assert_eq!(

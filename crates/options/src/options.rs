@@ -99,6 +99,8 @@ pub struct Options {
     pub oom_count: u32,
     /// `blackbox=`: write what is known into a file beside the profile every second, for a program that is killed.
     pub black_box: bool,
+    /// `block=`: threads of the program wait for a slow destination as long as it takes.
+    pub block: bool,
     /// Options that are accepted but have no effect.
     pub without_effect: Vec<&'static str>,
 }
@@ -195,6 +197,7 @@ impl Default for Options {
             oom: None,
             oom_count: 1,
             black_box: false,
+            block: false,
             without_effect: Vec::new(),
         }
     }

@@ -57,7 +57,6 @@ pub(super) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "monitor",
         description: "contention for monitors and locks",
-        scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.monitors = on),
         ..OptionRow::SWITCH
     },
@@ -151,7 +150,6 @@ pub(super) const ROWS: &[OptionRow] = &[
         name: "compress",
         default: "y for *.gz",
         description: "compress the data with gzip",
-        scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.compress = Some(on)),
         ..OptionRow::SWITCH
     },
@@ -282,7 +280,6 @@ pub(super) const ROWS: &[OptionRow] = &[
         name: "doe",
         default: "y",
         description: "dump when the program ends",
-        scope: Scope::Always,
         setter: Setter::Switch(|settings, on| settings.options.dump_on_exit = on),
         ..OptionRow::SWITCH
     },
@@ -359,6 +356,12 @@ pub(super) const ROWS: &[OptionRow] = &[
         ..OptionRow::SWITCH
     },
     OptionRow {
+        name: "block",
+        description: "wait for a slow file or receiver",
+        setter: Setter::Switch(|settings, on| settings.options.block = on),
+        ..OptionRow::SWITCH
+    },
+    OptionRow {
         name: "clock",
         values: "cpu|wall",
         allowed: None,
@@ -401,8 +404,6 @@ pub(super) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "msa",
         description: "Solaris only, without effect",
-        scope: Scope::Always,
-        setter: Setter::SwitchWithoutEffect,
         ..OptionRow::SWITCH
     },
     OptionRow {
@@ -456,7 +457,6 @@ pub(super) const ROWS: &[OptionRow] = &[
         name: "verbose",
         default: "y",
         description: "report each dump on stderr",
-        scope: Scope::Always,
         setter: Setter::Switch(|settings, on| {
             settings.options.verbose = on;
             settings.options.details = on;
@@ -467,8 +467,6 @@ pub(super) const ROWS: &[OptionRow] = &[
         name: "gc_okay",
         default: "y",
         description: "obsolete, without effect",
-        scope: Scope::Always,
-        setter: Setter::SwitchWithoutEffect,
         ..OptionRow::SWITCH
     },
     OptionRow {

@@ -22,7 +22,7 @@ pub fn stable_class(class: &str) -> Cow<'_, str> {
 }
 
 fn without_address(class: &str) -> &str {
-    match class.rsplit_once(['.', '/']) {
+    match class.rsplit_once(['.', '/', '+']) {
         Some((name, address)) if address.starts_with("0x") => name,
         _ => class,
     }

@@ -38,11 +38,13 @@ pub enum By {
     Trace,
     /// The time since the objects were made, of what is live.
     Age,
+    /// The state of the thread: running, parked, blocked.
+    State,
 }
 
 impl By {
     /// All groupings.
-    pub const ALL: [By; 12] = [
+    pub const ALL: [By; 13] = [
         By::Method,
         By::Line,
         By::Class,
@@ -55,6 +57,7 @@ impl By {
         By::Wait,
         By::Trace,
         By::Age,
+        By::State,
     ];
 
     /// Returns the name by which users choose it.
@@ -73,6 +76,7 @@ impl By {
             By::Wait => "wait",
             By::Trace => "trace",
             By::Age => "age",
+            By::State => "state",
         }
     }
 }

@@ -6,8 +6,10 @@ use crate::model::{Course, History, LabelsId, Profile, SiteCourse, StackId};
 
 /// The least time over which a site is judged, in milliseconds.
 const LEAST_MILLIS: u64 = 5_000;
-/// The fewest points from which it is judged.
-const FEWEST_POINTS: usize = 10;
+/// The fewest points from which it is judged: one from which it grows, and one in each third of the time.
+const FEWEST_POINTS: usize = 4;
+/// The number of points from which it is surely judged.
+pub const MANY_POINTS: usize = 10;
 /// The fewest objects by which it must have grown.
 const FEWEST_OBJECTS: f64 = 8.0;
 /// The least share of a straight line in what was alive: the coefficient of determination.
@@ -54,7 +56,7 @@ pub enum NoGrowth {
     NoCourse,
     /// The profile was too short, or had too few collections.
     #[error(
-        "has too little to tell growth: {looks} looks in {} s, at least {FEWEST_POINTS} in {} s are needed",
+        "cannot tell growth yet: {looks} looks in {} s, at least {FEWEST_POINTS} in {} s are needed, each after a garbage collection",
         .millis / 1_000,
         LEAST_MILLIS / 1_000
     )]
@@ -83,11 +85,22 @@ struct StraightLine {
     straightness: f64,
 }
 
-/// Returns the sites that are suspected, the fastest in bytes first.
+/// What the courses of sites tell.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement {
+    /// The sites that are suspected, the fastest in bytes first.
+    pub growing: Vec<Growth>,
+    /// The number of sites with live objects that cannot be judged yet.
+    pub open: usize,
+    /// The number of looks at all objects.
+    pub looks: usize,
+}
+
+/// Judges all sites.
 ///
 /// # Errors
 /// [`NoGrowth`], if the file does not have what it takes.
-pub fn growth(profile: &Profile) -> Result<Vec<Growth>, NoGrowth> {
+pub fn growth(profile: &Profile) -> Result<Judgement, NoGrowth> {
     let course = profile.history.course.as_ref().ok_or(NoGrowth::NoCourse)?;
     let (first, last) = (course.all.first(), course.all.last());
     let millis = match (first, last) {
@@ -98,12 +111,29 @@ pub fn growth(profile: &Profile) -> Result<Vec<Growth>, NoGrowth> {
     if looks < FEWEST_POINTS || millis < LEAST_MILLIS {
         return Err(NoGrowth::TooLittle { looks, millis });
     }
-    let sites = course.sites.iter();
-    let mut found: Vec<Growth> = sites
-        .filter_map(|site| Judged::of(site, course)?.growth(&profile.history))
-        .collect();
-    found.sort_by(|a, b| b.bytes_per_minute.total_cmp(&a.bytes_per_minute));
-    Ok(found)
+    let mut judgement = Judgement {
+        looks,
+        ..Judgement::default()
+    };
+    for site in &course.sites {
+        match Judged::of(site, course) {
+            Some(judged) => judgement.growing.extend(judged.growth(&profile.history)),
+            None if site.is_alive() => judgement.open += 1,
+            None => {}
+        }
+    }
+    let growing = &mut judgement.growing;
+    growing.sort_by(|a, b| b.bytes_per_minute.total_cmp(&a.bytes_per_minute));
+    Ok(judgement)
+}
+
+impl SiteCourse {
+    /// Returns `true` if its last look found objects alive.
+    fn is_alive(&self) -> bool {
+        self.points
+            .last()
+            .is_some_and(|last| last.fewest_objects > 0)
+    }
 }
 
 /// Returns the point that was known at a time.
@@ -131,11 +161,22 @@ impl<'a> Judged<'a> {
         let before = site.points.partition_point(|point| point.millis < begin);
         // The one before tells what was alive at the beginning.
         kept.drain(..before.saturating_sub(1));
-        Some(Judged {
+        let judged = Judged {
             site,
             begin,
             end,
             kept,
+        };
+        let is_many = site.points.len() >= MANY_POINTS;
+        (is_many || judged.has_a_look_in_each_third()).then_some(judged)
+    }
+
+    fn has_a_look_in_each_third(&self) -> bool {
+        let (begin, third) = (self.begin as f64, (self.end - self.begin) as f64 / 3.0);
+        [0.0, 1.0, 2.0].into_iter().all(|number| {
+            let (from, to) = (begin + number * third, begin + (number + 1.0) * third);
+            let mut looks = self.kept.iter();
+            looks.any(|&(at, _)| from < at && at <= to)
         })
     }
 
@@ -302,7 +343,7 @@ mod tests {
             },
             ..Profile::default()
         };
-        growth(&profile).expect("enough is known")
+        growth(&profile).expect("enough is known").growing
     }
 
     #[test]
@@ -344,6 +385,18 @@ mod tests {
     }
 
     #[test]
+    fn a_look_in_each_third_is_enough() {
+        let far_between = || [6, 12, 18, 24].into_iter();
+        assert_eq!(found_by(far_between(), |second| 10 * second, 130).len(), 1);
+        // It stands still between the last two.
+        let full = |second: u64| 10 * second.min(18);
+        assert!(found_by(far_between(), full, 130).is_empty());
+        // Nothing is known of the second third.
+        let gap = [6, 12, 14, 24].into_iter();
+        assert!(found_by(gap, |second| 10 * second, 130).is_empty());
+    }
+
+    #[test]
     fn little_is_not_judged() {
         assert_eq!(growth(&Profile::default()).err(), Some(NoGrowth::NoCourse));
         let history = History {
@@ -357,7 +410,9 @@ mod tests {
         let refused = growth(&profile).err().map(|error| error.to_string());
         assert_eq!(
             refused.as_deref(),
-            Some("has too little to tell growth: 0 looks in 0 s, at least 10 in 5 s are needed")
+            Some(
+                "cannot tell growth yet: 0 looks in 0 s, at least 4 in 5 s are needed, each after a garbage collection"
+            )
         );
     }
 }

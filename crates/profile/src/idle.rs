@@ -94,7 +94,7 @@ impl Profile {
     }
 
     /// Returns the state in which a thread had this stack, if the stack tells it.
-    fn state(&self, stack: StackId) -> Option<&str> {
+    pub(crate) fn state(&self, stack: StackId) -> Option<&str> {
         let &innermost = self.stacks.frames(stack).first()?;
         let frame = self.frame(innermost);
         self.is_state(frame).then(|| self.names.text(frame.method))

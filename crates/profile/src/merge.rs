@@ -8,6 +8,7 @@ use hprof_format::StandardErrors;
 use indexmap::IndexMap;
 
 use crate::comparable::stable_class;
+use crate::interval::{CommonInterval, UnknownInterval, samples_of};
 use crate::metric::Metric;
 use crate::model::{FrameId, Labels, LabelsId, Profile, StackId};
 use crate::names::Name;
@@ -19,12 +20,22 @@ pub struct Merger {
     profile: Profile,
     stacks: HashMap<Box<[FrameId]>, StackId, RandomState>,
     sums: Vec<MergedSums>,
+    /// That of the CPU samples so far.
+    interval: CommonInterval,
 }
 
 /// The sums of metrics that were measured together.
 struct MergedSums {
     metrics: Vec<Metric>,
     rows: IndexMap<(StackId, LabelsId), Vec<u64>, RandomState>,
+}
+
+impl MergedSums {
+    fn multiply(&mut self, factor: u64) {
+        for value in self.rows.values_mut().flatten() {
+            *value = value.saturating_mul(factor);
+        }
+    }
 }
 
 /// Labels to add to all samples of a profile.
@@ -37,8 +48,26 @@ pub struct Added {
 }
 
 impl Merger {
-    /// Adds one profile.
-    pub fn add(&mut self, other: &Profile, added: &Added) {
+    /// Adds one profile. Its CPU samples are counted in those of a common interval, so that times are added up.
+    ///
+    /// # Errors
+    /// [`UnknownInterval`], if its file does not say which CPU time its samples stand for, and others do, or the other way
+    /// round. Nothing is added then.
+    pub fn add(&mut self, other: &Profile, added: &Added) -> Result<(), UnknownInterval> {
+        let before = self.interval.interval();
+        self.interval.add(other)?;
+        let unit = self.interval.interval();
+        self.profile.interval = unit;
+        let is_cpu = |metrics: &[Metric]| metrics == [Metric::Cpu];
+        if let (Some(before), Some(unit)) = (before, unit) {
+            let factor = samples_of(before, unit);
+            let cpu = self.sums.iter_mut().filter(|sums| is_cpu(&sums.metrics));
+            cpu.for_each(|sums| sums.multiply(factor));
+        }
+        let factor_of_cpu = match (other.interval(), unit) {
+            (Some(interval), Some(unit)) => samples_of(interval, unit),
+            _ => 1,
+        };
         let created = match self.profile.created {
             0 => other.created,
             created => created.min(other.created),
@@ -47,6 +76,11 @@ impl Merger {
         for &depth in &other.depths {
             if let Err(place) = self.profile.depths.binary_search(&depth) {
                 self.profile.depths.insert(place, depth);
+            }
+        }
+        for name in &other.unknown_sections {
+            if !self.profile.unknown_sections.contains(name) {
+                self.profile.unknown_sections.push(name.clone());
             }
         }
         for note in &other.notes {
@@ -91,11 +125,17 @@ impl Merger {
                 let rows = &mut self.sums[place].rows;
                 let sums = rows.entry((stack, labels[of.0 as usize]));
                 let sums = sums.or_insert_with(|| vec![0; values.len()]);
+                let factor = if is_cpu(table.metrics()) {
+                    factor_of_cpu
+                } else {
+                    1
+                };
                 for (sum, &value) in sums.iter_mut().zip(values) {
-                    *sum = sum.saturating_add(value);
+                    *sum = sum.saturating_add(value.saturating_mul(factor));
                 }
             }
         }
+        Ok(())
     }
 
     /// Returns the sum.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use hprof_format::{Age, CoursePoint, Line, Peak, StandardErrors};
+use hprof_format::{
+    Age, CoursePoint, Line, NoteMeaning, Peak, StandardErrors, Uncounted, sampling_interval,
+};
 use indexmap::IndexSet;
 
 use crate::metric::Metric;
@@ -188,6 +190,13 @@ impl Table {
             .map(|((&stack, &labels), values)| (stack, labels, values))
     }
 
+    /// Multiplies all values.
+    pub(crate) fn multiply(&mut self, factor: u64) {
+        for value in &mut self.values {
+            *value = value.saturating_mul(factor);
+        }
+    }
+
     /// Replaces the labels by others.
     pub(crate) fn relabel(&mut self, other: impl Fn(LabelsId) -> LabelsId) {
         for labels in &mut self.labels {
@@ -336,6 +345,8 @@ pub struct Profile {
     pub heap_dump: Option<HeapDumpForm>,
     /// The notes in the file.
     pub notes: Vec<String>,
+    /// The names of the sections in the file that this version cannot read.
+    pub unknown_sections: Vec<String>,
     /// The facts about the run in the file's head, with their labels: `Program`, `JDK`, `Options`.
     pub facts: Vec<(String, String)>,
     /// The limits on frames with which its stacks were taken (`depth=`), in order; several for the sum of several runs,
@@ -397,6 +408,14 @@ impl Profile {
         metrics
     }
 
+    /// Returns `true` if the profile has a metric.
+    #[must_use]
+    pub fn has(&self, metric: Metric) -> bool {
+        self.tables
+            .iter()
+            .any(|table| table.metrics.contains(&metric))
+    }
+
     /// Iterates over the samples of one metric; none if the profile does not have it. Values may be 0.
     pub fn samples(&self, metric: Metric) -> impl Iterator<Item = Sample> {
         let place = move |table: &Table| table.metrics.iter().position(|&m| m == metric);
@@ -414,17 +433,21 @@ impl Profile {
     /// Returns the CPU time that a sample stands for, which a head with the agent's options tells.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
-        const DEFAULT: u64 = 10;
         if self.interval.is_some() {
             return self.interval;
         }
         let options = self.facts.iter().find(|(label, _)| label == "Options");
         let (_, options) = options?;
-        let given = options
-            .rsplit(',')
-            .find_map(|option| option.strip_prefix("interval="));
-        let millis = given.map_or(Ok(DEFAULT), str::parse);
-        millis.ok().map(Duration::from_millis)
+        sampling_interval(options)
+    }
+
+    /// Returns the methods whose calls were no longer counted, as the notes tell.
+    pub fn uncounted(&self) -> impl Iterator<Item = Uncounted> {
+        let meanings = self.notes.iter().map(|note| NoteMeaning::of(note));
+        meanings.filter_map(|meaning| match meaning {
+            NoteMeaning::Uncounted(uncounted) => Some(uncounted),
+            _ => None,
+        })
     }
 
     /// Returns the sum of a metric over all samples.

@@ -1,4 +1,4 @@
-//! Costs, added up by method, line, class, package, type, thread or stack.
+//! Costs, added up by method, line, class, package, type, thread, state or stack.
 
 use foldhash::HashMap;
 use hprof_format::Age;
@@ -29,7 +29,10 @@ pub fn costs(profile: &Profile, metric: Metric, by: By) -> Vec<Cost> {
         By::Wait => by_wait(profile),
         By::Trace => by_stack(profile, metric),
         By::Age => by_age(profile, metric),
-        _ => return costs_of_samples(profile, profile.samples(metric), by),
+        By::State => by_state(profile, metric),
+        By::Method | By::Line | By::Class | By::Package => {
+            return costs_of_samples(profile, profile.samples(metric), by);
+        }
     };
     sort(&mut costs);
     costs
@@ -114,6 +117,25 @@ fn by_wait(profile: &Profile) -> Vec<Cost> {
     profile.waits().into_iter().map(cost).collect()
 }
 
+/// The state of threads of which the profile does not tell it.
+const UNKNOWN_STATE: &str = "<unknown>";
+
+fn by_state(profile: &Profile, metric: Metric) -> Vec<Cost> {
+    let mut sums: HashMap<&str, u64> = HashMap::default();
+    for sample in profile.samples(metric) {
+        let state = profile.state(sample.stack);
+        let state = state.map_or(UNKNOWN_STATE, |state| state.trim_matches(['<', '>']));
+        let sum = sums.entry(state).or_default();
+        *sum = sum.saturating_add(sample.value);
+    }
+    let cost = |(name, own): (&str, u64)| Cost {
+        name: name.to_owned(),
+        own,
+        total: own,
+    };
+    sums.into_iter().map(cost).collect()
+}
+
 fn by_stack(profile: &Profile, metric: Metric) -> Vec<Cost> {
     let mut sums: HashMap<&[FrameId], u64> = HashMap::default();
     for sample in profile.samples(metric).filter(|sample| sample.value > 0) {
@@ -123,7 +145,11 @@ fn by_stack(profile: &Profile, metric: Metric) -> Vec<Cost> {
     let groups = Groups::of_frames(profile, By::Line);
     let text = |frame: &FrameId| groups.names[groups.of[frame.0 as usize] as usize].as_str();
     let cost = |(frames, own): (&[FrameId], u64)| {
-        let lines: Vec<&str> = frames.iter().map(text).collect();
+        // A line is a frame, whatever its name.
+        let lines: Vec<String> = frames
+            .iter()
+            .map(|frame| text(frame).replace('\n', "?"))
+            .collect();
         Cost {
             name: lines.join("\n"),
             own,

@@ -133,7 +133,9 @@ fn a_sum_says_what_was_cut() {
     ] {
         let mut merger = Merger::default();
         for text in texts {
-            merger.add(&read(text.as_bytes()), &Added::default());
+            merger
+                .add(&read(text.as_bytes()), &Added::default())
+                .expect("one interval");
         }
         let sum = merger.finish();
         assert_eq!(sum.depths, depths);

@@ -143,12 +143,127 @@ fn the_chunks_before_a_fault_are_shown() {
 fn a_sum_with_a_recording_has_its_bytes() {
     let run = read(RUN.as_bytes());
     let mut merger = Merger::default();
-    merger.add(&run, &Added::default());
-    merger.add(&read(&recording(&run)), &Added::default());
+    merger.add(&run, &Added::default()).expect("one interval");
+    merger
+        .add(&read(&recording(&run)), &Added::default())
+        .expect("one interval");
     let mut file = Vec::new();
     write(&merger.finish(), &mut file).expect("memory takes all");
     let sum = read(&file);
     for metric in [Metric::Cpu, Metric::AllocBytes, Metric::LiveObjects] {
         assert_eq!(sum.total(metric), 2 * run.total(metric), "{metric}");
     }
+}
+
+/// A recording with this event, whose fields are texts but for a stack, so many times.
+fn recording_of(name: &'static str, has_stack: bool, count: usize) -> Vec<u8> {
+    use hprof_jfr::*;
+    let mut recording = Recording::new(1_700_000_000_000_000_000, 1_000_000_000);
+    let mut fields = Vec::new();
+    fields.extend(has_stack.then_some(EventField::STACK));
+    let event_type = recording.event_type(EventType {
+        name,
+        label: name,
+        description: "",
+        category: &["Other"],
+        fields,
+    });
+    let stack = recording.stacks.push(&[], false);
+    for _ in 0..count {
+        let values = [FieldValue::Stack(Some(stack))];
+        let values = &values[..usize::from(has_stack)];
+        recording.event(event_type, 1, values).expect("its fields");
+    }
+    let mut file = Vec::new();
+    recording.write(&mut file).expect("memory takes all");
+    file
+}
+
+fn notes(file: &[u8]) -> Vec<String> {
+    load(file, Wanted::Last).expect("it is sound").profile.notes
+}
+
+#[test]
+fn samples_of_other_profilers_are_said_not_to_be_read() {
+    let samples = recording_of("datadog.ExecutionSample", true, 14_202);
+    let both = [samples, recording_of("profiler.Malloc", true, 3)].concat();
+    assert_eq!(
+        notes(&both),
+        [
+            "events with stacks that are not read: datadog.ExecutionSample (14,202), profiler.Malloc (3)"
+        ]
+    );
+    for (name, has_stack) in [("jdk.FileRead", true), ("datadog.Scope", false)] {
+        assert_eq!(notes(&recording_of(name, has_stack, 3)), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn a_damaged_chunk_costs_no_other() {
+    let run = read(RUN.as_bytes());
+    let whole = recording(&run);
+    let mut damaged = whole.clone();
+    // The content of the chunk, not its header of 68 bytes.
+    damaged[68..].fill(0xff);
+    let cpu = |file: &[u8]| {
+        load(file, Wanted::Last).map(|loaded| {
+            (
+                loaded.profile.total(Metric::Cpu),
+                loaded.fault.is_some(),
+                loaded.profile.notes,
+            )
+        })
+    };
+    let (expected, ..) = cpu(&whole).expect("it is sound");
+    for chunks in [[&damaged, &whole], [&whole, &damaged]] {
+        let (found, is_faulty, notes) =
+            cpu(&chunks.map(Vec::as_slice).concat()).expect("one is sound");
+        assert_eq!((found, is_faulty), (expected, true));
+        let said = notes
+            .iter()
+            .any(|note| note.starts_with("1 of 2 chunks of the recording are damaged"));
+        assert!(said, "{notes:?}");
+    }
+    let (found, ..) = cpu(&[&whole[..], &damaged, &whole].concat()).expect("two are sound");
+    assert_eq!(found, 2 * expected);
+    assert!(cpu(&damaged).is_err());
+}
+
+#[test]
+fn secrets_of_a_command_line_are_replaced() {
+    use hprof_jfr::*;
+    let mut recording = Recording::new(1_700_000_000_000_000_000, 1_000_000_000);
+    let names = ["jvmName", "jvmVersion", "jvmArguments", "javaArguments"];
+    let field = |name| EventField {
+        name,
+        label: name,
+        kind: FieldKind::Text,
+    };
+    let event_type = recording.event_type(EventType {
+        name: "jdk.JVMInformation",
+        label: "JVM Information",
+        description: "",
+        category: &["Java Virtual Machine"],
+        fields: names.map(field).into(),
+    });
+    let values = [
+        "OpenJDK 64-Bit Server VM",
+        "17.0.15+6",
+        "-Xmx1g -Dpassword=hunter2 -Dport=80",
+        "app.TokenService --token=hunter3 --db-password hunter4 80",
+    ];
+    let values = values.map(FieldValue::Text);
+    recording.event(event_type, 0, &values).expect("its fields");
+    let mut file = Vec::new();
+    recording.write(&mut file).expect("memory takes all");
+    let facts = read(&file).facts;
+    let fact = |label: &str| {
+        let found = facts.iter().find(|(of, _)| of == label);
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    };
+    assert_eq!(fact("Flags"), "-Xmx1g [REDACTED] -Dport=80");
+    assert_eq!(
+        fact("Program"),
+        "app.TokenService [REDACTED] [REDACTED] [REDACTED] 80"
+    );
 }

@@ -101,8 +101,8 @@ CPU TIME (ms) END
     let timed = profile(format!("{RUN}{TIMES}").as_bytes());
     for (of, form) in [(&timed, Form::Text), (&run, Form::Binary)] {
         let mut merger = Merger::default();
-        merger.add(of, &Added::default());
-        merger.add(of, &Added::default());
+        merger.add(of, &Added::default()).expect("one interval");
+        merger.add(of, &Added::default()).expect("one interval");
         let mut file = Vec::new();
         let written = write(&merger.finish(), &mut file).expect("a Vec takes every write");
         assert_eq!(written, form);

@@ -256,7 +256,7 @@ fn merged(profiles: &[&Profile], host: Option<&str>) -> Profile {
         file: None,
     };
     for profile in profiles {
-        merger.add(profile, &added);
+        merger.add(profile, &added).expect("one interval");
     }
     merger.finish()
 }

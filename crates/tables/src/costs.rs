@@ -1,17 +1,18 @@
-//! CPU samples, call times, allocation sites and contended monitors: of each kind, those of one dump of the run.
+//! CPU samples, elapsed time, call times, allocation sites and contended monitors: of each kind, those of one dump of the run.
+
+use std::time::Duration;
 
 use hprof_format::{
     AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, CpuSample, CpuSamplesRecord,
-    LeftOut, MonitorRecord, Record, StringRecord, Timing, TraceSerial, TraceTime,
+    LeftOut, NoteMeaning, Section, Timing, TraceSerial, TraceTime, UnknownSection, WallSample,
+    sampling_interval,
 };
 
 use crate::error::Error;
 use crate::history::HistoryRows;
-use crate::names::{self, Names, signed};
+use crate::names::{self, NOT_LISTED, Names, nanos, signed};
 use crate::output::Output;
-
-/// The frame of costs that are in the file's totals but in no row.
-const NOT_LISTED: &str = "<not listed>";
+use crate::waits::WaitRows;
 
 /// The costs in the records so far.
 #[derive(Default)]
@@ -19,6 +20,12 @@ pub(crate) struct Costs {
     /// The wanted dump, from 1; `None` for the last one.
     wanted: Option<u32>,
     cpu_samples: CostRows<1>,
+    /// The CPU time that a sample stands for.
+    interval: Option<Duration>,
+    wall_samples: CostRows<1>,
+    /// The time that one of them stands for, in milliseconds.
+    wall_interval: u64,
+    waits: WaitRows,
     call_times: CostRows<2>,
     sites: CostRows<4>,
     monitors: CostRows<2>,
@@ -71,6 +78,8 @@ impl Costs {
     pub(crate) fn sections(&self) -> u32 {
         let seen = [
             self.cpu_samples.seen,
+            self.wall_samples.seen,
+            self.waits.seen(),
             self.call_times.seen,
             self.sites.seen,
             self.monitors.seen,
@@ -79,72 +88,82 @@ impl Costs {
         seen.into_iter().max().unwrap_or_default()
     }
 
-    /// Takes a record; those without costs are ignored.
-    pub(crate) fn record(&mut self, record: &Record<'_>) {
-        match *record {
-            Record::String(StringRecord { id, ref text }) if id.is_note() => {
-                let text = String::from_utf8_lossy(text);
-                if self.history.note(self.wanted, &text) {
-                    return;
-                }
-                if let Some(record) = MonitorRecord::of_note(&text) {
-                    return self.monitor(&record);
-                }
-                let left_out = LeftOut::of_sites(&text);
-                self.left_out = left_out.or(self.left_out);
-            }
-            Record::AllocSites(AllocSitesRecord {
-                live_bytes,
-                live_instances,
-                allocated_bytes,
-                allocated_instances,
-                ref sites,
-                ..
-            }) => {
-                let mut totals = [
-                    allocated_bytes,
-                    allocated_instances,
-                    live_bytes,
-                    live_instances,
-                ];
-                // A binary file has no totals above 2^32 - 1 for live objects.
-                if let Some(left_out) = self.left_out.take() {
-                    let [live, live_objects, allocated, allocated_objects] =
-                        left_out.with_sites(sites);
-                    let sums = [allocated, allocated_objects, live, live_objects];
-                    totals = std::array::from_fn(|at| totals[at].max(sums[at]));
-                }
-                let rows = sites.iter().map(CostRow::from);
-                self.sites.take(self.wanted, totals, rows);
-            }
-            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
+    /// Takes a fact about the run.
+    pub(crate) fn fact(&mut self, label: &str, value: &str) {
+        if label == "Options" {
+            self.interval = sampling_interval(value);
+        }
+    }
+
+    /// Takes a section; notes have their names with `names`.
+    pub(crate) fn section(&mut self, section: &Section<'_>, names: &mut Names) {
+        match section {
+            Section::Sites(sites) => self.sites(sites),
+            Section::CpuSamples(CpuSamplesRecord { total, rows }) => {
                 let rows = rows.iter().map(CostRow::from);
-                self.cpu_samples.take(self.wanted, [total.into()], rows);
+                self.cpu_samples.take(self.wanted, [(*total).into()], rows);
             }
-            _ => {}
-        }
-    }
-
-    pub(crate) fn monitor(&mut self, record: &MonitorRecord<'_>) {
-        if let MonitorRecord::Time { total, count, rows } = record {
-            let rows = rows.iter().map(CostRow::from);
-            self.monitors.take(self.wanted, [*total, *count], rows);
-        }
-    }
-
-    pub(crate) fn timing(&mut self, timing: &Timing<'_>) {
-        match timing {
-            Timing::Traces { total, calls, rows } => {
+            Section::CallTimes(Timing::Traces { total, calls, rows }) => {
                 let rows = rows.iter().map(CostRow::from);
                 self.call_times.take(self.wanted, [*total, *calls], rows);
             }
-            Timing::Calls(calls) => {
+            Section::CallTimes(Timing::Calls(calls)) => {
                 self.calls_seen += 1;
                 if self.wanted.is_none_or(|wanted| wanted == self.calls_seen) {
                     self.calls = calls.to_vec();
                 }
             }
+            Section::WallSamples(samples) => {
+                let rows = samples.rows.iter().map(CostRow::from);
+                self.wall_samples.take(self.wanted, [samples.total], rows);
+                self.wall_interval = samples.interval;
+            }
+            Section::LockWaits(waits) => self.waits.take(self.wanted, waits),
+            Section::Contention { total, count, rows } => {
+                let rows = rows.iter().map(CostRow::from);
+                self.monitors.take(self.wanted, [*total, *count], rows);
+            }
+            Section::Lifetimes(lifetimes) => self.history.lifetimes(self.wanted, lifetimes),
+            Section::Course(course) => self.history.course(self.wanted, course),
+            Section::Note(note) => {
+                match &note.meaning {
+                    NoteMeaning::Origin(origin) => return names.origin(origin),
+                    NoteMeaning::LeftOutSites(left_out) => self.left_out = Some(*left_out),
+                    NoteMeaning::Interval(interval) => self.interval = Some(*interval),
+                    NoteMeaning::LeftOutCallTimes(_)
+                    | NoteMeaning::LeftOutContentions(_)
+                    | NoteMeaning::StandardErrors(_)
+                    | NoteMeaning::Uncounted(_)
+                    | NoteMeaning::Layout(_)
+                    | NoteMeaning::Depths(_)
+                    | NoteMeaning::None => {}
+                }
+                names.notes.push(note.text.clone().into_owned());
+            }
+            Section::Unknown(UnknownSection { name, .. }) => {
+                names.notes.push(UnknownSection::remark(name));
+            }
+            // States without a value.
+            Section::Monitors { .. } | Section::EndOfSnapshot => {}
         }
+    }
+
+    fn sites(&mut self, record: &AllocSitesRecord<'_>) {
+        let mut totals = [
+            record.allocated_bytes,
+            record.allocated_instances,
+            record.live_bytes,
+            record.live_instances,
+        ];
+        // A binary file has no totals above 2^32 - 1 for live objects.
+        if let Some(left_out) = self.left_out.take() {
+            let [live, live_objects, allocated, allocated_objects] =
+                left_out.with_sites(&record.sites);
+            let sums = [allocated, allocated_objects, live, live_objects];
+            totals = std::array::from_fn(|at| totals[at].max(sums[at]));
+        }
+        let rows = record.sites.iter().map(CostRow::from);
+        self.sites.take(self.wanted, totals, rows);
     }
 
     /// Writes the tables.
@@ -152,9 +171,21 @@ impl Costs {
         for row in self.cpu_samples.stored(names, out)? {
             let [samples] = row.values;
             out.cpu_sample.row(|to| {
-                to.long(row.trace).long(samples);
+                to.long(row.trace)
+                    .long(samples)
+                    .long(self.interval.map(|interval| nanos(samples, interval)));
             })?;
         }
+        let interval = Duration::from_millis(self.wall_interval);
+        for row in self.wall_samples.stored(names, out)? {
+            let [samples] = row.values;
+            out.wall_sample.row(|to| {
+                to.long(row.trace)
+                    .long(samples)
+                    .long(nanos(samples, interval));
+            })?;
+        }
+        self.waits.write(names, out)?;
         for row in self.call_times.stored(names, out)? {
             let [own, calls] = row.values;
             out.call_time.row(|to| {
@@ -241,6 +272,16 @@ impl From<&CpuSample> for CostRow<1> {
             trace: row.trace,
             class: NONE,
             values: [row.count.into()],
+        }
+    }
+}
+
+impl From<&WallSample> for CostRow<1> {
+    fn from(row: &WallSample) -> Self {
+        CostRow {
+            trace: row.trace,
+            class: NONE,
+            values: [row.count],
         }
     }
 }

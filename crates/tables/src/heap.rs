@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use hprof_format::{ObjectId, Root, ThreadSerial};
+use hprof_format::{Completeness, ObjectId, Root, ThreadSerial};
 use hprof_heap::{
     Births, Dump, Heap, Keeping, NoBirths, ObjectRecord, Options, Position, Progress, Visitor,
     Walk, root_name,
@@ -16,6 +16,8 @@ use crate::output::Output;
 pub(crate) struct Written {
     /// The reason the births file beside it was not used, if there is one.
     pub(crate) births_fault: Option<NoBirths>,
+    /// How much of it the file has.
+    pub(crate) completeness: Completeness,
 }
 
 /// Writes the tables; returns `None` if the file has no heap dump, in which case they have no rows.
@@ -54,7 +56,10 @@ pub(crate) fn write(
             walk(&dump, (Some(&keeping), births), names, out, progress)?;
         }
     }
-    Ok(Some(Written { births_fault }))
+    Ok(Some(Written {
+        births_fault,
+        completeness: dump.completeness(),
+    }))
 }
 
 fn walk(

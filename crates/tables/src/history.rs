@@ -19,25 +19,18 @@ pub(crate) struct HistoryRows {
 }
 
 impl HistoryRows {
-    /// Takes a note; returns `false` if it is about something else.
-    pub(crate) fn note(&mut self, wanted: Option<u32>, text: &str) -> bool {
-        let is_wanted = |seen: &mut u32| {
-            *seen += 1;
-            wanted.is_none_or(|wanted| wanted == *seen)
-        };
-        if let Some(lifetimes) = Lifetimes::of_note(text) {
-            if is_wanted(&mut self.lifetimes_seen) {
-                self.lifetimes = lifetimes.rows;
-            }
-            return true;
+    pub(crate) fn lifetimes(&mut self, wanted: Option<u32>, lifetimes: &Lifetimes) {
+        self.lifetimes_seen += 1;
+        if wanted.is_none_or(|wanted| wanted == self.lifetimes_seen) {
+            self.lifetimes.clone_from(&lifetimes.rows);
         }
-        if let Some(course) = LiveCourse::of_note(text) {
-            if is_wanted(&mut self.courses_seen) {
-                self.course = course.rows;
-            }
-            return true;
+    }
+
+    pub(crate) fn course(&mut self, wanted: Option<u32>, course: &LiveCourse) {
+        self.courses_seen += 1;
+        if wanted.is_none_or(|wanted| wanted == self.courses_seen) {
+            self.course.clone_from(&course.rows);
         }
-        false
     }
 
     /// Writes the tables.

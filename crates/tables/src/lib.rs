@@ -45,12 +45,16 @@ mod history;
 mod names;
 mod output;
 mod schema;
+mod waits;
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Item, RECORD_HEADER, Reader, TextItem, TextReader, is_text};
+use hprof_format::{
+    Completeness, Item, RECORD_HEADER, Reader, Record, Section, StringRecord, TextItem, TextReader,
+    is_text,
+};
 use hprof_heap::{Memory, Progress};
 
 use costs::Costs;
@@ -91,6 +95,8 @@ pub struct Converted {
     pub text_heap_dump: bool,
     /// The reason the births file beside it was left out, if it was.
     pub births_fault: Option<String>,
+    /// How much of its heap dump the file has.
+    pub completeness: Completeness,
 }
 
 /// Writes the tables of a file, which is not compressed, below `folder`; `name` is its name in table `run`.
@@ -123,6 +129,9 @@ pub fn convert(
         run,
         rows: out.publish()?,
         text_heap_dump: read.text_heap_dump,
+        completeness: dump
+            .as_ref()
+            .map_or(Completeness::Whole, |dump| dump.completeness),
         births_fault: dump
             .and_then(|dump| dump.births_fault)
             .map(|fault| fault.to_string()),
@@ -169,10 +178,7 @@ impl Run {
         (self.format, self.created) = (header.version.to_string(), header.time.0);
         while let Some(entry) = reader.read()? {
             match entry.item {
-                Item::Record(record) => {
-                    self.costs.record(&record);
-                    self.names.record(&record, out)?;
-                }
+                Item::Record(record) => self.record(&record, out)?,
                 // It is read later, by a separate reader, which also detects if it is incomplete.
                 Item::HeapDump { length, .. } => {
                     self.has_dump = true;
@@ -185,17 +191,38 @@ impl Run {
         Ok(())
     }
 
+    fn record(&mut self, record: &Record<'_>, out: &mut Output) -> Result<(), Error> {
+        if let Record::String(StringRecord { id, text }) = record
+            && id.is_fact()
+            && let Some((label, value)) = String::from_utf8_lossy(text).split_once(": ")
+        {
+            self.costs.fact(label, value);
+        }
+        match Section::of(record) {
+            Some(section) => self.costs.section(&section, &mut self.names),
+            None => self.names.record(record, out)?,
+        }
+        Ok(())
+    }
+
     fn read_text(&mut self, file: &File, out: &mut Output) -> Result<(), Error> {
         let mut reader = TextReader::new(BufReader::with_capacity(1 << 16, file))?;
         (self.format, self.created) = ("text".to_owned(), reader.time().0);
+        for (label, value) in reader.facts() {
+            self.costs.fact(label, value);
+        }
         while let Some(entry) = reader.read()? {
             match entry.item {
-                TextItem::Record(record) => {
-                    self.costs.record(&record);
-                    self.names.record(&record, out)?;
+                TextItem::Record(record) => self.record(&record, out)?,
+                TextItem::Monitor(record) => {
+                    if let Some(section) = Section::of_monitor(&record) {
+                        self.costs.section(&section, &mut self.names);
+                    }
                 }
-                TextItem::Monitor(record) => self.costs.monitor(&record),
-                TextItem::Timing(timing) => self.costs.timing(&timing),
+                TextItem::Timing(timing) => {
+                    let section = Section::CallTimes(&timing);
+                    self.costs.section(&section, &mut self.names);
+                }
                 TextItem::HeapDump { .. } => self.text_heap_dump = true,
             }
         }

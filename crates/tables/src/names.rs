@@ -1,14 +1,15 @@
 //! Classes, threads, frames and stacks, by their numbers in the file.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use foldhash::{HashMap, HashSet};
 use hprof_format::{
-    ClassSerial, FrameRecord, Line, LoadClassRecord, NameTable, ObjectId, Record,
+    ClassSerial, FrameRecord, Line, LoadClassRecord, NameTable, ObjectId, Origin, Record,
     StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
     UNKNOWN_NAME, printable, shared_source_name, shortened,
 };
-use hprof_profile::{FrameKind, Origin, stable_class};
+use hprof_profile::{FrameKind, stable_class};
 
 use crate::error::Error;
 use crate::hash;
@@ -18,6 +19,8 @@ use crate::output::Output;
 pub(crate) const MADE_UP: i64 = 1 << 32;
 /// The same for frames, whose numbers have 64 bits.
 const MADE_UP_FRAMES: i64 = 1 << 62;
+/// The frame of costs that are in the file's totals but in no row.
+pub(crate) const NOT_LISTED: &str = "<not listed>";
 /// The text of a stack without frames.
 const EMPTY: &str = "<empty>";
 /// The most bytes of a stack on one line: thousands of frames with one long name would be gigabytes in a cell.
@@ -61,6 +64,12 @@ pub(crate) fn signed(value: u64) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
 }
 
+/// Returns the time that samples stand for.
+pub(crate) fn nanos(samples: i64, interval: Duration) -> i64 {
+    let nanos = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
+    samples.saturating_mul(nanos)
+}
+
 /// Returns an id of 64 bits as it is stored.
 pub(crate) fn id(id: u64) -> i64 {
     id.cast_signed()
@@ -71,9 +80,6 @@ impl Names {
     pub(crate) fn record(&mut self, record: &Record<'_>, out: &mut Output) -> Result<(), Error> {
         match *record {
             Record::String(StringRecord { id, .. }) if id.is_fact() => {}
-            Record::String(StringRecord { id, ref text }) if id.is_note() => {
-                self.note(&String::from_utf8_lossy(text))
-            }
             Record::String(StringRecord { id, ref text }) => {
                 let text = String::from_utf8_lossy(text);
                 self.table.define_string(id, shortened(&text).into());
@@ -114,14 +120,10 @@ impl Names {
         Ok(())
     }
 
-    fn note(&mut self, text: &str) {
-        match Origin::of_note(text) {
-            Some(origin) => {
-                self.merged_host = origin.host.map(str::to_owned);
-                self.merged_file = origin.file.map(str::to_owned);
-            }
-            None => self.notes.push(text.to_owned()),
-        }
+    /// Takes the run that the next records come from.
+    pub(crate) fn origin(&mut self, origin: &Origin) {
+        self.merged_host.clone_from(&origin.host);
+        self.merged_file.clone_from(&origin.file);
     }
 
     /// Returns the text of a string; `None` for no string and for an empty one.

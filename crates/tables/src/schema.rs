@@ -140,6 +140,22 @@ tables! {
     CPU_SAMPLE = "cpu_sample" sorted by ["trace_id"] {
         column("trace_id", Distinct),
         column("samples", Repeated),
+        nullable("cpu_ns", Repeated),
+    }
+    /// WALL SAMPLES.
+    WALL_SAMPLE = "wall_sample" sorted by ["trace_id"] {
+        column("trace_id", Distinct),
+        column("samples", Repeated),
+        column("wall_ns", Repeated),
+    }
+    /// LOCK WAITS.
+    LOCK_WAIT = "lock_wait" sorted by ["class_id", "trace_id"] {
+        column("trace_id", Distinct),
+        nullable("class_id", Repeated),
+        nullable("identity", Repeated),
+        nullable("holder_trace_id", Repeated),
+        column("samples", Repeated),
+        column("wait_ns", Repeated),
     }
     /// CPU TIME, and the old prof format.
     CALL_TIME = "call_time" sorted by ["trace_id"] {

@@ -31,20 +31,22 @@ class Hprof:
 
     def export(self, file: Path, folder: Path) -> None:
         """Converts a file to the tables of docs/reference/tables.md."""
-        self._run(["export", "--to", "parquet", "-o", folder, file], file)
+        self._run("export", ["--to=parquet", f"--output={folder}"], [file])
 
     def merge(self, files: Sequence[Path], output: Path, host: str | None = None) -> None:
         """Adds profiles up."""
-        label = ["--label", f"host={host}"] if host else []
-        self._run(["merge", *label, "-o", output, *files], files[0])
+        label = [f"--label=host={host}"] if host else []
+        self._run("merge", [*label, f"--output={output}"], files)
 
     def flame(self, profile: Path, output: Path, options: Sequence[str]) -> None:
         """Draws a flame graph."""
-        self._run(["flame", profile, "-o", output, *options], profile)
+        self._run("flame", [f"--output={output}", *options], [profile])
 
-    def _run(self, arguments: Sequence[str | Path], about: Path) -> None:
-        command = [self.path, *map(str, arguments)]
+    def _run(self, verb: str, options: Sequence[str], files: Sequence[Path]) -> None:
+        # Whoever names a file must not choose an option: what follows `--` is none. `-` would be the standard input.
+        named = ["./-" if str(file) == "-" else str(file) for file in files]
+        command = [self.path, verb, *options, "--", *named]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip()
-            raise Failed(said.removeprefix("hprof: ").removeprefix(f"{about}: ") or f"exit status {done.returncode}")
+            raise Failed(said.removeprefix("hprof: ").removeprefix(f"{named[0]}: ") or f"exit status {done.returncode}")

@@ -18,7 +18,7 @@ from hprof_fleet.changes import Change, Costs, changes, scaled
 from hprof_fleet.engine import Damaged, Engine, NoAnswer, Read
 from hprof_fleet.open_engine import open_engine
 from hprof_fleet.samples import Reading
-from hprof_fleet.values import BY_NAME, VALUES, Value
+from hprof_fleet.values import BY_NAME, SAMPLED_TIME, SAMPLES, VALUES, Value
 
 # Exit statuses other than 0.
 DAMAGED = 1
@@ -80,7 +80,7 @@ def _flame(engine: Engine, hprof: Hprof, options: argparse.Namespace) -> list[Da
 
 def _top(engine: Engine, _hprof: Hprof, options: argparse.Namespace) -> list[Damaged]:
     damaged = _read(engine, "sample", options.files)
-    value, all_of_it = _choose(engine, "sample", options.value)
+    value, all_of_it = _choose(engine, ["sample"], options.value)
     rows = engine.rows(queries.costs("sample", value, options.by, engine.explode))
     if options.filter:
         rows = [row for row in rows if options.filter.search(row[0])]
@@ -111,8 +111,9 @@ def _top(engine: Engine, _hprof: Hprof, options: argparse.Namespace) -> list[Dam
 
 def _diff(engine: Engine, _hprof: Hprof, options: argparse.Namespace) -> list[Damaged]:
     damaged = _read(engine, "base", [options.base]) + _read(engine, "new", [options.new])
-    value, after = _choose(engine, "new", options.value)
-    _, before = _choose(engine, "base", value)
+    views = ["base", "new"]
+    value, after = _choose(engine, views[::-1], options.value)
+    _, before = _choose(engine, views[:1], value)
     scale = (after, before) if options.normalise else (1, 1)
     base, new = (engine.rows(queries.costs(view, value, options.by, engine.explode)) for view in ("base", "new"))
     changed = changes(base, new, scale, options.total)[: options.number or None]
@@ -164,16 +165,32 @@ def _whole(read: Read) -> list[Damaged]:
     return read.damaged
 
 
-def _choose(engine: Engine, view: str, wanted: Value | None) -> tuple[Value, int]:
-    """Return the wanted value, or the first that the files have; and its total."""
-    (totals,) = engine.rows(queries.totals(view))
+def _choose(engine: Engine, views: Sequence[str], wanted: Value | None) -> tuple[Value, int]:
+    """Return the wanted value, or the first that the files of the first view have; and its total.
+
+    CPU samples that stand for different times, in one of the views or between them, are counted as times.
+    """
+    (totals,) = engine.rows(queries.totals(views[0]))
     there = {value: total for value, total in zip(VALUES, totals) if total is not None}
     if not there:
         raise NoAnswer("the files have no values: they may be heap dumps alone")
     if wanted is not None and wanted not in there:
         raise NoAnswer(f"the files have no value `{wanted.name}`, only {', '.join(value.name for value in there)}")
     value = wanted or next(iter(there))
+    if value is SAMPLES and _have_intervals(engine, views):
+        if wanted is not None or SAMPLED_TIME not in there:
+            raise NoAnswer(
+                f"the CPU samples of the files stand for different times, or for times that are not known: "
+                f"--value {SAMPLED_TIME.name} has times"
+            )
+        value = SAMPLED_TIME
     return value, there[value]
+
+
+def _have_intervals(engine: Engine, views: Sequence[str]) -> bool:
+    """Tell whether the CPU samples of some files stand for other times than those of others."""
+    found = [row for view in views for row in engine.rows(queries.intervals(view))]
+    return len({interval for (interval,) in found}) > 1
 
 
 def _period(text: str) -> int:

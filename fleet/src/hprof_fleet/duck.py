@@ -33,7 +33,7 @@ class Duck:
         self._reading = reading
         self._folder = Path(tempfile.mkdtemp(prefix="hprof-fleet-"))
         self._connection = duckdb.connect()
-        self._connection.execute(f"SET temp_directory = '{self._folder}/spilled'")
+        self._connection.execute(f"SET temp_directory = {_literal(f'{self._folder}/spilled')}")
 
     def read(self, view: str, patterns: Sequence[str]) -> Read:
         folder = self._folder / view
@@ -52,7 +52,8 @@ class Duck:
         files = _files(patterns)
         with _workers() as workers:
             damaged = [one for one in workers.map(convert, enumerate(files)) if one]
-        self._connection.execute(f"CREATE VIEW {view} AS SELECT * FROM read_parquet('{folder}/*.parquet')")
+        pattern = _literal(f"{glob.escape(str(folder))}/*.parquet")
+        self._connection.execute(f"CREATE VIEW {view} AS SELECT * FROM read_parquet({pattern})")
         return Read(len(files) - len(damaged), damaged)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
@@ -60,8 +61,8 @@ class Duck:
         return answer
 
     def write(self, query: str, path: str) -> None:
-        place = path.removeprefix("file://").replace("'", "''")
-        self._connection.execute(f"COPY ({query}) TO '{place}' (FORMAT parquet, COMPRESSION zstd)")
+        place = _literal(path.removeprefix("file://"))
+        self._connection.execute(f"COPY ({query}) TO {place} (FORMAT parquet, COMPRESSION zstd)")
 
     def merge(self, patterns: Sequence[str], output: Path) -> Read:
         files = _files(patterns)
@@ -82,6 +83,12 @@ class Duck:
     def close(self) -> None:
         self._connection.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _literal(text: str) -> str:
+    """Return the text in SQL."""
+    quoted = text.replace("'", "''")
+    return f"'{quoted}'"
 
 
 def _workers() -> ThreadPoolExecutor:

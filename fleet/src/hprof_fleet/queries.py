@@ -5,7 +5,7 @@ A view of samples has the columns of `samples.SAMPLE`. Costs are defined as in `
 
 from __future__ import annotations
 
-from hprof_fleet.values import VALUES, Value
+from hprof_fleet.values import SAMPLED_TIME, SAMPLES, VALUES, Value
 
 # The meaning of a row: columns of a sample, and their names if the file does not identify them.
 LABELS = {
@@ -38,6 +38,13 @@ def merged(view: str, period_ms: int) -> str:
 def totals(view: str) -> str:
     """Return one row: the total of every value, null if no file has it."""
     return f"SELECT {', '.join(f'CAST(SUM({value.column}) AS BIGINT)' for value in VALUES)} FROM {view}"
+
+
+def intervals(view: str) -> str:
+    """Return the times that CPU samples stand for, in nanoseconds; 0 if it is not known."""
+    return f"""
+        SELECT DISTINCT CAST(COALESCE({SAMPLED_TIME.column} / {SAMPLES.column}, 0) AS BIGINT)
+        FROM {view} WHERE {SAMPLES.column} > 0"""
 
 
 def costs(view: str, value: Value, by: str, explode: str) -> str:

@@ -27,6 +27,9 @@ SAMPLE = pa.schema(
     ]
 )
 
+# The tables whose rows are of a class, too.
+_OF_CLASSES = ("alloc_site", "monitor", "lock_wait")
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -60,7 +63,7 @@ def _rows(folder: Path, name: str, host: str | None) -> pa.Table:
     tables = []
     for table in dict.fromkeys(value.table for value in VALUES):
         values = [value.column for value in VALUES if value.table == table]
-        keys = ["trace_id", "class_id"] if table in ("alloc_site", "monitor") else ["trace_id"]
+        keys = ["trace_id", "class_id"] if table in _OF_CLASSES else ["trace_id"]
         rows = read(table, *keys, *values)
         if rows.num_rows == 0:
             continue

@@ -22,6 +22,8 @@ class Value:
 # The most wanted first, as in `hprof top`.
 VALUES = (
     Value("cpu", "count", "cpu_sample", "samples"),
+    Value("cpu-time", "nanoseconds", "cpu_sample", "cpu_ns"),
+    Value("wall", "nanoseconds", "wall_sample", "wall_ns"),
     Value("time", "nanoseconds", "call_time", "self_ns"),
     Value("inclusive-time", "nanoseconds", "call_time", "inclusive_ns"),
     Value("alloc-bytes", "bytes", "alloc_site", "alloc_bytes"),
@@ -30,6 +32,9 @@ VALUES = (
     Value("live-objects", "count", "alloc_site", "live_objects"),
     Value("contention", "nanoseconds", "monitor", "contended_ns"),
     Value("contentions", "count", "monitor", "contentions"),
+    Value("lock-wait", "nanoseconds", "lock_wait", "wait_ns"),
     Value("calls", "count", "call_time", "calls"),
 )
+# Samples are comparable only if each stands for the same time.
+SAMPLES, SAMPLED_TIME = VALUES[:2]
 BY_NAME = {value.name: value for value in VALUES}

@@ -185,7 +185,8 @@ fn print(
             Item::HeapDumpEnd => encoder.heap_end(text)?,
             Item::HeapDump { segment, .. } => {
                 if !encoder.has_heap_totals() {
-                    encoder.heap_totals(reader.count_heap_dump(offset)?);
+                    let layout = encoder.heap_layout();
+                    encoder.heap_totals(reader.count_heap_dump(offset, layout)?);
                 }
                 encoder.heap_segment(time, text)?;
                 while let Some(entry) = reader.read_heap()? {

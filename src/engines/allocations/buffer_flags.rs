@@ -30,10 +30,10 @@ impl BufferFlags {
     /// As above, in a running VM: a thread that has buffers adopts the new fraction at the first collection that
     /// resizes them, so resizing stays on until [`BufferFlags::resize_no_more`].
     pub(super) fn keep_none_after_resizing(&self, env: Env) -> bool {
-        let mut before = self.0.lock();
         let Some(flags) = env.settable_flags() else {
             return false;
         };
+        let mut before = self.0.lock();
         let Some(waste) = flags.flags().number(WASTE) else {
             return false;
         };

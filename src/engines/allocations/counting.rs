@@ -2,6 +2,7 @@
 
 use super::cache::AllocatingThread;
 use super::counts::{CountId, Row, SiteAmounts, text};
+use super::liveness::SWEEP_TIMEOUT;
 use super::tracker::AllocationTracker;
 use crate::engines::Moment;
 use crate::jvmti::Jni;
@@ -32,6 +33,9 @@ pub enum NotCounted {
     /// No such count, on this thread.
     #[error("this count has ended, or it began on another thread, or its profile was stopped")]
     Unknown,
+    /// Another thread is at it, and does not end.
+    #[error("a thread of the profiler that counts objects has not ended; it may be suspended")]
+    Busy,
     /// Live objects are not known.
     #[error("the VM collected no garbage")]
     NotCollected,
@@ -55,7 +59,7 @@ impl AllocationTracker {
                 begin.ok_or(NotCounted::Unknown)?
             }
             CountScope::All => {
-                shared.live.count(shared.look_at_all(jni));
+                self.count_all(jni)?;
                 shared.all_threads_counts.begin(id, &shared.sites)
             }
         };
@@ -67,9 +71,12 @@ impl AllocationTracker {
         let id = CountId::of_number(number);
         let shared = &self.shared;
         let of_thread = AllocatingThread::counts(shared, |counts| counts.end(id)).flatten();
-        let amounts = of_thread.or_else(|| self.amounts_of_all(jni, id));
+        let amounts = match of_thread {
+            Some(amounts) => Ok(amounts),
+            None => self.amounts_of_all(jni, id),
+        };
         shared.all_threads_counts.end(id);
-        let amounts = amounts.ok_or(NotCounted::Unknown)?;
+        let amounts = amounts?;
         let rows: Vec<Row> = amounts
             .into_iter()
             .map(|(site, amount)| (shared.sites.key(site), amount))
@@ -86,9 +93,11 @@ impl AllocationTracker {
             return Err(NotCounted::NotCollected);
         }
         let of_thread = AllocatingThread::counts(shared, |counts| counts.get(id)).flatten();
-        let amounts = of_thread.or_else(|| self.amounts_of_all(jni, id));
+        let amounts = match of_thread {
+            Some(amounts) => amounts,
+            None => self.amounts_of_all(jni, id)?,
+        };
         let rows: Vec<Row> = amounts
-            .ok_or(NotCounted::Unknown)?
             .into_keys()
             .map(|site| (shared.sites.key(site), shared.sites.get(site).live()))
             .filter(|(_, live)| live.instances > 0)
@@ -96,9 +105,16 @@ impl AllocationTracker {
         Ok(text(&shared.tables, &rows))
     }
 
-    fn amounts_of_all(&self, jni: Jni<'_>, id: CountId) -> Option<SiteAmounts> {
+    fn amounts_of_all(&self, jni: Jni<'_>, id: CountId) -> Result<SiteAmounts, NotCounted> {
+        self.count_all(jni)?;
         let shared = &self.shared;
-        shared.live.count(shared.look_at_all(jni));
-        shared.all_threads_counts.get(id, &shared.sites)
+        let amounts = shared.all_threads_counts.get(id, &shared.sites);
+        amounts.ok_or(NotCounted::Unknown)
+    }
+
+    fn count_all(&self, jni: Jni<'_>) -> Result<(), NotCounted> {
+        let sweep = self.shared.look_at_all(jni);
+        let is_counted = self.shared.live.count(sweep, SWEEP_TIMEOUT);
+        is_counted.then_some(()).ok_or(NotCounted::Busy)
     }
 }

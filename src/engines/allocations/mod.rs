@@ -14,6 +14,7 @@ mod buffer_flags;
 mod cache;
 mod counting;
 mod counts;
+mod known;
 mod late_attach;
 mod lifetimes;
 mod liveness;

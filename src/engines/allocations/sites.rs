@@ -45,6 +45,8 @@ pub struct Site {
     forgotten: SiteTally,
     /// The part of `allocated` that previous outputs have reported.
     reported: SiteTally,
+    /// The part of `allocated` that has no identity.
+    without_identity: SiteTally,
     /// The sum of objects allocated and dead at the last [`Site::take_change`].
     known: AtomicU64,
 }
@@ -143,6 +145,18 @@ impl Site {
     /// Counts an object allocated here.
     pub fn add_allocated(&self, weight: Weight) {
         self.allocated.add(weight);
+    }
+
+    /// Counts an object allocated here that has no identity. Nobody can tell when it dies, so it is never alive here.
+    pub fn add_without_identity(&self, weight: Weight) {
+        self.without_identity.add(weight);
+        self.dead.add(weight);
+        self.allocated.add(weight);
+    }
+
+    /// Returns the amount allocated here that has no identity, whatever previous outputs have reported.
+    pub fn without_identity(&self) -> Amount {
+        amount(self.without_identity.get())
     }
 
     /// Counts an object as dead that was allocated here with this weight.
@@ -319,6 +333,16 @@ mod tests {
                 bytes: 48
             }
         );
+    }
+
+    #[test]
+    fn what_has_no_identity_is_made_and_never_alive() {
+        let site = Site::default();
+        site.add_allocated(Weight::exact(16));
+        site.add_without_identity(Weight::exact(24));
+        assert_eq!(site.allocated().bytes, 40);
+        assert_eq!(site.live().bytes, 16);
+        assert_eq!(site.without_identity().instances, 1);
     }
 
     #[test]

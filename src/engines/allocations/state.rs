@@ -103,6 +103,14 @@ impl TrackerState {
         self.live.sweep(self.look(jni));
     }
 
+    /// Counts what was allocated since the last sweep at its sites, unless others examine the objects: the next call does it
+    /// then.
+    pub(super) fn count_recent(&self, jni: Jni<'_>) {
+        self.live.add(self.threads.take_ended());
+        self.live.add(self.threads.take_objects_within(SHORT_WAIT));
+        self.live.count(self.look(jni), SHORT_WAIT);
+    }
+
     pub(super) fn slots(&self) -> Option<WeakSlots> {
         self.slots.get().copied().flatten()
     }

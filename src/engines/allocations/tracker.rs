@@ -4,15 +4,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hprof_format::{Millis, StandardErrors};
+use hprof_format::StandardErrors;
 
 use super::budget::{Costs, EstimateErrors, Steps, regulate};
 use super::buffer_flags::BufferFlags;
 use super::cache::{AllocatingThread, TrackedThreads};
 use super::counts::{AllThreadsCounts, Compilers};
 use super::late_attach::LateStart;
-use super::liveness::{LiveObjects, Sweep};
-use super::report::{self, HeapState, ReportedUnseen, SitesRequest, Unseen, heap_totals};
+use super::liveness::{LiveObjects, SWEEP_TIMEOUT, Sweep};
+use super::report::{
+    self, HeapState, Precision, ReportedUnseen, SitesRequest, Unseen, heap_totals,
+};
 use super::report_plan::ReportPlan;
 use super::sites::{Amount, Sites};
 use super::state::TrackerState;
@@ -72,6 +74,9 @@ pub(in crate::engines) fn requirement(options: &Options) -> Option<Requirement> 
 fn prepare(env: Env, interval: Interval, buffer_flags: &BufferFlags) -> Result<bool, JvmtiError> {
     env.set_allocation_interval(interval)?;
     let kind = env.vm_kind();
+    if kind.has_value_objects() && !env.can_support_value_objects() {
+        return Ok(false);
+    }
     if !kind.loses_allocations_without_buffers() {
         return Ok(true);
     }
@@ -242,8 +247,8 @@ impl AllocationTracker {
             ended += 1;
         }
         let sweep = self.shared.look_at_all(jni);
-        self.shared.live.sweep_all(sweep, ended);
-        Ok(collects)
+        let is_swept = self.shared.live.sweep_all(sweep, ended, SWEEP_TIMEOUT);
+        Ok(collects && is_swept)
     }
 
     /// Counts untracked objects before the heap is dumped and its sites are reported: the dump itself leaves garbage
@@ -285,7 +290,9 @@ impl AllocationTracker {
         request: SitesRequest,
         collected: bool,
     ) {
-        let unseen = self.reported_unseen.lock().new_of(unseen, request.is_last);
+        let made = self.shared.without_identity();
+        let reported = &self.reported_unseen;
+        let unseen = reported.lock().new_of(unseen, &made, request.is_last);
         self.report_table(&unseen, journal, request, collected);
         if self.plan.lifetimes && !request.incremental {
             self.report_lifetimes(journal, request, &unseen);
@@ -302,21 +309,15 @@ impl AllocationTracker {
         request: SitesRequest,
         collected: bool,
     ) {
-        let mut notes = Vec::new();
-        if let Some(bytes) = self.plan.sampled {
-            notes.push(format!("sampled every {bytes} bytes"));
-        }
         let shared = &self.shared;
-        let is_estimated = !shared.steps.begin_exact() || shared.steps.has_changed();
-        if let Some(percentage) = self.plan.budget.filter(|_| shared.steps.has_changed()) {
-            notes.push(format!(
-                "estimated while counting cost more than budget={percentage}%"
-            ));
-        }
-        if !collected {
-            notes.push("live as of the last garbage collection".to_owned());
-        }
-        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        let has_changed = shared.steps.has_changed();
+        let is_estimated = !shared.steps.begin_exact() || has_changed;
+        let note = report::precision(Precision {
+            sampled: self.plan.sampled,
+            exceeded: self.plan.budget.filter(|_| has_changed),
+            has_value_objects: shared.env.vm_kind().has_value_objects(),
+            collected,
+        });
         let state = HeapState {
             collected,
             unseen,
@@ -353,18 +354,6 @@ impl AllocationTracker {
         Ok(())
     }
 
-    /// Finds out which objects the last collection has left, if the last sweep has examined the young ones alone.
-    pub fn sweep_old(&self, jni: Jni<'_>) {
-        self.shared.live.sweep_old(self.shared.look(jni));
-    }
-
-    /// Returns the bytes of the objects that are alive as of the last sweep, and when that was.
-    pub fn known_live(&self) -> (u64, Option<Millis>) {
-        let sites = self.shared.sites.iter();
-        let live = sites.map(|(_, site)| site.live().bytes).sum();
-        (live, self.shared.live.swept_at())
-    }
-
     /// Returns an upper bound for the number of tracked objects.
     pub fn tracked(&self) -> usize {
         self.shared.live.len()
@@ -391,7 +380,8 @@ impl AllocationTracker {
 
     /// Returns `true` if no allocation of the program is estimated, and none is missed.
     pub(super) fn counts_exactly(&self) -> bool {
-        self.tracks_each() && self.sees_all.load(Ordering::Relaxed)
+        let has_value_objects = self.shared.env.vm_kind().has_value_objects();
+        self.tracks_each() && self.sees_all.load(Ordering::Relaxed) && !has_value_objects
     }
 
     /// Returns `true` if nothing is estimated.
@@ -526,7 +516,7 @@ impl Engine for AllocationTracker {
         self.report_sites_and(unseen, report.journal, request, false);
     }
 
-    /// The sites are those of the last sweep: they change at no other time. The ages of objects are left out, because that
+    /// The sites are those of the last sweep or count: they change at no other time. The ages of objects are left out, because that
     /// takes a look at each object.
     fn report_known(&self, journal: &Journal, least: f64) {
         let plan = self.plan.request(Totals::Keep);

@@ -17,6 +17,7 @@ use super::counts::SampleCounts;
 use super::ended_threads::{EndedThread, EndedThreads};
 use super::inlining_notes;
 use super::sampled_threads::{SampledThread, SampledThreads};
+use super::stand_ins::{CUT, IN_HEAP, OWN_TIME, UNLOADED};
 use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
@@ -35,8 +36,12 @@ use crate::stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
-/// The longest that a fetch without the VM waits for another one.
-const WAIT_FOR_FETCH: Duration = Duration::from_millis(100);
+/// Looking at the threads that have no timer takes one part in so many of the time.
+const UNTIMED_SHARE: u32 = 50;
+/// The longest that a fetch waits for another one, whose thread may be suspended.
+const WAIT_FOR_FETCH: Duration = Duration::from_secs(10);
+/// The same without the VM: the other one may never return from it.
+const SHORT_WAIT_FOR_FETCH: Duration = Duration::from_millis(100);
 /// The interval at which unloaded classes, and a change of the signal's handler, are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -68,15 +73,6 @@ struct SamplerState {
     /// Held while samples are fetched: a thread that has ended is settled after its last sample.
     fetching: Mutex<(), rank::FetchedSamples>,
 }
-
-/// The name, in place of a function, of code of a library that is gone.
-const UNLOADED: &str = "<unloaded-library>";
-
-/// The name, in place of a method, of the agent's own time on a thread of the program.
-const OWN_TIME: &str = "<HPROF>";
-
-/// The name, in place of methods, of the outer frames of a virtual thread that are not on its carrier's stack.
-const IN_HEAP: &str = "<frames-in-heap>";
 
 impl AsyncSampler {
     /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is asked early to record the
@@ -164,12 +160,23 @@ impl Sampler for AsyncSampler {
         };
         // If a signal is still under way when the record is freed, it finds the record belonging to another thread or
         // to none. One that is not sampled now owes nothing, but may have been sampled before.
+        let apart = thread.timed.apart();
         let samples = match thread.on {
             true => thread.owed(own_cpu_time(), self.shared.nanos()),
             false => 0,
         };
         drop(thread);
-        self.shared.ended.ended(EndedThread { serial, samples });
+        self.shared.ended.ended(EndedThread {
+            serial,
+            samples,
+            apart,
+        });
+    }
+
+    fn thread_gone(&self, serial: ThreadSerial) {
+        let gone = self.shared.threads.lock().remove(serial);
+        drop(gone);
+        self.shared.ended.forget(serial);
     }
 
     fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
@@ -250,7 +257,8 @@ impl SamplerState {
 
     fn timers(&self, jni: Jni<'_>) -> Result<&CpuTimers, &NoCpuTimers> {
         let depth = self.stacks.shape().depth;
-        let new = || CpuTimers::new(self.support, self.env, jni, depth, self.native);
+        let (env, interval) = (self.env, self.interval);
+        let new = || CpuTimers::new(self.support, env, jni, interval, depth, self.native);
         self.timers.get_or_init(new).as_ref()
     }
 
@@ -273,7 +281,7 @@ impl SamplerState {
         };
         if let Some(reason) = refused {
             self.complain(format_args!(
-                "{reason}; threads without one are charged as <unsampled> when they end"
+                "{reason}: further threads have no timer, and are sampled every 20 ms if they run then"
             ));
         }
         let nanos = self.nanos();
@@ -282,6 +290,7 @@ impl SamplerState {
             account: Account::open(used, nanos, FixedState::default().hash_one(serial)),
             timed,
             due: 0,
+            asked: 0,
             on: false,
         };
         let mut threads = self.threads.lock();
@@ -318,17 +327,22 @@ impl SamplerState {
 
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
         let mut next_look = Instant::now();
+        let mut next_untimed = next_look;
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
             self.fetch(Some(jni));
+            self.keep_out_of_the_way();
             let now = Instant::now();
+            if now >= next_untimed {
+                self.threads.lock().interrupt_untimed(self.nanos());
+                next_untimed = now + now.elapsed() * UNTIMED_SHARE;
+            }
             if now >= next_look {
                 self.look_at_vm_threads();
                 next_look = now + POLL_INTERVAL;
             }
             if now >= next_sweep {
                 self.stacks.sweep(jni);
-                self.keep_out_of_the_way();
                 // Threads that start and end wait for this lock, so it is not held beyond that.
                 let gone = self.threads.lock().remove_gone();
                 for thread in gone {
@@ -339,7 +353,8 @@ impl SamplerState {
         }
     }
 
-    /// Stops sampling if the program has installed its own handler for the signal: it must not get the agent's signals.
+    /// Stops sampling if the program has installed its own handler for the signal, which must not get the agent's signals, or
+    /// has chosen the default, by which the next one ends the process.
     fn keep_out_of_the_way(&self) {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
@@ -366,11 +381,10 @@ impl SamplerState {
         let Some(Ok(timers)) = self.timers.get() else {
             return;
         };
-        let _fetching = match jni {
-            Some(_) => Some(self.fetching.lock()),
-            // Another thread may be in a VM that has stopped, and never return.
-            None => self.fetching.try_lock_for(WAIT_FOR_FETCH),
-        };
+        let _fetching = self.fetching.try_lock_for(match jni {
+            Some(_) => WAIT_FOR_FETCH,
+            None => SHORT_WAIT_FOR_FETCH,
+        });
         let depth = self.stacks.depth();
         timers.set_depth(depth);
         timers.refresh_native_code();
@@ -492,6 +506,7 @@ impl SamplerState {
             }
             SampledFrame::Known(frame) => MixedFrame::Java(frame),
             SampledFrame::InHeap => MixedFrame::Named(self.stacks.stand_in(IN_HEAP)),
+            SampledFrame::Cut => MixedFrame::Named(self.stacks.stand_in(CUT)),
             SampledFrame::Native(instruction) => {
                 MixedFrame::Named(match timers.native_function(instruction) {
                     Some(function) => self.stacks.native_frame(&function),

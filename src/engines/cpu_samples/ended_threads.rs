@@ -1,6 +1,7 @@
 //! The CPU time of threads that ended after their last sample: the kernel looks at their timers only at its ticks.
 //!
-//! It counts for the stack of that sample, which is the nearest that is known, if it is less than a tick.
+//! It counts for the stack of that sample, which is the nearest that is known, if it is less than a tick, or no more than the
+//! next sample would have stood for.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,6 +19,8 @@ const TICK: Duration = Duration::from_millis(10);
 pub(super) struct EndedThread {
     pub(super) serial: ThreadSerial,
     pub(super) samples: u64,
+    /// The intervals that its samples were apart, at least.
+    pub(super) apart: u64,
 }
 
 /// The traces of the last samples of the threads that live, and the threads that have ended since the samples were last fetched.
@@ -75,7 +78,7 @@ impl<T> EndedThreads<T> {
     /// fetched; `None` if no sample is near enough.
     pub(super) fn trace(&self, thread: &EndedThread) -> Option<T> {
         let last = self.state.lock().last.remove(&thread.serial);
-        last.filter(|_| thread.samples <= self.most)
+        last.filter(|_| thread.samples <= self.most.saturating_add(thread.apart))
     }
 }
 
@@ -85,7 +88,11 @@ mod tests {
 
     fn ended(serial: u32, samples: u64) -> EndedThread {
         let serial = ThreadSerial(serial);
-        EndedThread { serial, samples }
+        EndedThread {
+            serial,
+            samples,
+            apart: 0,
+        }
     }
 
     #[test]
@@ -107,6 +114,13 @@ mod tests {
         threads.sampled(ThreadSerial(1), 7);
         assert_eq!(threads.trace(&ended(1, 2)), None);
         assert_eq!(threads.trace(&ended(2, 1)), None);
+        threads.sampled(ThreadSerial(1), 7);
+        let apart = 1;
+        let thread = EndedThread {
+            apart,
+            ..ended(1, 2)
+        };
+        assert_eq!(threads.trace(&thread), Some(7));
         threads.sampled(ThreadSerial(3), 7);
         threads.forget(ThreadSerial(3));
         assert_eq!(threads.trace(&ended(3, 1)), None);

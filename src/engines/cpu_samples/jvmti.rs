@@ -37,8 +37,7 @@ pub(super) struct JvmtiSampler {
 
 /// The state that the agent's thread and the events share.
 ///
-/// `threads` is held while the VM is asked for a CPU time, which does not call back into the agent. A thread that waits
-/// for it in its ThreadStart event is in native code, so it delays no safepoint.
+/// The VM is never called while `threads` is held: threads of the program wait for it when they start and end.
 struct SamplerState {
     env: Env,
     virtual_threads: Option<VirtualThreads>,
@@ -142,17 +141,33 @@ impl Sampler for JvmtiSampler {
         }
     }
 
+    fn thread_gone(&self, serial: ThreadSerial) {
+        let gone = self.shared.threads.lock().watched.remove(&serial);
+        drop(gone);
+    }
+
     fn switch(&self, thread: Option<ThreadSerial>, on: bool) -> bool {
-        let env = self.shared.env;
-        let mut threads = self.shared.threads.lock();
-        let Some(serial) = thread else {
-            threads.on = on;
-            let watched = threads.watched.values_mut();
-            watched.for_each(|watched| watched.switch(env, on));
-            return true;
+        let switched = {
+            let mut threads = self.shared.threads.lock();
+            if thread.is_none() {
+                threads.on = on;
+            }
+            let is_meant = |&serial: &ThreadSerial| thread.is_none_or(|wanted| wanted == serial);
+            let all = threads.watched.iter();
+            let switched = all.filter(|(serial, _)| is_meant(serial));
+            switched
+                .map(|(&serial, watched)| (serial, watched.thread.clone()))
+                .collect::<Vec<_>>()
         };
-        let watched = threads.watched.get_mut(&serial);
-        watched.map(|watched| watched.switch(env, on)).is_some()
+        for (serial, thread) in &switched {
+            // A thread that is ending has nothing more to charge.
+            let cpu_time = self.shared.env.thread_cpu_time(thread.object());
+            let mut threads = self.shared.threads.lock();
+            if let Some(watched) = threads.watched.get_mut(serial) {
+                watched.switch(on, cpu_time.unwrap_or(u64::MAX));
+            }
+        }
+        thread.is_none() || !switched.is_empty()
     }
 
     fn stop(&self, jni: Jni<'_>) {
@@ -166,11 +181,9 @@ impl Sampler for JvmtiSampler {
 }
 
 impl ChargedThread {
-    fn switch(&mut self, env: Env, on: bool) {
+    fn switch(&mut self, on: bool, cpu_time: u64) {
         if on && !self.on {
-            // A thread that is ending has nothing more to charge.
-            let cpu_time = env.thread_cpu_time(self.thread.object());
-            self.account.skip(cpu_time.unwrap_or(u64::MAX));
+            self.account.skip(cpu_time);
         }
         self.on = on;
     }
@@ -209,18 +222,28 @@ impl SamplerState {
     /// Charges all threads; returns those that owe a sample, whose stacks are taken.
     fn charge(&self) -> Vec<Due> {
         let interval = self.nanos();
+        let watched: Vec<_> = {
+            let threads = self.threads.lock();
+            let watched = threads.watched.iter().filter(|(_, watched)| watched.on);
+            watched
+                .map(|(&serial, watched)| (serial, watched.thread.clone()))
+                .collect()
+        };
         let mut due = Vec::new();
-        let mut threads = self.threads.lock();
-        let watched = threads.watched.iter_mut();
-        for (&serial, watched) in watched.filter(|(_, watched)| watched.on) {
+        for (serial, thread) in watched {
             // A thread that is ending is charged in its ThreadEnd event.
-            let Ok(cpu_time) = self.env.thread_cpu_time(watched.thread.object()) else {
+            let Ok(cpu_time) = self.env.thread_cpu_time(thread.object()) else {
+                continue;
+            };
+            let mut threads = self.threads.lock();
+            let watched = threads.watched.get_mut(&serial);
+            let Some(watched) = watched.filter(|watched| watched.on) else {
                 continue;
             };
             let samples = watched.account.charge(cpu_time, interval);
             if samples > 0 {
                 due.push(Due {
-                    thread: watched.thread.clone(),
+                    thread,
                     serial,
                     samples,
                 });

@@ -12,6 +12,7 @@ mod inlining_notes;
 mod jvmti;
 pub(super) mod report;
 mod sampled_threads;
+mod stand_ins;
 mod tally;
 mod vm_threads;
 
@@ -47,6 +48,9 @@ trait Sampler: Send + Sync {
 
     /// Called when the current thread is about to end.
     fn current_thread_ended(&self, serial: ThreadSerial);
+
+    /// Forgets a thread that ended while it was registered, without charging it.
+    fn thread_gone(&self, serial: ThreadSerial);
 
     /// Turns sampling of a thread on or off; `None` means all threads, including future ones. CPU time used while it is
     /// off is charged to nobody. Returns `false` if there is no such thread.
@@ -173,6 +177,10 @@ impl Engine for CpuSamples {
         if let Some(serial) = serial {
             self.sampler.current_thread_ended(serial);
         }
+    }
+
+    fn thread_gone(&self, serial: ThreadSerial) {
+        self.sampler.thread_gone(serial);
     }
 
     fn section(&self) -> Option<&'static str> {

@@ -25,10 +25,21 @@ pub(super) struct SampledThread {
     pub(super) account: Account,
     /// The number of samples that were due when the account was last charged, since the beginning.
     pub(super) due: u64,
+    /// The number of samples that it was asked for, if it has no timer.
+    pub(super) asked: u64,
     pub(super) on: bool,
 }
 
 impl SampledThreads {
+    /// Has the threads without a timer take the samples that are due.
+    pub(super) fn interrupt_untimed(&mut self, interval: u64) {
+        if self.running {
+            let threads = self.sampled.values_mut();
+            let untimed = threads.filter(|thread| thread.on && !thread.timed.has_timer());
+            untimed.for_each(|thread| thread.interrupt_if_due(interval));
+        }
+    }
+
     pub(super) fn add(&mut self, serial: ThreadSerial, new: SampledThread) {
         // The previous thread with this system id has ended without an event.
         if let Some(before) = self.by_tid.insert(new.timed.tid(), serial) {
@@ -77,6 +88,18 @@ impl SampledThread {
         self.account.skip(used);
         if running {
             self.arm(interval);
+        }
+    }
+
+    /// Has the thread take a sample if one is due and it runs; otherwise it is due the next time.
+    fn interrupt_if_due(&mut self, interval: u64) {
+        let Some(used) = self.timed.clock().read() else {
+            return;
+        };
+        self.due += self.account.charge(used, interval);
+        let samples = self.due.saturating_sub(self.asked);
+        if samples > 0 && self.timed.interrupt(samples) {
+            self.asked = self.due;
         }
     }
 

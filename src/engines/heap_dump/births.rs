@@ -4,7 +4,7 @@
 //! with it, the dump goes on.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use hprof_format::{BirthsHead, BirthsWriter, ObjectBirth, ObjectId, births_path, is_births};
@@ -13,7 +13,7 @@ use super::{DumpOutput, Subject};
 use crate::console;
 use crate::engines::allocations::Origin;
 use crate::memory;
-use crate::output::create_private;
+use crate::output::{create_private, may_be_replaced};
 
 /// Writes the births file of one dump.
 pub(super) struct BirthsFile<'a> {
@@ -161,15 +161,7 @@ impl Drop for TemporaryFile {
 
 /// Returns an error if something other than a births file has this path.
 fn check_replaceable(path: &Path) -> io::Result<()> {
-    let found = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        found => found?,
-    };
-    let mut start = Vec::new();
-    if found.is_file() {
-        File::open(path)?.take(16).read_to_end(&mut start)?;
-    }
-    match is_births(&start) {
+    match may_be_replaced(path, is_births)? {
         true => Ok(()),
         false => Err(io::Error::other(
             "a file that is not a births file has this name",

@@ -33,12 +33,13 @@ pub enum DumperChoice {
 
 impl DumperChoice {
     /// Chooses for an output that is a file, or else a pipe or a receiver.
-    pub fn new(options: &Options, is_file: bool) -> Self {
+    pub fn new(env: Env, options: &Options, is_file: bool) -> Self {
+        let may_walk = !env.vm_kind().has_value_objects();
         match options.dumper {
             Dumper::Vm => Self::Vm,
             Dumper::Jvmti => Self::Walk("asked for"),
             Dumper::Auto if options.redact => Self::Walk("no content may reach a disk"),
-            Dumper::Auto if !is_file => Self::Walk("it needs no temporary file"),
+            Dumper::Auto if !is_file && may_walk => Self::Walk("it needs no temporary file"),
             Dumper::Auto => Self::Auto,
         }
     }
@@ -110,7 +111,13 @@ impl Dumpers {
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Done, DumpError> {
-        let vm_is_right = moment != Moment::Death || !cannot_gc_at_vm_death(self.env);
+        let kind = self.env.vm_kind();
+        let vm_is_right = moment != Moment::Death
+            || !cannot_gc_at_vm_death(self.env)
+            // It will say that there is none.
+            || !kind.is_known()
+            // Garbage is better than no dump.
+            || kind.has_value_objects();
         match self.choice {
             // Any dump is better than none, and there will be no other.
             DumperChoice::Vm if moment != Moment::Exhausted => {
@@ -165,6 +172,10 @@ impl Dumpers {
         output: &mut dyn DumpOutput,
         reason: String,
     ) -> Result<Done, DumpError> {
+        // The VM compares each one that has no identity with all others.
+        if self.env.vm_kind().has_value_objects() {
+            return Err(DumpError::ValueObjects(reason));
+        }
         Ok(Done {
             dumped: self.walk.dump(jni, subject, output)?,
             dumper: WALK,

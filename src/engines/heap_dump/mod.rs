@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hprof_format::{BirthsHead, ObjectBirth, ObjectId, SegmentError, StringId, TraceSerial};
+use hprof_format::{
+    BirthsHead, ObjectBirth, ObjectId, ObjectLayout, SegmentError, StringId, TraceSerial,
+};
 
 use super::allocations::{AllocationTracker, Origin};
 use super::{Context, Engine, Moment, Report, Requirement};
@@ -110,7 +112,7 @@ impl HeapDumps {
                 env,
                 context.registered.clone(),
                 stacks.clone(),
-                DumperChoice::new(options, is_file),
+                DumperChoice::new(env, options, is_file),
                 Box::new(vm),
                 Box::new(walk),
             ),
@@ -402,6 +404,9 @@ pub trait DumpOutput: Send {
     /// Returns a number for a virtual thread that was never announced; its START THREAD record is written first.
     fn virtual_thread(&mut self, name: &str) -> ThreadSerial;
 
+    /// Notes the sizes of the VM's objects, before the first [`DumpOutput::records`] that are written.
+    fn layout(&mut self, layout: ObjectLayout);
+
     /// Sets the number of objects (instances and arrays) in the dump, and their bytes. If it is called at all, it must
     /// be before the first [`DumpOutput::records`].
     fn totals(&mut self, objects: u64, bytes: u64);
@@ -444,6 +449,11 @@ pub enum DumpError {
     /// The walk met something that it cannot describe.
     #[error("the heap has {0}")]
     Walk(&'static str),
+    /// The walk would take for ever; the reason for choosing it.
+    #[error(
+        "a walk over value objects (--enable-preview) takes the square of their number, and the VM's dumper is not used: {0}"
+    )]
+    ValueObjects(String),
     /// The VM's own dumper has failed.
     #[error("the VM's dumper failed: {0}")]
     Vm(String),

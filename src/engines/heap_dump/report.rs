@@ -6,8 +6,8 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
 use hprof_format::{
-    HeapDumpEndRecord, HeapDumpSegmentRecord, HeapSummaryRecord, ObjectBirth, ObjectId, Record,
-    SegmentRedactor, StringId, StringRecord, TraceSerial,
+    HeapDumpEndRecord, HeapDumpSegmentRecord, HeapSummaryRecord, ObjectBirth, ObjectId,
+    ObjectLayout, Record, SegmentRedactor, StringId, StringRecord, TraceSerial,
 };
 
 use super::choice::Done;
@@ -139,6 +139,10 @@ impl DumpOutput for SegmentWriter<'_> {
             entry.thread_started(serial, &names);
             serial
         })
+    }
+
+    fn layout(&mut self, layout: ObjectLayout) {
+        self.journal.entry(|entry| entry.note(&layout.note()));
     }
 
     fn totals(&mut self, objects: u64, bytes: u64) {

@@ -77,7 +77,12 @@ impl MonitorWatch {
         }
         let env = context.env;
         let only_costs = context.options.live.is_some();
-        if !only_costs && env.request(&[Capability::MonitorStates]).is_err() {
+        // The monitors that a thread owns are asked for of virtual threads alone.
+        let states = match context.virtual_threads {
+            Some(_) => &[Capability::ContendedMonitor, Capability::OwnedMonitors][..],
+            None => &[Capability::ContendedMonitor],
+        };
+        if !only_costs && env.request(states).is_err() {
             console::line(format_args!(
                 "monitor=y: a VM that is already running does not report which monitors threads want; dumps have only the states of threads"
             ));
@@ -217,6 +222,10 @@ impl Engine for MonitorWatch {
             self.known.forget(serial);
             self.lock_waits.thread_ended(serial);
         }
+    }
+
+    fn thread_gone(&self, serial: ThreadSerial) {
+        self.current_thread_ended(Some(serial));
     }
 
     fn section(&self) -> Option<&'static str> {

@@ -2,6 +2,7 @@
 
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::jvmti::{Jni, LocalRef, Object, WeakRef};
 use crate::lock_order::{Mutex, rank};
@@ -10,14 +11,14 @@ use crate::names::thread::ThreadSerial;
 /// Keeps virtual threads from the time they get their number to their end.
 #[derive(Default)]
 pub(super) struct KnownVirtualThreads(
-    Mutex<HashMap<ThreadSerial, WeakRef, FixedState>, rank::KnownVirtualThreads>,
+    Mutex<HashMap<ThreadSerial, Arc<WeakRef>, FixedState>, rank::KnownVirtualThreads>,
 );
 
 impl KnownVirtualThreads {
     pub(super) fn add(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         // Without memory for the reference the thread is missing from dumps.
         if let Some(thread) = WeakRef::new(jni, thread) {
-            self.0.lock().insert(serial, thread);
+            self.0.lock().insert(serial, Arc::new(thread));
         }
     }
 
@@ -33,13 +34,20 @@ impl KnownVirtualThreads {
 
     /// Returns the live ones, with their numbers; forgets those that were collected without having ended.
     pub(super) fn all<'a>(&self, jni: Jni<'a>) -> Vec<(ThreadSerial, LocalRef<'a>)> {
-        let mut known = self.0.lock();
-        known.retain(|_, thread| !thread.is_dead(jni));
-        let mut all: Vec<_> = known
-            .iter()
-            .filter_map(|(&serial, thread)| Some((serial, thread.get(jni)?)))
-            .collect();
-        drop(known);
+        let known: Vec<(ThreadSerial, Arc<WeakRef>)> = {
+            let known = self.0.lock();
+            let known = known.iter();
+            known
+                .map(|(&serial, thread)| (serial, thread.clone()))
+                .collect()
+        };
+        let mut all = Vec::new();
+        for (serial, thread) in &known {
+            match thread.get(jni) {
+                Some(thread) => all.push((*serial, thread)),
+                None => self.forget(*serial),
+            }
+        }
         all.sort_unstable_by_key(|&(serial, _)| serial);
         all
     }

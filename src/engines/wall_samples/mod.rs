@@ -145,6 +145,10 @@ impl Engine for WallSampler {
         }
     }
 
+    fn thread_gone(&self, serial: ThreadSerial) {
+        self.current_thread_ended(Some(serial));
+    }
+
     fn section(&self) -> Option<&'static str> {
         Some("elapsed time by sampling all threads")
     }

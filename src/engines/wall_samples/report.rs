@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hprof_format::{WallSample, WallSamples};
+use hprof_format::{Section as FormatSection, WallSample, WallSamples};
 
 use crate::engines::cpu_samples::{counts::Samples, report::selected};
 use crate::names::frame::FrameId;
@@ -44,7 +44,7 @@ impl Section {
                 threads: Some(self.threads),
                 rows: rows.collect(),
             };
-            entry.note(&samples.note());
+            entry.section(&FormatSection::WallSamples(samples));
         });
     }
 }

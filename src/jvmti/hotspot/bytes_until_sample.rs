@@ -9,13 +9,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::vm_structs::VmField;
 use crate::jvmti::agent_thread::AgentThreads;
 use crate::jvmti::env::Env;
 use crate::jvmti::events::GcPause;
 use crate::jvmti::heap::Interval;
-use crate::jvmti::jni::{Jni, Vm};
-use crate::jvmti::sys;
+use crate::jvmti::jni::Jni;
+use crate::jvmti::vm_kind::vm_structs::VmStructs;
 use crate::lock_order::{Condvar, Mutex, rank};
 
 /// The interval of the first test.
@@ -59,11 +58,11 @@ impl BytesUntilSample {
     /// Finds them, and verifies the position on two short-lived threads. The interval is [`Interval::Every`]
     /// afterwards.
     pub fn find(env: Env, jni: Jni<'_>, agent_threads: &AgentThreads) -> Option<Self> {
-        env.vm_kind().tested()?;
-        let field = VmField::find(env.vm(), c"Thread", c"_allocated_bytes")?;
+        let structs = env.tested_vm()?.structs();
+        let allocated_bytes = structs.offset(c"Thread", c"_allocated_bytes")?;
         let found = Self {
-            threads: ThreadList::find(env.vm())?,
-            offset: field.offset + size_of::<sys::jlong>(),
+            threads: ThreadList::find(structs)?,
+            offset: allocated_bytes + size_of::<u64>(),
         };
         let drawn = |interval| {
             env.set_allocation_interval(interval).ok()?;
@@ -131,8 +130,8 @@ impl BytesUntilSample {
 }
 
 impl ThreadList {
-    fn find(vm: Vm) -> Option<Self> {
-        let field = |type_name, name| VmField::find(vm, type_name, name);
+    fn find(structs: VmStructs) -> Option<Self> {
+        let field = |type_name, name| structs.field(type_name, name);
         if let Some(list) = field(c"ThreadsSMRSupport", c"_java_thread_list") {
             return Some(Self::Array {
                 list: list.not_null()?.cast(),

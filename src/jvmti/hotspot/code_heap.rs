@@ -1,6 +1,6 @@
 //! The VM's code heaps, and the lookup of the code that an address belongs to.
 
-use super::vm_structs::{VmStructs, read};
+use crate::jvmti::vm_kind::vm_structs::{VmStructs, read};
 
 /// More code heaps than any VM has: beyond that, the tables were misread.
 const MOST_HEAPS: usize = 8;

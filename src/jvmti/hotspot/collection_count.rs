@@ -1,8 +1,8 @@
 //! The number of garbage collections that HotSpot has counted. It sends the events of a collection for each pause, of
 //! which a concurrent one has several.
 
-use super::vm_structs::{VmStructs, read};
 use crate::jvmti::env::Env;
+use crate::jvmti::vm_kind::vm_structs::read;
 
 /// Tells the number of collections so far.
 #[derive(Clone, Copy)]
@@ -14,7 +14,7 @@ pub struct CollectionCount {
 impl CollectionCount {
     /// Finds the number; `None` in a VM that does not export it. The VM must be initialized.
     pub fn find(env: Env) -> Option<Self> {
-        let structs = VmStructs::find(env.vm())?;
+        let structs = env.vm_structs()?;
         let heap = structs.field(c"Universe", c"_collectedHeap")?.not_null()?;
         // SAFETY: the tables say that this static field is there; it holds a pointer.
         let heap: usize = unsafe { read(heap.addr()) };

@@ -4,9 +4,8 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;
 
-use super::vm_structs::{VmStructs, is};
 use crate::jvmti::env::Env;
-use crate::jvmti::jni::Vm;
+use crate::jvmti::vm_kind::vm_structs::{VmStructs, is};
 
 /// A flag that is a C++ `bool`.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +35,8 @@ pub enum BoolFlag {
     UseShenandoahGc,
     /// Code compiled before the VM started is used (JDK 11).
     UseAot,
+    /// Calls of JNI are checked, and the VM's handlers of signals (`-Xcheck:jni`).
+    CheckJniCalls,
     /// The compiler is written in Java.
     UseJvmciCompiler,
     /// An OutOfMemoryError ends the process.
@@ -70,6 +71,7 @@ impl BoolFlag {
             Self::UseZgc => c"UseZGC",
             Self::UseShenandoahGc => c"UseShenandoahGC",
             Self::UseAot => c"UseAOT",
+            Self::CheckJniCalls => c"CheckJNICalls",
             Self::UseJvmciCompiler => c"UseJVMCICompiler",
             Self::ExitOnOutOfMemoryError => c"ExitOnOutOfMemoryError",
             Self::CrashOnOutOfMemoryError => c"CrashOnOutOfMemoryError",
@@ -152,9 +154,8 @@ unsafe impl Send for VmFlags {}
 unsafe impl Sync for VmFlags {}
 
 impl VmFlags {
-    /// Finds the tables; `None` in a VM that exports none, or different ones.
-    pub fn find(vm: Vm) -> Option<Self> {
-        let structs = VmStructs::find(vm)?;
+    /// Finds the flags; `None` in a VM that does not export them.
+    pub(in crate::jvmti) fn find(structs: VmStructs) -> Option<Self> {
         let field = |name| structs.field(c"JVMFlag", name);
         let flags = field(c"flags")?.not_null()?.cast::<*const u8>();
         let count = field(c"numFlags")?.not_null()?.cast::<usize>();
@@ -264,15 +265,13 @@ impl SettableFlags {
 }
 
 impl Env {
-    /// Returns the VM's flags, if they can be read.
+    /// Returns the VM's flags; `None` in a VM that is not known.
     pub fn flags(self) -> Option<VmFlags> {
-        VmFlags::find(self.vm())
+        VmFlags::find(self.vm_structs()?)
     }
 
-    /// Returns the VM's flags for writing, if the effect of that is known in this VM.
+    /// Returns the VM's flags for writing.
     pub fn settable_flags(self) -> Option<SettableFlags> {
-        self.flags()
-            .filter(|_| self.vm_kind().has_settable_flags())
-            .map(SettableFlags)
+        self.flags().map(SettableFlags)
     }
 }

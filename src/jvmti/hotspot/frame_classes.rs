@@ -9,22 +9,25 @@
 //! an id.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use foldhash::fast::FixedState;
 
 use super::super::env::{Env, MethodId};
 use super::super::error::JvmtiError;
-use super::super::jni::{GlobalRef, Jni, LocalRef, Object, WeakRef, jni};
-use super::super::sys;
+use super::super::jni::{Jni, LocalRef, Object, WeakRef};
+use super::class_addresses::ClassAddresses;
 use super::cpu_timers::samples_begun;
-use super::stack_walk::{ClassMethod, MethodLayout};
-use super::vm_structs::{VmField, VmStructs};
+use super::stack_walk::{ClassMethod, MethodIds, MethodLayout};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 
 /// The classes that have been prepared since the last look, while they are wanted.
-static PREPARED: Mutex<Vec<PreparedClass>, rank::PreparedClasses> = Mutex::new(Vec::new());
+static PREPARED: Mutex<PreparedClasses, rank::PreparedClasses> = Mutex::new(PreparedClasses {
+    taken: 0,
+    classes: Vec::new(),
+});
 /// What to do with a class that has been prepared.
 static WANTED: AtomicU8 = AtomicU8::new(NOTHING);
 
@@ -36,8 +39,15 @@ const IDS: u8 = 2;
 /// The least number of classes of which one sweep looks whether they are gone.
 const LEAST_SWEPT: usize = 20_000;
 
+/// The classes that have been prepared since the last look.
+struct PreparedClasses {
+    /// The number of those before them.
+    taken: u64,
+    classes: Vec<Arc<PreparedClass>>,
+}
+
 struct PreparedClass {
-    class: WeakRef,
+    class: Arc<WeakRef>,
     /// The number of samples before it.
     since: u64,
 }
@@ -47,6 +57,7 @@ pub struct FrameClasses {
     env: Env,
     addresses: ClassAddresses,
     methods: MethodLayout,
+    ids: MethodIds,
     known: Mutex<KnownClasses, rank::FrameClasses>,
 }
 
@@ -60,10 +71,12 @@ struct KnownClasses {
     new: usize,
     /// The number of classes that were ever known.
     seen: u64,
+    /// The number of prepared classes that were taken.
+    prepared: u64,
 }
 
 struct KnownClass {
-    class: WeakRef,
+    class: Arc<WeakRef>,
     /// The number of samples before it was prepared: those are of another class at this address.
     since: u64,
     /// The number of classes that were known before.
@@ -96,28 +109,41 @@ impl FrameClasses {
     /// their addresses.
     pub fn begin(env: Env, jni: Jni<'_>) -> Result<Option<Self>, JvmtiError> {
         let find = || {
-            let structs = VmStructs::find(env.vm())?;
-            let methods = MethodLayout::find(structs)?;
-            Some((ClassAddresses::find(env, jni)?, methods))
+            let methods = MethodLayout::find(env.vm_structs()?)?;
+            Some((
+                ClassAddresses::find(env, jni)?,
+                methods,
+                MethodIds::find(env)?,
+            ))
         };
-        let Some((addresses, methods)) = find() else {
+        let Some((addresses, methods, ids)) = find() else {
             return Ok(None);
         };
         let classes = Self {
             env,
             addresses,
             methods,
+            ids,
             known: Mutex::new(KnownClasses::default()),
         };
+        let taken = PREPARED.lock().taken;
+        classes.known.lock().prepared = taken;
         WANTED.store(REFERENCES, Ordering::SeqCst);
         let loaded = env.loaded_classes(jni)?;
+        let new = loaded.iter().filter_map(|class| {
+            let reference = WeakRef::new(jni, class.object())?;
+            let address = classes.addresses.of(jni, class.object())?;
+            Some((address, Arc::new(reference)))
+        });
+        let new: Vec<_> = new.collect();
         let mut known = classes.known.lock();
-        for class in &loaded {
-            if let Some(reference) = WeakRef::new(jni, class.object()) {
-                known.add(classes.addresses.of(jni, class.object()), reference, 0);
-            }
-        }
+        let replaced = new.into_iter();
+        let replaced: Vec<_> = replaced
+            .filter_map(|(address, class)| known.add(address, class, 0))
+            .collect();
+        // References are freed without the lock.
         drop(known);
+        drop(replaced);
         Ok(Some(classes))
     }
 
@@ -127,25 +153,67 @@ impl FrameClasses {
         env.make_method_ids(jni)
     }
 
+    /// Notes a class that has been prepared, or has the VM make the ids of its methods, as far as that is wanted.
+    pub fn prepared(env: Env, jni: Jni<'_>, class: Object<'_>) {
+        match WANTED.load(Ordering::SeqCst) {
+            REFERENCES => {
+                let Some(reference) = WeakRef::new(jni, class) else {
+                    return;
+                };
+                let class = Arc::new(reference);
+                let mut prepared = PREPARED.lock();
+                let classes = &mut prepared.classes;
+                memory::need_to_grow(
+                    classes.len(),
+                    classes.capacity(),
+                    size_of::<Arc<PreparedClass>>(),
+                );
+                let since = samples_begun();
+                classes.push(Arc::new(PreparedClass { class, since }));
+            }
+            IDS => drop(env.methods_of(class)),
+            _ => {}
+        }
+    }
+
     /// Stops both.
     pub fn end() {
         WANTED.store(NOTHING, Ordering::SeqCst);
-        let prepared = std::mem::take(&mut *PREPARED.lock());
+        let prepared = PREPARED.lock().take();
         drop(prepared);
     }
 
-    /// Adds the classes that have been prepared since the last call.
+    /// Adds the classes that have been prepared before this call.
+    ///
+    /// They are taken only when all are known: several threads may do the same at once, and one may be suspended meanwhile.
     pub fn refresh(&self, jni: Jni<'_>) {
-        let prepared = std::mem::take(&mut *PREPARED.lock());
+        let (first, prepared) = {
+            let prepared = PREPARED.lock();
+            (prepared.taken, prepared.classes.clone())
+        };
         if prepared.is_empty() {
             return;
         }
+        let addresses = prepared.iter().map(|prepared| {
+            let class = prepared.class.get(jni)?;
+            self.addresses.of(jni, class.object())
+        });
+        let addresses: Vec<_> = addresses.collect();
+        let mut replaced = Vec::new();
         let mut known = self.known.lock();
-        for PreparedClass { class, since } in prepared {
-            if let Some(held) = class.get(jni) {
-                known.add(self.addresses.of(jni, held.object()), class, since);
+        for ((number, prepared), address) in (first..).zip(&prepared).zip(addresses) {
+            if number >= known.prepared {
+                known.prepared = number + 1;
+                // Types such as `int` have no class.
+                let Some(address) = address else { continue };
+                replaced.extend(known.add(address, prepared.class.clone(), prepared.since));
             }
         }
+        let taken = known.prepared;
+        drop(known);
+        let done = PREPARED.lock().take_until(taken);
+        // References are freed without the locks.
+        drop((replaced, done));
     }
 
     /// Returns a method that the sample of that number found in a frame, if [`FrameClasses::refresh`] has been called since
@@ -157,34 +225,48 @@ impl FrameClasses {
         (wanted, sample): (ClassMethod, u64),
         is_named: impl Fn(MethodId) -> bool,
     ) -> Option<HeldMethod<'a>> {
-        let mut known = match jni {
-            Some(_) => self.known.lock(),
-            // Another thread may be in a VM that has stopped, and never return.
-            None => self.known.try_lock()?,
-        };
-        let known = known.by_address.get_mut(&wanted.class)?;
-        if sample < known.since {
-            return None;
-        }
-        if let Some(method) = known.id(wanted.number)
-            && is_named(method)
-        {
-            let class = None;
-            return Some(HeldMethod { method, class });
-        }
-        let class = known.class.get(jni?)?;
-        let method = match known.id(wanted.number) {
-            Some(method) => method,
-            // A class that was redefined may have more.
-            None if !known.is_asked => {
-                known.is_asked = true;
-                known.methods = Some(self.methods_of(&class));
-                known.id(wanted.number)?
+        let class = {
+            let known = self.known.lock();
+            let known = known.by_address.get(&wanted.class)?;
+            if sample < known.since {
+                return None;
             }
-            None => return None,
+            if let Some(method) = known.id(wanted.number)
+                && is_named(method)
+            {
+                let class = None;
+                return Some(HeldMethod { method, class });
+            }
+            known.class.clone()
         };
-        let class = Some(class);
+        let held = class.get(jni?)?;
+        let method = self.id(wanted, &class, &held)?;
+        let class = Some(held);
         Some(HeldMethod { method, class })
+    }
+
+    /// Returns the id of a method of a class that is held, for which the VM is asked once.
+    fn id(
+        &self,
+        wanted: ClassMethod,
+        class: &Arc<WeakRef>,
+        held: &LocalRef<'_>,
+    ) -> Option<MethodId> {
+        {
+            let mut known = self.known.lock();
+            let known = known.get_mut(wanted.class, class)?;
+            let id = known.id(wanted.number);
+            // A class that was redefined may have more.
+            if id.is_some() || known.is_asked {
+                return id;
+            }
+        }
+        let methods = self.methods_of(wanted.class, held);
+        let mut known = self.known.lock();
+        let known = known.get_mut(wanted.class, class)?;
+        known.is_asked = true;
+        known.methods = Some(methods);
+        known.id(wanted.number)
     }
 
     /// Returns the classes that are known now, all that have been prepared.
@@ -201,6 +283,10 @@ impl FrameClasses {
         method: MethodId,
         seen: ClassesSeen,
     ) -> Option<LocalRef<'a>> {
+        if let MethodIds::Numbers(_) = self.ids {
+            // The VM looks such an id up, and has none of a class that is gone.
+            return self.env.method_class(jni, method).ok()?;
+        }
         let address = self.methods.class_of(method.address())?;
         self.refresh(jni);
         let class = {
@@ -210,19 +296,27 @@ impl FrameClasses {
             if known.number >= seen.0 && !self.methods.is_of_class(method.address()) {
                 return None;
             }
-            known.class.get(jni)?
+            known.class.clone()
         };
+        let class = class.get(jni)?;
         // If the id is still of that class, it stays so while the class is kept.
         (self.methods.class_of(method.address()) == Some(address)).then_some(class)
     }
 
-    /// Returns the methods of a class that is held.
-    fn methods_of(&self, class: &LocalRef<'_>) -> Box<[(u16, MethodId)]> {
+    /// Returns the methods of a class that is at this address and held.
+    fn methods_of(&self, address: usize, class: &LocalRef<'_>) -> Box<[(u16, MethodId)]> {
         let ids = self.env.methods_of(class.object());
-        let mut methods: Box<[_]> = ids
-            .into_iter()
-            .filter_map(|id| Some((self.methods.number_of(id.address())?, id)))
-            .collect();
+        let mut methods: Box<[_]> = match self.ids {
+            MethodIds::Addresses => ids
+                .into_iter()
+                .filter_map(|id| Some((self.methods.number_of(id.address())?, id)))
+                .collect(),
+            MethodIds::Numbers(numbered) => numbered
+                .of_class(address)
+                .into_iter()
+                .map(|(number, id)| (number, MethodId::of_number(id)))
+                .collect(),
+        };
         methods.sort_unstable_by_key(|&(number, _)| number);
         methods
     }
@@ -230,12 +324,31 @@ impl FrameClasses {
     /// Forgets classes that are gone: looks at some of them each time, and at as many as there are new ones.
     pub fn sweep(&self, jni: Jni<'_>) {
         self.refresh(jni);
+        let due = self.known.lock().take_due();
+        let gone: Vec<_> = due
+            .into_iter()
+            .filter(|(_, class)| class.is_dead(jni))
+            .collect();
         let mut known = self.known.lock();
-        let most = LEAST_SWEPT.max(2 * known.new).min(known.order.len());
-        known.new = 0;
-        for _ in 0..most {
-            known.sweep_next(jni);
-        }
+        known.forget(&gone);
+        // References are freed without the lock.
+        drop(known);
+        drop(gone);
+    }
+}
+
+impl PreparedClasses {
+    fn take(&mut self) -> Vec<Arc<PreparedClass>> {
+        self.taken += self.classes.len() as u64;
+        std::mem::take(&mut self.classes)
+    }
+
+    /// Takes those before that number.
+    fn take_until(&mut self, number: u64) -> Vec<Arc<PreparedClass>> {
+        let count = usize::try_from(number.saturating_sub(self.taken)).unwrap_or(usize::MAX);
+        let count = count.min(self.classes.len());
+        self.taken += count as u64;
+        self.classes.drain(..count).collect()
     }
 }
 
@@ -248,10 +361,8 @@ impl KnownClass {
 }
 
 impl KnownClasses {
-    /// Adds a class; none that is at the same address is there any more.
-    fn add(&mut self, address: Option<usize>, class: WeakRef, since: u64) {
-        // Types such as `int` have no class.
-        let Some(address) = address else { return };
+    /// Adds a class; none that is at the same address is there any more: it is returned.
+    fn add(&mut self, address: usize, class: Arc<WeakRef>, since: u64) -> Option<KnownClass> {
         memory::need_to_hash(
             self.by_address.len(),
             self.by_address.capacity(),
@@ -266,107 +377,54 @@ impl KnownClasses {
             is_asked: false,
         };
         self.seen += 1;
-        if self.by_address.insert(address, new).is_none() {
+        self.new += 1;
+        let before = self.by_address.insert(address, new);
+        if before.is_none() {
             self.order.push(address);
         }
-        self.new += 1;
+        before
     }
 
-    fn sweep_next(&mut self, jni: Jni<'_>) {
-        if self.next >= self.order.len() {
-            self.next = 0;
-        }
-        let Some(&address) = self.order.get(self.next) else {
-            return;
-        };
-        match self.by_address.get_mut(&address) {
-            Some(known) if !known.class.is_dead(jni) => {
+    /// Returns the class at an address, if it is still that one.
+    fn get_mut(&mut self, address: usize, class: &Arc<WeakRef>) -> Option<&mut KnownClass> {
+        let known = self.by_address.get_mut(&address);
+        known.filter(|known| Arc::ptr_eq(&known.class, class))
+    }
+
+    /// Returns the classes that are looked at this time; the next time it is the turn of those after them.
+    fn take_due(&mut self) -> Vec<(usize, Arc<WeakRef>)> {
+        let most = LEAST_SWEPT.max(2 * self.new).min(self.order.len());
+        self.new = 0;
+        let mut due = Vec::new();
+        for _ in 0..most {
+            if self.next >= self.order.len() {
+                self.next = 0;
+            }
+            let address = self.order[self.next];
+            self.next += 1;
+            if let Some(known) = self.by_address.get_mut(&address) {
                 known.is_asked = false;
-                self.next += 1;
-            }
-            _ => {
-                self.by_address.remove(&address);
-                self.order.swap_remove(self.next);
+                due.push((address, known.class.clone()));
             }
         }
+        due
+    }
+
+    fn forget(&mut self, gone: &[(usize, Arc<WeakRef>)]) {
+        if gone.is_empty() {
+            return;
+        }
+        for (address, class) in gone {
+            if self.get_mut(*address, class).is_some() {
+                self.by_address.remove(address);
+            }
+        }
+        self.order
+            .retain(|address| self.by_address.contains_key(address));
+        self.next = self.next.min(self.order.len());
         if self.by_address.len() < self.by_address.capacity() / 8 {
             self.by_address.shrink_to_fit();
             self.order.shrink_to_fit();
         }
-    }
-}
-
-/// Where the VM keeps its own address of a class: in the `java.lang.Class`, in a field that Java does not see.
-struct ClassAddresses {
-    /// `jdk.internal.misc.Unsafe.theUnsafe`, whose `getLong` reads such a field as the collector in use requires.
-    reader: GlobalRef,
-    get_long: sys::jmethodID,
-    offset: i64,
-}
-
-// SAFETY: a method's id may be used on every thread, as long as its class is loaded; the boot loader's always are.
-unsafe impl Send for ClassAddresses {}
-// SAFETY: as above.
-unsafe impl Sync for ClassAddresses {}
-
-impl ClassAddresses {
-    fn find(env: Env, jni: Jni<'_>) -> Option<Self> {
-        let field = VmField::find(env.vm(), c"java_lang_Class", c"_klass_offset")?;
-        let address = field.not_null().filter(|_| field.is_of(c"int"))?;
-        // SAFETY: the tables say that this static field is there, and of this type.
-        let offset = unsafe { address.cast::<i32>().read() };
-        let (reader, get_long) = jni.reader_of_fields()?;
-        let addresses = Self {
-            reader: GlobalRef::new(jni, reader.object())?,
-            get_long,
-            offset: i64::from(offset),
-        };
-        (offset > 0).then_some(addresses)
-    }
-
-    /// Returns the address of a class; `None` for a primitive type.
-    fn of(&self, jni: Jni<'_>, class: Object<'_>) -> Option<usize> {
-        let arguments = [sys::jvalue { l: class.raw }, sys::jvalue { j: self.offset }];
-        // SAFETY: the method is one of the object's class, and takes an object and a long; every `java.lang.Class` has
-        // eight bytes at this place.
-        let address = unsafe {
-            jni!(
-                jni,
-                CallLongMethodA,
-                self.reader.raw,
-                self.get_long,
-                arguments.as_ptr()
-            )
-        };
-        if jni.clear_exception() {
-            return None;
-        }
-        usize::try_from(address)
-            .ok()
-            .filter(|&address| address != 0)
-    }
-}
-
-/// Handles ClassPrepare.
-pub(in crate::jvmti) fn prepared(env: Env, jni: Jni<'_>, class: Object<'_>) {
-    match WANTED.load(Ordering::SeqCst) {
-        REFERENCES => {
-            let Some(reference) = WeakRef::new(jni, class) else {
-                return;
-            };
-            let mut prepared = PREPARED.lock();
-            memory::need_to_grow(
-                prepared.len(),
-                prepared.capacity(),
-                size_of::<PreparedClass>(),
-            );
-            let since = samples_begun();
-            prepared.push(PreparedClass {
-                class: reference,
-                since,
-            });
-        }
-        IDS => drop(env.methods_of(class)),
-        _ => {}
     }
 }

@@ -4,11 +4,12 @@
 use std::ffi::{CStr, c_void};
 
 use super::heap_size::{HeapFill, HeapSize};
-use super::vm_structs::Library;
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, LocalRef, Vm, jni};
 use crate::jvmti::sys;
+use crate::jvmti::vm_call::before_call;
 use crate::jvmti::vm_kind::Release;
+use crate::jvmti::vm_library::VmLibrary;
 
 /// Returns the version of the table that this release accepts, and the position of `DumpHeap0` in it.
 fn place_of_dump_heap(release: Release) -> (sys::jint, usize) {
@@ -16,6 +17,7 @@ fn place_of_dump_heap(release: Release) -> (sys::jint, usize) {
         Release::Jdk11 => (0x2002_0000, 28),
         Release::Jdk17 => (0x2003_0000, 29),
         Release::Jdk21 | Release::Jdk25 => (0x2004_0000, 30),
+        Release::Jdk26 | Release::Jdk27 | Release::Jdk28 => (0x2005_0000, 30),
     }
 }
 
@@ -33,8 +35,8 @@ impl VmDumper {
     /// Finds it; `None` in a VM that has none, or one that the agent does not know how to call.
     pub fn find(env: Env) -> Option<Self> {
         let vm = env.vm();
-        let (version, slot) = place_of_dump_heap(env.vm_kind().tested()?);
-        let library = Library::of(vm)?;
+        let (version, slot) = place_of_dump_heap(env.tested_vm()?.release());
+        let library = VmLibrary::of(vm)?;
         let get_management = library.symbol::<c_void>(c"JVM_GetManagement")?;
         // SAFETY: the exported function takes a version and gives the table, or null where it does not know the
         // version.
@@ -70,6 +72,7 @@ impl VmDumper {
 
     /// Writes everything in the heap, including garbage, to a new file. The error is the VM's message.
     pub fn dump(self, jni: Jni<'_>, path: &LocalRef<'_>) -> Result<(), String> {
+        before_call("DumpHeap0");
         // SAFETY: the current thread's environment and a live string; `false` asks for no collection before.
         let code = unsafe { (self.dump_heap)(jni.as_raw(), path.raw, false) };
         match take_message(jni) {

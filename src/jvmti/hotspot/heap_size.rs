@@ -2,9 +2,9 @@
 
 use std::ffi::{CStr, c_void};
 
-use super::vm_structs::Library;
 use crate::jvmti::env::Env;
 use crate::jvmti::sys;
+use crate::jvmti::vm_library::VmLibrary;
 
 type Bytes = unsafe extern "C" fn() -> sys::jlong;
 
@@ -30,10 +30,10 @@ pub struct HeapFill {
 impl HeapSize {
     /// Finds the functions; `None` in a VM that does not export them.
     pub fn find(env: Env) -> Option<Self> {
-        Self::of(&Library::of(env.vm())?)
+        Self::of(&VmLibrary::of(env.vm())?)
     }
 
-    pub(super) fn of(library: &Library) -> Option<Self> {
+    pub(super) fn of(library: &VmLibrary) -> Option<Self> {
         let bytes = |name: &CStr| {
             let function = library.symbol::<c_void>(name)?;
             // SAFETY: these exported functions take nothing and give a number of bytes.

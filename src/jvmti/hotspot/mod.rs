@@ -2,9 +2,11 @@
 //! its stacks as a walk or a signal handler sees them, the slots of its references.
 
 mod bytes_until_sample;
+mod class_addresses;
 mod code_heap;
 mod collection_count;
 mod cpu_timers;
+mod fault_guard;
 mod flags;
 mod frame_classes;
 mod heap_dumper;
@@ -13,7 +15,6 @@ mod peek;
 mod stack_walk;
 mod thread_layout;
 mod vm_memory;
-mod vm_structs;
 mod weak_slots;
 
 pub use bytes_until_sample::BytesUntilSample;
@@ -23,12 +24,10 @@ pub use cpu_timers::{
     TimedThread, current_tid,
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
-pub(super) use frame_classes::prepared as class_prepared;
 pub use frame_classes::{ClassesSeen, FrameClasses, HeldMethod};
 pub use heap_dumper::{VmDumper, characters};
 pub use heap_size::{HeapFill, HeapSize};
 pub use stack_walk::{SequenceHash, StackWalker, WalkCache, Walked};
 pub use thread_layout::SystemThreads;
 pub use vm_memory::VmMemory;
-pub(super) use vm_structs::own_version;
 pub use weak_slots::{Collection, WeakSlots};

@@ -3,12 +3,15 @@
 use std::ffi::CStr;
 
 use super::peek::Peek;
-use super::vm_structs::VmStructs;
 use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, Object};
+use crate::jvmti::vm_kind::vm_structs::VmStructs;
 
 /// The types in which a field of threads may be found, depending on the JDK.
 pub(super) const THREAD_TYPES: [&CStr; 2] = [c"JavaThread", c"Thread"];
+
+/// The reason why nothing is known of the VM's threads.
+pub(super) const UNTESTED: &str = "the agent is not tested on this VM";
 
 /// Offsets in the VM's threads, from the tables that it exports for debuggers.
 #[derive(Clone, Copy)]
@@ -25,13 +28,11 @@ pub(super) struct JavaThread {
     pub(super) address: usize,
     /// The system's id of the thread.
     pub(super) tid: libc::pid_t,
-    /// Its stack, from the lowest address to the end.
-    pub(super) stack: (usize, usize),
 }
 
 impl ThreadLayout {
     /// Looks the offsets up; `None` if the VM does not export all of them.
-    pub(super) fn find(structs: &VmStructs) -> Option<Self> {
+    pub(super) fn find(structs: VmStructs) -> Option<Self> {
         let offset = |types: &[&CStr], name| {
             let mut types = types.iter();
             types.find_map(|type_name| structs.offset(type_name, name))
@@ -55,16 +56,10 @@ impl ThreadLayout {
         let address = jni.native_thread(thread)?.addr();
         let peek = Peek::new().ok()?;
         let os_thread = peek.word(address + self.os_thread)?;
-        let base = peek.word(address + self.stack_base)?;
-        let size = peek.word(address + self.stack_size)?;
         // A thread of the VM has its OSThread until it has ended. The number is half a word.
         let tid = peek.word(os_thread.checked_add(self.thread_id)?)? as libc::pid_t;
-        let is_sound = os_thread != 0 && tid > 0 && size > 0 && base > size;
-        (is_sound && self.is_at(jni, thread, address)).then_some(JavaThread {
-            address,
-            tid,
-            stack: (base.wrapping_sub(size), base),
-        })
+        let is_sound = os_thread != 0 && tid > 0;
+        (is_sound && self.is_at(jni, thread, address)).then_some(JavaThread { address, tid })
     }
 
     /// Returns `true` if the thread has not ended and is at that address in the VM's memory.
@@ -81,12 +76,8 @@ pub struct SystemThreads(ThreadLayout);
 impl SystemThreads {
     /// Looks up what is needed in this VM; the error names what is missing.
     pub fn find(env: Env) -> Result<Self, &'static str> {
-        if !env.vm_kind().is_known() {
-            return Err("the agent is not tested on this VM");
-        }
-        let structs = VmStructs::find(env.vm());
-        let layout = structs.and_then(|structs| ThreadLayout::find(&structs));
-        layout
+        let structs = env.vm_structs().ok_or(UNTESTED)?;
+        ThreadLayout::find(structs)
             .map(Self)
             .ok_or("this VM does not tell which threads of the system are its own")
     }

@@ -6,8 +6,8 @@
 use std::ffi::CStr;
 
 use super::code_heap::CodeHeaps;
-use super::vm_structs::{VmStructs, read};
 use crate::jvmti::env::Env;
+use crate::jvmti::vm_kind::vm_structs::{VmStructs, read};
 
 /// The counter of the memory for classes that is committed.
 const METASPACE: &CStr = c"sun.gc.metaspace.capacity";
@@ -29,7 +29,7 @@ pub struct VmMemory {
 impl VmMemory {
     /// Finds what this VM tells; some of it may be missing. Called when the VM is up.
     pub fn find(env: Env) -> Self {
-        let structs = VmStructs::find(env.vm());
+        let structs = env.vm_structs();
         Self {
             code: structs.and_then(CodeHeaps::find),
             metaspace: structs.and_then(|structs| counter(structs, METASPACE)),

@@ -17,7 +17,6 @@
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-use super::vm_structs::{VmStructs, read};
 use super::{BoolFlag, VmFlags};
 use crate::jvmti::callbacks::Event;
 use crate::jvmti::collections::{self, ToldCollections};
@@ -25,6 +24,7 @@ use crate::jvmti::env::Env;
 use crate::jvmti::jni::{Jni, Object, ObjectRef, WeakRef};
 use crate::jvmti::prefetch::prefetch_address;
 use crate::jvmti::vm_kind::Release;
+use crate::jvmti::vm_kind::vm_structs::{VmStructs, read};
 
 /// Access to the slots of a VM in which they were found to be as expected.
 #[derive(Clone, Copy)]
@@ -61,7 +61,8 @@ pub struct ObjectAddress {
 impl WeakSlots {
     /// Finds the slots of this VM. [`Event::GarbageCollection`] must be enabled, and stay so while they are used.
     pub fn find(env: Env, jni: Jni<'_>) -> Option<Self> {
-        let flags = VmFlags::find(env.vm())?;
+        let vm = env.tested_vm()?;
+        let flags = VmFlags::find(vm.structs())?;
         let stops_the_program = [
             BoolFlag::UseSerialGc,
             BoolFlag::UseParallelGc,
@@ -70,11 +71,8 @@ impl WeakSlots {
         if !stops_the_program.iter().any(|&flag| flags.is_on(flag)) {
             return None;
         }
-        let tag = match env.vm_kind().tested()? {
-            Release::Jdk11 | Release::Jdk17 => 1,
-            Release::Jdk21 | Release::Jdk25 => 3,
-        };
-        let counters = Counters::find(VmStructs::find(env.vm())?)?;
+        let tag = if vm.release() < Release::Jdk21 { 1 } else { 3 };
+        let counters = Counters::find(vm.structs())?;
         // The VM enables events between collections, never during one.
         env.enable(Event::GarbageCollectionStart).ok()?;
         let slots = Self { tag, counters };

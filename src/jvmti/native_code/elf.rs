@@ -1,7 +1,8 @@
 //! Files of the format ELF, read piece by piece.
 
-use std::fs::{self, File};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use object::LittleEndian;
@@ -32,11 +33,14 @@ impl Source {
     pub(super) fn with_elf<T>(&self, body: impl FnOnce(&Elf<'_>) -> T) -> Option<T> {
         let bytes: Box<dyn Bytes> = match self {
             Self::File(path) => {
-                // A pipe or a device would not end.
-                if !fs::metadata(path).ok()?.is_file() {
+                // A pipe is not waited for, and like a device would not end.
+                let mut options = OpenOptions::new();
+                options.read(true).custom_flags(libc::O_NONBLOCK);
+                let file = options.open(path).ok()?;
+                if !file.metadata().ok()?.is_file() {
                     return None;
                 }
-                Box::new(File::open(path).ok()?)
+                Box::new(file)
             }
             Self::Memory(begin, end) => Box::new(Cursor::new(own_memory(*begin, *end).ok()?)),
             Self::Gone => return None,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::Writer;
 use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
@@ -16,7 +17,8 @@ use crate::names::thread::ThreadSerial;
 /// Writes records and remembers which of the tables' entries are in the file.
 ///
 /// While a heap dump is written, its records stay together: other records are held back, so that threads which start
-/// and end do not wait for the dump. They wait only when [`HELD`] records have piled up.
+/// and end do not wait for the dump. When [`HELD`] records have piled up, each waits for a
+/// moment.
 ///
 /// [`Journal::start_period`] continues in another output, where the names that later records refer to are written again.
 pub struct Journal {
@@ -37,8 +39,10 @@ pub struct Journal {
 /// Writes a record that was held back.
 type DeferredRecord = Box<dyn FnOnce(&mut Entry<'_>) + Send>;
 
-/// The most events that a heap dump holds back; about 200 bytes each.
+/// The number of events that a heap dump holds back before threads have to wait; about 200 bytes each.
 const HELD: usize = 64 * 1024;
+/// The longest that an event then waits for the end of the dump, whose thread may be suspended.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 impl Journal {
     /// Opens the output with the records that every file starts with: the settings, and the empty trace that other
@@ -155,17 +159,38 @@ impl Journal {
     /// which registers the thread), and must not call this function.
     pub fn happened(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
         lock_order::check::<rank::HeapDump>();
+        if self.writer().wait_for_room_briefly() {
+            return self.cut();
+        }
         let mut held = self.held.lock();
-        self.released.wait_while(&mut held, |held| {
+        let is_full = |held: &mut Option<Vec<DeferredRecord>>| {
             held.as_ref().is_some_and(|events| events.len() >= HELD)
-        });
+        };
+        self.released
+            .wait_while_for(&mut held, is_full, LONGEST_WAIT);
         match &mut *held {
             Some(events) => {
                 let entry = size_of::<DeferredRecord>();
                 memory::need_to_grow(events.len(), events.capacity(), entry);
                 events.push(Box::new(write));
             }
-            None => self.entry(write),
+            None => self.entry_now(write),
+        }
+    }
+
+    /// Ends the profile because the output took nothing for too long.
+    fn cut(&self) {
+        let why = "the destination took nothing while too much happened";
+        let is_first = self.entry_now(|entry| {
+            let is_first = entry.records.is_sound();
+            if is_first {
+                entry.note(&format!("the profile ends here: {why}"));
+                entry.records.cut();
+            }
+            is_first
+        });
+        if is_first {
+            self.writer().report_cut(why);
         }
     }
 
@@ -196,8 +221,14 @@ impl Journal {
         }
     }
 
-    /// Runs `write` with exclusive access to the output, so its records are not mixed with others.
+    /// Runs `write` with exclusive access to the output, so its records are not mixed with others. Waits first until the
+    /// output has caught up.
     pub fn entry<T>(&self, write: impl FnOnce(&mut Entry<'_>) -> T) -> T {
+        self.writer().wait_for_room();
+        self.entry_now(write)
+    }
+
+    fn entry_now<T>(&self, write: impl FnOnce(&mut Entry<'_>) -> T) -> T {
         self.entry_of(&mut self.written.lock(), write)
     }
 
@@ -271,7 +302,7 @@ impl Drop for Holding<'_> {
         let journal = self.journal;
         let mut held = journal.held.lock();
         let events = held.take().unwrap_or_default();
-        journal.entry(|entry| events.into_iter().for_each(|write| write(entry)));
+        journal.entry_now(|entry| events.into_iter().for_each(|write| write(entry)));
         journal.released.notify_all();
     }
 }

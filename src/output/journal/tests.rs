@@ -11,6 +11,24 @@ use crate::output::{KeptThreads, Sink};
 
 struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
 
+/// Takes nothing before the other end is gone.
+struct Stuck(std::sync::mpsc::Receiver<()>, Memory);
+
+impl Sink for Stuck {
+    fn name(&self) -> String {
+        "stuck".to_owned()
+    }
+
+    fn write(&mut self, piece: &[u8], is_ending: &AtomicBool) -> io::Result<()> {
+        let _ = self.0.recv();
+        self.1.write(piece, is_ending)
+    }
+
+    fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Sink for Memory {
     fn name(&self) -> String {
         "memory".to_owned()
@@ -30,8 +48,15 @@ impl Sink for Memory {
 /// Returns the lines of a text profile that `write` wrote.
 pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
     let bytes = Arc::new(std::sync::Mutex::default());
-    let sink = Box::new(Memory(bytes.clone()));
-    let writer = Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
+    let journal = journal(Box::new(Memory(bytes.clone())));
+    write(&journal);
+    assert!(journal.close());
+    let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("UTF-8");
+    text.lines().map(str::to_owned).collect()
+}
+
+fn journal(sink: Box<dyn Sink>) -> Journal {
+    let writer = Writer::start(Box::new(TextEncoder::new()), sink, Millis(0), false);
     let settings = ControlSettings {
         allocations: false,
         cpu_samples: false,
@@ -40,11 +65,42 @@ pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
         threads: true,
         kept_threads: KeptThreads::Alive,
     };
-    let journal = Journal::start(Arc::default(), writer, settings);
-    write(&journal);
-    assert!(journal.close());
+    Journal::start(Arc::default(), writer.expect("a thread"), settings)
+}
+
+/// Starts so many threads while nothing can be written; returns the profile, and whether it is whole.
+fn events_while_stuck(events: usize) -> (String, bool) {
+    let bytes = Arc::new(std::sync::Mutex::default());
+    let (end, stuck) = std::sync::mpsc::channel();
+    let journal = journal(Box::new(Stuck(stuck, Memory(bytes.clone()))));
+    for _ in 0..events {
+        let thread = journal.tables.threads.add();
+        journal.thread_started(thread, ThreadNames::default());
+    }
+    drop(end);
+    let is_whole = journal.close();
     let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("UTF-8");
-    text.lines().map(str::to_owned).collect()
+    (text, is_whole)
+}
+
+/// More than the queue holds: an event that waited for the destination would never return here.
+#[test]
+fn events_go_on_while_the_destination_takes_nothing() {
+    let events = 40_000;
+    let (text, is_whole) = events_while_stuck(events);
+    assert!(is_whole);
+    assert_eq!(text.matches("THREAD START (").count(), events);
+}
+
+#[test]
+fn a_profile_ends_when_too_much_happens_meanwhile() {
+    let events = 120_000;
+    let (text, is_whole) = events_while_stuck(events);
+    assert!(!is_whole);
+    let written = text.matches("THREAD START (").count();
+    assert!(written > 65_536 && written < events, "{written}");
+    let last = text.lines().last().expect("a line");
+    assert!(last.contains("the profile ends here"), "{last}");
 }
 
 /// Returns the index of the only line that begins with `start`.
@@ -67,7 +123,7 @@ fn an_output_beside_has_the_threads_that_its_traces_name() {
         let bytes = Arc::new(std::sync::Mutex::default());
         let sink = Box::new(Memory(bytes.clone()));
         let writer =
-            Writer::start(Box::new(TextEncoder::new()), sink, Millis(0)).expect("a thread");
+            Writer::start(Box::new(TextEncoder::new()), sink, Millis(0), false).expect("a thread");
         let other = journal.beside(writer, false);
         let [named, _other] = [1, 2].map(|_| {
             let thread = journal.tables.threads.add();

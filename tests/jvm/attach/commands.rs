@@ -7,7 +7,7 @@ use super::{EXACT, busy, end, go, made, profile, steps, text};
 use crate::harness::{Jvm, Program, agent, any_jvm, cli};
 use crate::profile::Profile;
 
-on_every_jvm!(the_status_says_what_is_going_on);
+on_every_jvm!(the_status_says_what_is_going_on, and 26);
 
 fn the_status_says_what_is_going_on(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:1"]);
@@ -47,7 +47,7 @@ fn the_status_says_what_is_going_on(jvm: &Jvm) {
     end(run);
 }
 
-on_every_jvm!(a_profile_from_the_start_can_be_stopped_and_another_started);
+on_every_jvm!(a_profile_from_the_start_can_be_stopped_and_another_started, and 17);
 
 fn a_profile_from_the_start_can_be_stopped_and_another_started(jvm: &Jvm) {
     let program = Program::java(jvm, "cpu=samples,verbose=n,file=a.txt", &[]);
@@ -74,7 +74,7 @@ fn a_profile_from_the_start_can_be_stopped_and_another_started(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(attaching_is_no_request_for_a_dump);
+on_every_jvm!(attaching_is_no_request_for_a_dump, and 28);
 
 fn attaching_is_no_request_for_a_dump(jvm: &Jvm) {
     let program = Program::java(jvm, "cpu=samples,file=x.txt", &[]);
@@ -89,7 +89,7 @@ fn attaching_is_no_request_for_a_dump(jvm: &Jvm) {
     assert_eq!(profile.dumps.len(), 1, "{}: that at the end", jvm.feature);
 }
 
-on_every_jvm!(sigquit_dumps_while_a_profile_runs_and_only_then);
+on_every_jvm!(sigquit_dumps_while_a_profile_runs_and_only_then, and 25);
 
 fn sigquit_dumps_while_a_profile_runs_and_only_then(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:5", "make:6"]);
@@ -163,7 +163,7 @@ fn the_command_finds_the_library_that_came_with_it() {
     }
 }
 
-on_every_jvm!(the_list_names_the_program_and_whether_it_has_the_agent);
+on_every_jvm!(the_list_names_the_program_and_whether_it_has_the_agent, and 26);
 
 fn the_list_names_the_program_and_whether_it_has_the_agent(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:1"]);

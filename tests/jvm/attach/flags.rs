@@ -10,7 +10,7 @@ fn buffers(run: &Running) -> [Option<String>; 2] {
     BUFFERS.map(|flag| run.vm_flag(flag))
 }
 
-on_every_jvm!(a_stop_puts_back_what_was_set_for_allocations);
+on_every_jvm!(a_stop_puts_back_what_was_set_for_allocations, and 26);
 
 fn a_stop_puts_back_what_was_set_for_allocations(jvm: &Jvm) {
     let attached = steps(jvm, &[], &["make:1"]);

@@ -14,7 +14,7 @@ fn refusal(run: &Running, verb: &str, rest: &[&str]) -> String {
     text
 }
 
-on_every_jvm!(commands_at_the_wrong_time_change_nothing);
+on_every_jvm!(commands_at_the_wrong_time_change_nothing, and 17);
 
 fn commands_at_the_wrong_time_change_nothing(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:10", "make:20"]);
@@ -114,7 +114,7 @@ fn estimates_without_collections_collect_nothing() {
     }
 }
 
-on_every_jvm!(options_are_refused_and_the_program_goes_on);
+on_every_jvm!(options_are_refused_and_the_program_goes_on, and 28);
 
 fn options_are_refused_and_the_program_goes_on(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:10"]);
@@ -157,7 +157,7 @@ fn who_is_no_jvm_is_named() {
     );
 }
 
-on_every_jvm!(a_vm_that_lets_nobody_attach_is_left_alone);
+on_every_jvm!(a_vm_that_lets_nobody_attach_is_left_alone, and 25);
 
 fn a_vm_that_lets_nobody_attach_is_left_alone(jvm: &Jvm) {
     let run = steps(jvm, &["-XX:+DisableAttachMechanism"], &["make:1"]);
@@ -169,7 +169,7 @@ fn a_vm_that_lets_nobody_attach_is_left_alone(jvm: &Jvm) {
     assert_eq!(run.files(), ["end", "go1"]);
 }
 
-on_every_jvm!(a_vm_that_does_not_listen_to_signals_listens_all_the_same);
+on_every_jvm!(a_vm_that_does_not_listen_to_signals_listens_all_the_same, and 26);
 
 fn a_vm_that_does_not_listen_to_signals_listens_all_the_same(jvm: &Jvm) {
     let run = steps(jvm, &["-Xrs"], &["make:1"]);
@@ -192,7 +192,7 @@ fn options_that_jcmd_has_cut_are_explained() {
     end(run);
 }
 
-on_every_jvm!(a_vm_that_refuses_agents_says_so);
+on_every_jvm!(a_vm_that_refuses_agents_says_so, and 17);
 
 fn a_vm_that_refuses_agents_says_so(jvm: &Jvm) {
     let run = steps(jvm, &["-XX:-EnableDynamicAgentLoading"], &["make:1"]);
@@ -248,6 +248,20 @@ fn an_old_reply_file_or_none_is_not_written_to() {
     assert!(said.contains("return code: 0"), "{said}");
     run.wait_for_stderr("hprof: no profile is running");
     assert_eq!(fs::read_to_string(&kept).expect("it"), "mine");
+    go(&run, 1);
+    end(run);
+}
+
+#[test]
+fn a_profile_for_which_nobody_waits_any_more_is_not_started() {
+    let run = steps(any_jvm(), &[], &["make:1"]);
+    // As by a client that has gone while the VM was held, and has removed its file.
+    let gone = run.path("gone");
+    let options = format!("start,reply={},cpu=samples,file=x.txt", gone.display());
+    let said = run.jcmd_load(&options);
+    assert!(!said.contains("return code: 0"), "{said}");
+    run.wait_for_stderr("hprof: no profile was started: who asked for it waits no longer");
+    assert!(!run.path("x.txt").exists());
     go(&run, 1);
     end(run);
 }

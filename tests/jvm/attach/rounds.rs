@@ -55,7 +55,7 @@ fn each_profile_counts_what_happens_while_it_runs(cell: &Cell) {
     assert_eq!(without_warning(&run.stderr), "", "{cell}");
 }
 
-on_every_jvm!(an_exact_profile_after_a_sampled_one_is_exact);
+on_every_jvm!(an_exact_profile_after_a_sampled_one_is_exact, and 28);
 
 fn an_exact_profile_after_a_sampled_one_is_exact(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:3000", "make:4000"]);
@@ -75,7 +75,7 @@ fn an_exact_profile_after_a_sampled_one_is_exact(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(what_lives_is_known_too);
+on_every_jvm!(what_lives_is_known_too, and 25);
 
 fn what_lives_is_known_too(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:100", "make:200"]);
@@ -95,7 +95,7 @@ fn what_lives_is_known_too(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(profiles_start_and_stop_under_load);
+on_every_jvm!(profiles_start_and_stop_under_load, and 26);
 
 fn profiles_start_and_stop_under_load(jvm: &Jvm) {
     let run = steps(jvm, &[], &["load:4", "make:2000", "make:10"]);
@@ -128,7 +128,7 @@ fn profiles_start_and_stop_under_load(jvm: &Jvm) {
     assert_eq!(without_warning(&run.stderr), "", "{}", jvm.feature);
 }
 
-on_every_jvm!(the_vm_may_end_while_a_profile_runs);
+on_every_jvm!(the_vm_may_end_while_a_profile_runs, and 17);
 
 fn the_vm_may_end_while_a_profile_runs(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:10", "busy:200"]);
@@ -149,7 +149,7 @@ fn the_vm_may_end_while_a_profile_runs(jvm: &Jvm) {
     assert!(busy(&profile, profile.samples()) > 0.0, "{}", jvm.feature);
 }
 
-on_every_jvm!(rounds_work_with_the_vms_own_checks_on);
+on_every_jvm!(rounds_work_with_the_vms_own_checks_on, and 28);
 
 fn rounds_work_with_the_vms_own_checks_on(jvm: &Jvm) {
     let run = steps(jvm, &["-Xcheck:jni"], &["make:100"]);
@@ -173,7 +173,7 @@ fn rounds_work_with_the_vms_own_checks_on(jvm: &Jvm) {
     );
 }
 
-on_every_jdk!(a_jdks_own_jcmd_does_it_too);
+on_every_jdk!(a_jdks_own_jcmd_does_it_too, and 25);
 
 fn a_jdks_own_jcmd_does_it_too(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:321"]);
@@ -215,7 +215,7 @@ fn redefined(run: &Running, seen: &mut usize) -> Vec<String> {
     names
 }
 
-on_every_jvm!(only_classes_that_match_and_have_code_are_defined_anew);
+on_every_jvm!(only_classes_that_match_and_have_code_are_defined_anew, and 26);
 
 fn only_classes_that_match_and_have_code_are_defined_anew(jvm: &Jvm) {
     let log = "-Xlog:redefine+class+load=info:file=redefined.log";
@@ -253,7 +253,7 @@ fn held(run: &Running) -> u64 {
     bytes.parse().expect("a number")
 }
 
-on_every_jvm!(what_a_profile_held_goes_when_it_stops);
+on_every_jvm!(what_a_profile_held_goes_when_it_stops, and 17);
 
 fn what_a_profile_held_goes_when_it_stops(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:50000", "thread:50000"]);

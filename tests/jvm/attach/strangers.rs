@@ -59,7 +59,7 @@ fn another_users_program_is_out_of_reach() {
     end(run);
 }
 
-on_every_jvm!(root_reaches_everybodys);
+on_every_jvm!(root_reaches_everybodys, and 28);
 
 fn root_reaches_everybodys(jvm: &Jvm) {
     if !is_root() {
@@ -99,7 +99,7 @@ fn starts(run: &Running) -> bool {
     run.output("stdout").contains("ready")
 }
 
-on_every_jvm!(a_program_in_a_container_is_reached_by_its_own_view);
+on_every_jvm!(a_program_in_a_container_is_reached_by_its_own_view, and 25);
 
 fn a_program_in_a_container_is_reached_by_its_own_view(jvm: &Jvm) {
     if !is_root() {
@@ -147,7 +147,7 @@ fn a_program_in_a_container_is_reached_by_its_own_view(jvm: &Jvm) {
     end(run);
 }
 
-on_every_jvm!(root_reaches_a_program_in_its_users_own_namespace);
+on_every_jvm!(root_reaches_a_program_in_its_users_own_namespace, and 26);
 
 /// The VM's own user id in there is a different number here, and root has no rights for it.
 fn root_reaches_a_program_in_its_users_own_namespace(jvm: &Jvm) {

@@ -15,7 +15,7 @@ fn calls(profile: &Profile) -> Vec<u64> {
         .collect()
 }
 
-on_every_jvm!(a_dump_leaves_the_totals_as_they_are);
+on_every_jvm!(a_dump_leaves_the_totals_as_they_are, and 17);
 
 fn a_dump_leaves_the_totals_as_they_are(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:1", "make:1", "make:1"]);
@@ -36,7 +36,7 @@ fn a_dump_leaves_the_totals_as_they_are(jvm: &Jvm) {
     assert_eq!(calls(&profile), [1, 2, 3], "{}", jvm.feature);
 }
 
-on_every_jvm!(sigquit_starts_counting_anew);
+on_every_jvm!(sigquit_starts_counting_anew, and 28);
 
 fn sigquit_starts_counting_anew(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:1", "make:1", "make:1"]);
@@ -61,7 +61,7 @@ fn sigquit_starts_counting_anew(jvm: &Jvm) {
     assert_eq!(calls(&profile), [1, 1, 2], "{}", jvm.feature);
 }
 
-on_every_jvm!(samples_before_a_dump_are_in_the_last_one_too);
+on_every_jvm!(samples_before_a_dump_are_in_the_last_one_too, and 25);
 
 fn samples_before_a_dump_are_in_the_last_one_too(jvm: &Jvm) {
     let run = steps(jvm, &[], &["busy:400", "make:1"]);
@@ -80,7 +80,7 @@ fn samples_before_a_dump_are_in_the_last_one_too(jvm: &Jvm) {
     assert!(busy(&profile, whole) > 0.5, "{}: {whole:?}", jvm.feature);
 }
 
-on_every_jvm!(methods_are_timed_without_a_word_of_the_vms_on_stdout);
+on_every_jvm!(methods_are_timed_without_a_word_of_the_vms_on_stdout, and 26);
 
 fn methods_are_timed_without_a_word_of_the_vms_on_stdout(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:1", "make:1"]);

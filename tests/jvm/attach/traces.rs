@@ -56,7 +56,7 @@ fn threads(run: &Running) -> Vec<String> {
     names.map(|name| name.trim().to_owned()).collect()
 }
 
-on_every_jvm!(ten_rounds_leave_nothing);
+on_every_jvm!(ten_rounds_leave_nothing, and 17);
 
 fn ten_rounds_leave_nothing(jvm: &Jvm) {
     let jdk = any_jdk();

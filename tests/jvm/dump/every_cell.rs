@@ -28,7 +28,7 @@ fn class_instances(dump: &Dump) -> usize {
     dump.instances("java.lang.Class").len()
 }
 
-on_paired_cells!(a_class_that_was_replaced_while_it_loaded_is_in_the_dump, row 0);
+on_paired_cells!(a_class_that_was_replaced_while_it_loaded_is_in_the_dump, row 4);
 
 fn a_class_that_was_replaced_while_it_loaded_is_in_the_dump(cell: &Cell) {
     let replaced = dumped(cell, "dumper=jvmti,gc=n", &[], "Replaced");
@@ -85,7 +85,7 @@ fn assert_accessor(cell: &Cell, dump: &Dump, field: u64) {
 
 const OPEN: &str = "--add-opens=java.base/java.lang=ALL-UNNAMED";
 
-on_paired_cells!(objects_with_fields_that_the_vm_hides_are_in_the_dump, row 1);
+on_paired_cells!(objects_with_fields_that_the_vm_hides_are_in_the_dump, row 5);
 
 fn objects_with_fields_that_the_vm_hides_are_in_the_dump(cell: &Cell) {
     // JDK 21 can still be told to reflect as JDK 17 does.
@@ -174,7 +174,7 @@ fn assert_agree(cell: &Cell, collect: &str) {
     }
 }
 
-on_paired_cells!(sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump, row 2);
+on_paired_cells!(sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump, row 6);
 
 fn sites_and_dump_agree_with_each_other_and_with_a_run_without_a_dump(cell: &Cell) {
     assert_agree(cell, "gc=y");
@@ -208,7 +208,7 @@ fn lists(dump: &Dump) -> usize {
     dump.objects.values().filter(is_list).count()
 }
 
-on_paired_cells!(fillers_and_what_earlier_dumps_made_are_not_in_the_dump, row 3);
+on_paired_cells!(fillers_and_what_earlier_dumps_made_are_not_in_the_dump, row 7);
 
 fn fillers_and_what_earlier_dumps_made_are_not_in_the_dump(cell: &Cell) {
     for collect in ["gc=y", "gc=n"] {

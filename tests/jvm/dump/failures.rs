@@ -15,7 +15,7 @@ fn lines(run: &Finished) -> Vec<&str> {
     lines.filter(|line| line.starts_with("hprof: ")).collect()
 }
 
-on_every_jvm!(a_file_that_may_not_grow_ends_the_dump_and_not_the_program);
+on_every_jvm!(a_file_that_may_not_grow_ends_the_dump_and_not_the_program, and 25);
 
 fn a_file_that_may_not_grow_ends_the_dump_and_not_the_program(jvm: &Jvm) {
     // A limit of 512 KB, and a heap that takes more.
@@ -28,7 +28,7 @@ fn a_file_that_may_not_grow_ends_the_dump_and_not_the_program(jvm: &Jvm) {
     assert_eq!(run.read_dumps(), 0);
 }
 
-on_every_jvm!(the_output_may_not_grow_while_a_dump_is_written);
+on_every_jvm!(the_output_may_not_grow_while_a_dump_is_written, and 26);
 
 fn the_output_may_not_grow_while_a_dump_is_written(jvm: &Jvm) {
     // The VM's file is within the limit, the rewritten one is not: a second dump goes into the same file.
@@ -57,7 +57,7 @@ fn the_output_may_not_grow_while_a_dump_is_written(jvm: &Jvm) {
     assert!(run.read_dumps() >= 1, "what was written before is whole");
 }
 
-on_every_jvm!(the_folder_may_go_while_the_program_runs);
+on_every_jvm!(the_folder_may_go_while_the_program_runs, and 17);
 
 fn the_folder_may_go_while_the_program_runs(jvm: &Jvm) {
     let options = BY_VM.replace("x.hprof", "gone/x.hprof");
@@ -91,7 +91,7 @@ fn what_lies_about_is_left_alone_and_the_dump_is_the_users_alone() {
     assert_eq!(read(&run).dumps.len(), 1);
 }
 
-on_every_jvm!(letters_that_the_locale_does_not_know_are_no_matter);
+on_every_jvm!(letters_that_the_locale_does_not_know_are_no_matter, and 28);
 
 fn letters_that_the_locale_does_not_know_are_no_matter(jvm: &Jvm) {
     let options = BY_VM.replace("x.hprof", "\u{4e16}/x.hprof");
@@ -105,7 +105,7 @@ fn letters_that_the_locale_does_not_know_are_no_matter(jvm: &Jvm) {
     assert_eq!(file.dumps.len(), 1);
 }
 
-on_every_jvm!(an_end_in_the_middle_of_a_dump_leaves_nothing_behind);
+on_every_jvm!(an_end_in_the_middle_of_a_dump_leaves_nothing_behind, and 25);
 
 fn an_end_in_the_middle_of_a_dump_leaves_nothing_behind(jvm: &Jvm) {
     let run = program(jvm, BY_VM, &[], "Starting").start();
@@ -117,7 +117,7 @@ fn an_end_in_the_middle_of_a_dump_leaves_nothing_behind(jvm: &Jvm) {
     assert_eq!(run.files(), ["x.hprof"], "{}", run.stderr);
 }
 
-on_every_jvm!(a_dump_that_broke_off_says_so_in_the_file);
+on_every_jvm!(a_dump_that_broke_off_says_so_in_the_file, and 26);
 
 fn a_dump_that_broke_off_says_so_in_the_file(jvm: &Jvm) {
     let run = program(jvm, BY_VM, &[], "Traces").arg("20000");
@@ -129,7 +129,7 @@ fn a_dump_that_broke_off_says_so_in_the_file(jvm: &Jvm) {
     assert!(run.stderr.ends_with(" failed.\n"), "{}", run.stderr);
 }
 
-on_every_jvm!(a_text_that_finds_no_room_to_wait_for_its_totals_says_so);
+on_every_jvm!(a_text_that_finds_no_room_to_wait_for_its_totals_says_so, and 17);
 
 fn a_text_that_finds_no_room_to_wait_for_its_totals_says_so(jvm: &Jvm) {
     let options = "heap=dump,dumper=jvmti,file=x.txt";

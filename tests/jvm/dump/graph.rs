@@ -167,7 +167,7 @@ pub(super) fn assert_thread_local(dump: &Dump) {
     assert_eq!(entries.iter().filter(holds).count(), 1);
 }
 
-on_paired_cells!(everything_in_the_graph_is_found_with_its_value, row 0);
+on_paired_cells!(everything_in_the_graph_is_found_with_its_value, row 8);
 
 fn everything_in_the_graph_is_found_with_its_value(cell: &Cell) {
     let file = graph(cell.jvm, &cell.vm_options(), "");

@@ -9,6 +9,7 @@ pub mod heap;
 mod options;
 mod requests;
 mod same_graph;
+mod sizes;
 mod streams;
 mod traces;
 mod walk;

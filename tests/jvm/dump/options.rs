@@ -13,7 +13,7 @@ fn graph(jvm: &crate::harness::Jvm, options: &str) -> File {
     read(&program.run_well())
 }
 
-on_every_jvm!(primitive_fields_may_be_left_out);
+on_every_jvm!(primitive_fields_may_be_left_out, and 28);
 
 fn primitive_fields_may_be_left_out(jvm: &Jvm) {
     let file = graph(jvm, "primfields=n");
@@ -40,7 +40,7 @@ fn primitive_fields_may_be_left_out(jvm: &Jvm) {
     assert_eq!(ints, [1, 2, 3].map(Value::Int));
 }
 
-on_every_jvm!(primitive_arrays_may_be_left_out);
+on_every_jvm!(primitive_arrays_may_be_left_out, and 25);
 
 fn primitive_arrays_may_be_left_out(jvm: &Jvm) {
     let file = graph(jvm, "primarrays=n");

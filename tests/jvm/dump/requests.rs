@@ -8,7 +8,7 @@ use super::heap::File;
 use super::{DUMP, dump, program, read};
 use crate::harness::{Jvm, any_jvm};
 
-on_every_jvm!(each_request_adds_a_whole_dump_and_the_end_another);
+on_every_jvm!(each_request_adds_a_whole_dump_and_the_end_another, and 26);
 
 fn each_request_adds_a_whole_dump_and_the_end_another(jvm: &Jvm) {
     let options = "heap=all,format=b,file=x.hprof,logflags=4";
@@ -53,7 +53,7 @@ fn a_dump_alone_has_no_sites_but_traces() {
     assert!(file.traces.len() > 8);
 }
 
-on_every_jvm!(threads_that_come_and_go_do_not_get_into_a_dump);
+on_every_jvm!(threads_that_come_and_go_do_not_get_into_a_dump, and 17);
 
 fn threads_that_come_and_go_do_not_get_into_a_dump(jvm: &Jvm) {
     let run = program(jvm, DUMP, &[], "Starting").start();
@@ -82,7 +82,7 @@ fn stacks(file: &File) -> Vec<(&str, &[String])> {
     threads.filter_map(stack).collect()
 }
 
-on_every_jvm!(stacks_of_threads_are_whole_whatever_the_depth);
+on_every_jvm!(stacks_of_threads_are_whole_whatever_the_depth, and 28);
 
 fn stacks_of_threads_are_whole_whatever_the_depth(jvm: &Jvm) {
     let options = format!("{DUMP},depth=1");
@@ -108,7 +108,7 @@ fn stacks_of_threads_are_whole_whatever_the_depth(jvm: &Jvm) {
     assert_eq!(deep.count(), 0, "objects have traces of one frame");
 }
 
-on_every_jvm!(what_the_frames_of_virtual_threads_hold_is_there from 21);
+on_every_jvm!(what_the_frames_of_virtual_threads_hold_is_there from 21, and 25);
 
 fn what_the_frames_of_virtual_threads_hold_is_there(jvm: &Jvm) {
     let run = program(jvm, DUMP, &[], "Virtual21").start();

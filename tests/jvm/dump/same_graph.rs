@@ -312,7 +312,7 @@ fn compare(jvm: &Jvm, vm_options: &[&str], name: &str) -> (Dump, usize) {
     (walk, count)
 }
 
-on_paired_cells!(both_dumpers_describe_the_same_graph, row 1);
+on_paired_cells!(both_dumpers_describe_the_same_graph, row 9);
 
 fn both_dumpers_describe_the_same_graph(cell: &Cell) {
     let (walk, count) = compare(cell.jvm, &cell.vm_options(), "Shapes");

@@ -33,7 +33,7 @@ fn through_a_pipe(jvm: &Jvm, options: &str, is_read_only: bool, reader: &str) ->
     )
 }
 
-on_every_jvm!(a_dump_goes_through_a_pipe_without_a_disk);
+on_every_jvm!(a_dump_goes_through_a_pipe_without_a_disk, and 26);
 
 fn a_dump_goes_through_a_pipe_without_a_disk(jvm: &Jvm) {
     let reader = format!("tee copy.hprof | '{}' check - > checked", cli().display());

@@ -28,7 +28,7 @@ pub(super) fn assert_traces(file: &File, dump: &Dump) -> usize {
     made.len()
 }
 
-on_every_jvm!(a_million_objects_know_where_they_were_made);
+on_every_jvm!(a_million_objects_know_where_they_were_made, and 17);
 
 fn a_million_objects_know_where_they_were_made(jvm: &Jvm) {
     let run = program(jvm, DUMP, &["-XX:+UseG1GC"], "Traces").arg("1000000");
@@ -40,7 +40,7 @@ fn a_million_objects_know_where_they_were_made(jvm: &Jvm) {
     assert!(file.segments.len() > 10);
 }
 
-on_paired_cells!(objects_know_where_they_were_made_with_every_collector, row 2);
+on_paired_cells!(objects_know_where_they_were_made_with_every_collector, row 0);
 
 fn objects_know_where_they_were_made_with_every_collector(cell: &Cell) {
     let run = program(cell.jvm, DUMP, &cell.vm_options(), "Traces").arg("20000");
@@ -48,7 +48,7 @@ fn objects_know_where_they_were_made_with_every_collector(cell: &Cell) {
     assert_eq!(assert_traces(&file, file.dump()), 20_001, "{cell}");
 }
 
-on_every_jvm!(a_heap_without_room_is_walked_instead);
+on_every_jvm!(a_heap_without_room_is_walked_instead, and 28);
 
 fn a_heap_without_room_is_walked_instead(jvm: &Jvm) {
     // 200,000 objects and 125,000 arrays, some 11 MB; the list would take 2.6 MB, and twice that must be free.

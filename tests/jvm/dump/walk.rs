@@ -33,7 +33,7 @@ fn dumps(jvm: &Jvm, vm_options: &[&str], name: &str, requests: usize) -> (File, 
     (file, text)
 }
 
-on_paired_cells!(everything_in_the_graph_is_found_with_its_value, row 3);
+on_paired_cells!(everything_in_the_graph_is_found_with_its_value, row 1);
 
 fn everything_in_the_graph_is_found_with_its_value(cell: &Cell) {
     let file = graph(cell.jvm, &cell.vm_options(), "dumper=jvmti");
@@ -101,7 +101,7 @@ fn numbers_never_repeat_in_a_file() {
     }
 }
 
-on_every_jvm!(objects_know_where_they_were_made);
+on_every_jvm!(objects_know_where_they_were_made, and 25);
 
 fn objects_know_where_they_were_made(jvm: &Jvm) {
     let options = format!("{DUMP},dumper=jvmti");
@@ -110,7 +110,7 @@ fn objects_know_where_they_were_made(jvm: &Jvm) {
     assert_eq!(assert_traces(&file, file.dump()), 20_001, "{}", jvm.feature);
 }
 
-on_paired_cells!(a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere, row 0);
+on_paired_cells!(a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere, row 2);
 
 fn a_program_that_changes_all_the_time_has_no_reference_that_leads_nowhere(cell: &Cell) {
     let (file, _) = dumps(cell.jvm, &cell.vm_options(), "Changing", 3);
@@ -151,7 +151,7 @@ fn assert_payloads(dump: &Dump) {
     assert!(count > 0);
 }
 
-on_paired_cells!(a_root_names_a_frame_of_its_method_while_stacks_move, row 1);
+on_paired_cells!(a_root_names_a_frame_of_its_method_while_stacks_move, row 3);
 
 fn a_root_names_a_frame_of_its_method_while_stacks_move(cell: &Cell) {
     let (file, _) = dumps(cell.jvm, &cell.vm_options(), "Moving", 3);
@@ -200,7 +200,7 @@ fn holders<'f>(file: &'f File, dump: &Dump, object: u64) -> Vec<(&'f [String], i
         .collect()
 }
 
-on_every_jvm!(what_the_frames_of_virtual_threads_hold_is_there from 21);
+on_every_jvm!(what_the_frames_of_virtual_threads_hold_is_there from 21, and 26);
 
 fn what_the_frames_of_virtual_threads_hold_is_there(jvm: &Jvm) {
     let (file, _) = dumps(jvm, &[], "Virtual21", 1);
@@ -218,7 +218,7 @@ fn what_the_frames_of_virtual_threads_hold_is_there(jvm: &Jvm) {
     assert_eq!(*frame, -1, "its trace is not known");
 }
 
-on_every_jvm!(primitive_values_may_be_left_out);
+on_every_jvm!(primitive_values_may_be_left_out, and 17);
 
 fn primitive_values_may_be_left_out(jvm: &Jvm) {
     let options = format!("{DUMP},dumper=jvmti,primfields=n,primarrays=n");
@@ -234,7 +234,7 @@ fn primitive_values_may_be_left_out(jvm: &Jvm) {
     assert_eq!(dump.elements(id(dump.stat("Graph", "mixed"))).len(), 14);
 }
 
-on_every_jvm!(the_vm_has_nothing_to_say_against_the_calls);
+on_every_jvm!(the_vm_has_nothing_to_say_against_the_calls, and 28);
 
 fn the_vm_has_nothing_to_say_against_the_calls(jvm: &Jvm) {
     let (_, said) = dumps(jvm, &["-Xcheck:jni"], "Shapes", 1);
@@ -244,7 +244,7 @@ fn the_vm_has_nothing_to_say_against_the_calls(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(a_text_names_every_class_before_its_objects);
+on_every_jvm!(a_text_names_every_class_before_its_objects, and 25);
 
 fn a_text_names_every_class_before_its_objects(jvm: &Jvm) {
     let options = "heap=dump,dumper=jvmti,file=x.txt";

@@ -237,6 +237,35 @@ pub fn c_library(source: &str) -> Option<PathBuf> {
         .clone()
 }
 
+/// Returns a library in Go, compiled; reports if there is no Go.
+pub fn go_library(source: &str) -> Option<PathBuf> {
+    static COMPILED: Mutex<BTreeMap<String, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().expect("nothing panics inside");
+    let compile = || {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+        let name = source.with_extension("so");
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name.file_name()?);
+        let compiled = ["go", "/usr/local/go/bin/go"].iter().any(|go| {
+            let mut go = Command::new(go);
+            let go = go.args(["build", "-buildmode=c-shared", "-o"]);
+            let status = go.arg(&library).arg(&source).status();
+            status.is_ok_and(|status| status.success())
+        });
+        if !compiled {
+            skip(&format!(
+                "tests with {}: no Go compiles it",
+                source.display()
+            ));
+            return None;
+        }
+        Some(library)
+    };
+    compiled
+        .entry(source.to_owned())
+        .or_insert_with(compile)
+        .clone()
+}
+
 /// Returns the compiler of the newest JDK.
 pub fn javac() -> PathBuf {
     compiler().join("bin/javac")

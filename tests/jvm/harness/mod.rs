@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub use at_hand::{
-    Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, compiles, fetched, is_release_build,
-    javac, jvms, may_mount, old_jvms, reader, skip,
+    Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, compiles, fetched, go_library,
+    is_release_build, javac, jvms, may_mount, old_jvms, reader, skip,
 };
 pub use finished::Finished;
 
@@ -333,7 +333,10 @@ impl Running {
 
     /// Returns the output of `jcmd <pid> <command>` for the running VM; any JDK can be used.
     pub fn jcmd(&self, jvm: &Jvm, command: &str) -> String {
-        let output = Command::new(jvm.home.join("bin/jcmd"))
+        // A VM that hangs answers nothing, and jcmd would wait for it.
+        let output = Command::new("timeout")
+            .arg(TIMEOUT.as_secs().to_string())
+            .arg(jvm.home.join("bin/jcmd"))
             .args([&*self.child.0.id().to_string(), command])
             .output()
             .expect("jcmd");

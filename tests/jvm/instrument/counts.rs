@@ -63,7 +63,7 @@ fn assert_counts(jvm: &Jvm, counts: &HashMap<String, Counts>, expected: &[(&str,
     }
 }
 
-on_every_jvm!(every_shape_of_method_is_counted_exactly);
+on_every_jvm!(every_shape_of_method_is_counted_exactly, and 17);
 
 fn every_shape_of_method_is_counted_exactly(jvm: &Jvm) {
     let classes = only("Shapes");

@@ -59,7 +59,7 @@ fn a_binary_file_has_the_sums_of_text(jvm: &Jvm) {
     let (millis, _) = top(&run, "x.txt", &["--value", "contention"]);
     assert!(nanos > 0 && nanos - nanos % 1_000_000 <= millis && millis <= nanos + 1_000_000);
 }
-on_every_jvm!(a_binary_file_has_the_sums_of_text);
+on_every_jvm!(a_binary_file_has_the_sums_of_text, and 25);
 
 #[test]
 fn every_command_reads_it() {

@@ -51,7 +51,7 @@ fn assert_contended(run: &Finished, profile: &Profile, what: &str) {
     );
 }
 
-on_paired_cells!(contention_is_what_the_program_measured_with_every_collector, row 2);
+on_paired_cells!(contention_is_what_the_program_measured_with_every_collector, row 7);
 
 fn contention_is_what_the_program_measured_with_every_collector(cell: &Cell) {
     let options = "monitor=y,file=x.txt";
@@ -59,7 +59,7 @@ fn contention_is_what_the_program_measured_with_every_collector(cell: &Cell) {
     assert_contended(&run, &read(&run), &cell.to_string());
 }
 
-on_every_jvm!(contention_and_waits_are_what_the_program_measured);
+on_every_jvm!(contention_and_waits_are_what_the_program_measured, and 26);
 
 fn contention_and_waits_are_what_the_program_measured(jvm: &Jvm) {
     // By default, a contention of hardly any time is left out, with a line of its own before the section.
@@ -76,7 +76,7 @@ fn contention_and_waits_are_what_the_program_measured(jvm: &Jvm) {
     assert_eq!(run.stderr, format!("{said}\n{said} done.\n"));
 }
 
-on_every_jvm!(contention_of_virtual_threads_is_theirs from 21);
+on_every_jvm!(contention_of_virtual_threads_is_theirs from 21, and 28);
 
 fn contention_of_virtual_threads_is_theirs(jvm: &Jvm) {
     let options = "monitor=y,thread=y,depth=8,cutoff=0,file=x.txt";
@@ -114,7 +114,7 @@ fn contention_of_virtual_threads_is_theirs(jvm: &Jvm) {
     assert_eq!(group("waiter"), "VirtualThreads", "{what}");
 }
 
-on_every_jvm!(every_contended_entry_counts_once);
+on_every_jvm!(every_contended_entry_counts_once, and 17);
 
 fn every_contended_entry_counts_once(jvm: &Jvm) {
     for options in ["", ",thread=y", ",depth=0", ",cpu=samples", ",heap=sites"] {
@@ -152,7 +152,7 @@ fn the_cutoff_leaves_out_rows_but_not_their_time() {
     assert!(time.rows.is_empty() && time.total_ms > 0, "{time:?}");
 }
 
-on_every_jvm!(the_vm_has_nothing_to_object);
+on_every_jvm!(the_vm_has_nothing_to_object, and 25);
 
 fn the_vm_has_nothing_to_object(jvm: &Jvm) {
     let mut programs = vec![("Contend", ""), ("Counts", "")];

@@ -51,7 +51,7 @@ fn assert_desk(profile: &Profile, dump: &MonitorDump, what: &str) {
     }
 }
 
-on_every_jvm!(a_dump_shows_who_has_and_who_wants);
+on_every_jvm!(a_dump_shows_who_has_and_who_wants, and 26);
 
 fn a_dump_shows_who_has_and_who_wants(jvm: &Jvm) {
     let options = "monitor=y,depth=8,file=x.txt";
@@ -81,7 +81,7 @@ fn a_dump_shows_who_has_and_who_wants(jvm: &Jvm) {
     assert!(times.iter().all(|time| time.count("Desk") == 0));
 }
 
-on_every_jvm!(what_a_dump_has_told_the_next_does_not_tell_again);
+on_every_jvm!(what_a_dump_has_told_the_next_does_not_tell_again, and 17);
 
 fn what_a_dump_has_told_the_next_does_not_tell_again(jvm: &Jvm) {
     let run = program(jvm, "monitor=y,file=x.txt", &[], "Desk").start();
@@ -109,7 +109,7 @@ fn what_a_dump_has_told_the_next_does_not_tell_again(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(virtual_threads_have_and_want_monitors_too from 21);
+on_every_jvm!(virtual_threads_have_and_want_monitors_too from 21, and 28);
 
 fn virtual_threads_have_and_want_monitors_too(jvm: &Jvm) {
     for way in ["", "waited"] {

@@ -54,7 +54,7 @@ fn holders_are_charged_for_what_others_waited(jvm: &Jvm) {
     let counts = locks.rows.iter().map(|row| row.count);
     assert_eq!(counts.sum::<u64>(), locks.total, "cutoff=0");
 }
-on_every_jvm!(holders_are_charged_for_what_others_waited);
+on_every_jvm!(holders_are_charged_for_what_others_waited, and 25);
 
 fn virtual_threads_that_are_parked_are_counted_by_place(jvm: &Jvm) {
     let run = program(jvm, OPTIONS, &[], "Parked21").run_well();
@@ -72,7 +72,7 @@ fn virtual_threads_that_are_parked_are_counted_by_place(jvm: &Jvm) {
     let share = mostly / (mostly + partly);
     assert!((share - 0.75).abs() < 0.05, "{share}");
 }
-on_every_jvm!(virtual_threads_that_are_parked_are_counted_by_place from 21);
+on_every_jvm!(virtual_threads_that_are_parked_are_counted_by_place from 21, and 26);
 
 #[test]
 fn hprof_top_names_waiter_lock_and_holder() {

@@ -37,7 +37,7 @@ fn answered(run: &Finished) -> usize {
     run.stdout.matches(ANSWER).count()
 }
 
-on_every_jvm!(requests_from_the_first_moment_on);
+on_every_jvm!(requests_from_the_first_moment_on, and 17);
 
 fn requests_from_the_first_moment_on(jvm: &Jvm) {
     // Until the VM handles the signal, it would end it.
@@ -73,7 +73,7 @@ fn requests_from_the_first_moment_on(jvm: &Jvm) {
     assert!(dumps >= 1 && dumps <= answered + 1, "{}", jvm.feature);
 }
 
-on_every_jvm!(a_request_for_each_that_the_vm_tells_of);
+on_every_jvm!(a_request_for_each_that_the_vm_tells_of, and 28);
 
 fn a_request_for_each_that_the_vm_tells_of(jvm: &Jvm) {
     let run = program(jvm, OPTIONS, &[], "Desk").start();
@@ -95,7 +95,7 @@ fn a_request_for_each_that_the_vm_tells_of(jvm: &Jvm) {
     assert_eq!(dumps, answered + 1, "{}: and one at the end", jvm.feature);
 }
 
-on_every_jvm!(requests_while_the_program_ends);
+on_every_jvm!(requests_while_the_program_ends, and 25);
 
 fn requests_while_the_program_ends(jvm: &Jvm) {
     for round in 0..4 {

@@ -8,7 +8,7 @@ use super::program;
 use crate::harness::{Jvm, Program};
 use crate::profile::Profile;
 
-on_every_jvm!(a_hundred_requests_while_threads_come_and_go);
+on_every_jvm!(a_hundred_requests_while_threads_come_and_go, and 26);
 
 fn a_hundred_requests_while_threads_come_and_go(jvm: &Jvm) {
     let options = "cpu=samples,heap=sites,monitor=y,verbose=n,file=x.txt";

@@ -99,7 +99,7 @@ fn exit(run: Running, receiver: TestReceiver) -> Vec<Record<'static>> {
     records(&bytes)
 }
 
-on_every_jvm!(sites_a_collection_and_the_end_are_to_be_had_on_every_jvm);
+on_every_jvm!(sites_a_collection_and_the_end_are_to_be_had_on_every_jvm, and 17);
 
 fn sites_a_collection_and_the_end_are_to_be_had_on_every_jvm(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "heap=sites");
@@ -124,7 +124,7 @@ fn sites_a_collection_and_the_end_are_to_be_had_on_every_jvm(jvm: &Jvm) {
     exit(run, receiver);
 }
 
-on_every_jvm!(sites_go_by_what_is_asked_for on 17 and 25);
+on_every_jvm!(sites_go_by_what_is_asked_for on 17 and 27);
 
 fn sites_go_by_what_is_asked_for(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "heap=sites");
@@ -151,7 +151,7 @@ fn sites_go_by_what_is_asked_for(jvm: &Jvm) {
     exit(run, receiver);
 }
 
-on_every_jvm!(a_heap_summary_needs_no_tracking on 17 and 25);
+on_every_jvm!(a_heap_summary_needs_no_tracking on 17 and 27);
 
 fn a_heap_summary_needs_no_tracking(jvm: &Jvm) {
     for options in ["heap=sites", "cpu=samples"] {
@@ -165,7 +165,7 @@ fn a_heap_summary_needs_no_tracking(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(traces_are_to_be_had_without_a_report on 17 and 25);
+on_every_jvm!(traces_are_to_be_had_without_a_report on 17 and 27);
 
 fn traces_are_to_be_had_without_a_report(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "heap=sites");
@@ -185,7 +185,7 @@ fn traces_are_to_be_had_without_a_report(jvm: &Jvm) {
     exit(run, receiver);
 }
 
-on_every_jvm!(samples_count_on_until_they_are_cleared on 17 and 25);
+on_every_jvm!(samples_count_on_until_they_are_cleared on 17 and 27);
 
 fn samples_count_on_until_they_are_cleared(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "cpu=samples,interval=1,thread=y");
@@ -217,7 +217,7 @@ fn samples_count_on_until_they_are_cleared(jvm: &Jvm) {
     exit(run, receiver);
 }
 
-on_every_jvm!(one_thread_can_be_left_out on 17 and 25);
+on_every_jvm!(one_thread_can_be_left_out on 17 and 27);
 
 fn one_thread_can_be_left_out(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "cpu=samples,interval=1,thread=y");
@@ -241,7 +241,7 @@ fn one_thread_can_be_left_out(jvm: &Jvm) {
     exit(run, receiver);
 }
 
-on_every_jvm!(tracking_can_be_switched_off_and_on on 17 and 25);
+on_every_jvm!(tracking_can_be_switched_off_and_on on 17 and 27);
 
 fn tracking_can_be_switched_off_and_on(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "heap=sites");
@@ -265,7 +265,7 @@ fn tracking_can_be_switched_off_and_on(jvm: &Jvm) {
     exit(run, receiver);
 }
 
-on_every_jvm!(cleared_sites_count_from_nothing on 17 and 25);
+on_every_jvm!(cleared_sites_count_from_nothing on 17 and 27);
 
 fn cleared_sites_count_from_nothing(jvm: &Jvm) {
     for clear in [
@@ -290,7 +290,7 @@ fn cleared_sites_count_from_nothing(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(the_depth_holds_for_new_traces on 17 and 25);
+on_every_jvm!(the_depth_holds_for_new_traces on 17 and 27);
 
 fn the_depth_holds_for_new_traces(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "heap=sites,depth=8");
@@ -317,7 +317,7 @@ fn the_depth_holds_for_new_traces(jvm: &Jvm) {
     exit(run, receiver);
 }
 
-on_every_jvm!(what_the_run_does_not_measure_is_answered_with_nothing on 17 and 25);
+on_every_jvm!(what_the_run_does_not_measure_is_answered_with_nothing on 17 and 27);
 
 fn what_the_run_does_not_measure_is_answered_with_nothing(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "heap=sites");
@@ -331,7 +331,7 @@ fn what_the_run_does_not_measure_is_answered_with_nothing(jvm: &Jvm) {
     exit(run, receiver);
 }
 
-on_every_jvm!(an_exit_can_be_forbidden on 17 and 25);
+on_every_jvm!(an_exit_can_be_forbidden on 17 and 27);
 
 fn an_exit_can_be_forbidden(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "cpu=samples,net_exit=n");
@@ -345,7 +345,7 @@ fn an_exit_can_be_forbidden(jvm: &Jvm) {
     assert_eq!(run.wait().status.code(), Some(143));
 }
 
-on_every_jvm!(the_end_of_the_commands_is_not_the_end_of_the_profile on 17 and 25);
+on_every_jvm!(the_end_of_the_commands_is_not_the_end_of_the_profile on 17 and 27);
 
 fn the_end_of_the_commands_is_not_the_end_of_the_profile(jvm: &Jvm) {
     let (run, receiver) = start(jvm, "cpu=samples");
@@ -357,7 +357,7 @@ fn the_end_of_the_commands_is_not_the_end_of_the_profile(jvm: &Jvm) {
     assert_eq!(records(&bytes).into_iter().filter_map(samples).count(), 1);
 }
 
-on_every_jvm!(text_goes_over_the_socket_as_well on 17 and 25);
+on_every_jvm!(text_goes_over_the_socket_as_well on 17 and 27);
 
 fn text_goes_over_the_socket_as_well(jvm: &Jvm) {
     let waiting = Waiting::new();
@@ -438,7 +438,7 @@ impl Recv {
     }
 }
 
-on_every_jvm!(recv_sends_what_it_is_told);
+on_every_jvm!(recv_sends_what_it_is_told, and 28);
 
 fn recv_sends_what_it_is_told(jvm: &Jvm) {
     let mut recv = Recv::start(&[
@@ -491,7 +491,7 @@ fn recv_sends_what_it_is_told(jvm: &Jvm) {
     assert!(said(&run).contains(&"hprof: the receiver ends the VM"));
 }
 
-on_every_jvm!(recv_gets_a_heap_dump_from_a_program_without_a_disk);
+on_every_jvm!(recv_gets_a_heap_dump_from_a_program_without_a_disk, and 25);
 
 fn recv_gets_a_heap_dump_from_a_program_without_a_disk(jvm: &Jvm) {
     let mut recv = Recv::start(&[]);
@@ -518,7 +518,7 @@ fn recv_gets_a_heap_dump_from_a_program_without_a_disk(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(recv_says_that_a_profile_was_cut_off on 17 and 25);
+on_every_jvm!(recv_says_that_a_profile_was_cut_off on 17 and 27);
 
 fn recv_says_that_a_profile_was_cut_off(jvm: &Jvm) {
     // A gzip stream has an end, so this is certain.

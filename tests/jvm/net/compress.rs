@@ -31,7 +31,7 @@ fn kinds(run: &Finished, name: &str) -> Vec<String> {
     counts.lines().map(kind).collect()
 }
 
-on_every_jvm!(a_compressed_file_holds_what_the_plain_one_does);
+on_every_jvm!(a_compressed_file_holds_what_the_plain_one_does, and 26);
 
 fn a_compressed_file_holds_what_the_plain_one_does(jvm: &Jvm) {
     let options = "heap=sites,cpu=samples,format=b,file=";
@@ -52,7 +52,7 @@ fn a_compressed_file_holds_what_the_plain_one_does(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(text_is_compressed_too_and_has_its_own_name);
+on_every_jvm!(text_is_compressed_too_and_has_its_own_name, and 17);
 
 fn text_is_compressed_too_and_has_its_own_name(jvm: &Jvm) {
     let run = Program::new(jvm, "cpu=samples,compress=y", "Exits")
@@ -75,7 +75,7 @@ fn text_is_not_compressed_where_that_is_not_wanted() {
     );
 }
 
-on_every_jvm!(a_killed_program_leaves_what_was_flushed);
+on_every_jvm!(a_killed_program_leaves_what_was_flushed, and 28);
 
 fn a_killed_program_leaves_what_was_flushed(jvm: &Jvm) {
     let run = Program::new(jvm, "cpu=samples,format=b,file=x.hprof.gz", "Exits")

@@ -14,7 +14,7 @@ fn assert_untouched(run: &Finished, count: u32) {
     assert_eq!(run.status.code(), Some(5), "{}", run.stderr);
 }
 
-on_every_jvm!(a_receiver_gets_what_a_file_gets);
+on_every_jvm!(a_receiver_gets_what_a_file_gets, and 25);
 
 fn a_receiver_gets_what_a_file_gets(jvm: &Jvm) {
     let waiting = Waiting::new();
@@ -53,7 +53,7 @@ fn a_slow_receiver_gets_everything() {
     hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
 }
 
-on_every_jvm!(a_receiver_may_take_it_a_kilobyte_at_a_time);
+on_every_jvm!(a_receiver_may_take_it_a_kilobyte_at_a_time, and 26);
 
 fn a_receiver_may_take_it_a_kilobyte_at_a_time(jvm: &Jvm) {
     let waiting = Waiting::new();
@@ -73,7 +73,7 @@ fn a_receiver_may_take_it_a_kilobyte_at_a_time(jvm: &Jvm) {
     hprof_format::check(std::io::Cursor::new(&bytes)).expect("a sound profile");
 }
 
-on_every_jvm!(a_receiver_that_leaves_ends_the_profile_and_not_the_program);
+on_every_jvm!(a_receiver_that_leaves_ends_the_profile_and_not_the_program, and 17);
 
 fn a_receiver_that_leaves_ends_the_profile_and_not_the_program(jvm: &Jvm) {
     let waiting = Waiting::new();
@@ -110,7 +110,7 @@ fn a_receiver_that_never_reads_does_not_keep_the_program_from_ending() {
     assert!(lines[0].contains(nothing), "{lines:?}");
 }
 
-on_every_jvm!(without_a_receiver_the_vm_does_not_start);
+on_every_jvm!(without_a_receiver_the_vm_does_not_start, and 28);
 
 fn without_a_receiver_the_vm_does_not_start(jvm: &Jvm) {
     let port = {

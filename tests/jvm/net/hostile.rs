@@ -55,7 +55,7 @@ impl Random {
     }
 }
 
-on_every_jvm!(no_stream_of_commands_hurts_the_program on 17 and 25);
+on_every_jvm!(no_stream_of_commands_hurts_the_program on 17 and 27);
 
 fn no_stream_of_commands_hurts_the_program(jvm: &Jvm) {
     for seed in 1..=STREAMS {

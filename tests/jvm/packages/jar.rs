@@ -14,7 +14,7 @@ fn java(jvm: &Jvm) -> Command {
     Command::new(jvm.home.join("bin/java"))
 }
 
-on_every_jvm!(a_jar_as_java_agent_counts_from_premain_on);
+on_every_jvm!(a_jar_as_java_agent_counts_from_premain_on, and 28);
 
 fn a_jar_as_java_agent_counts_from_premain_on(jvm: &Jvm) {
     let Some(jar) = package("hprof-", ".jar") else {
@@ -24,7 +24,7 @@ fn a_jar_as_java_agent_counts_from_premain_on(jvm: &Jvm) {
     assert_exact(jvm, folder.path(), &format!("-javaagent:{}", jar.display()));
 }
 
-on_every_jvm!(wrong_options_end_the_vm_in_one_line);
+on_every_jvm!(wrong_options_end_the_vm_in_one_line, and 25);
 
 fn wrong_options_end_the_vm_in_one_line(jvm: &Jvm) {
     let Some(jar) = package("hprof-", ".jar") else {
@@ -51,7 +51,7 @@ fn wrong_options_end_the_vm_in_one_line(jvm: &Jvm) {
     assert!(run.files().is_empty());
 }
 
-on_every_jvm!(what_came_before_premain_is_told_of);
+on_every_jvm!(what_came_before_premain_is_told_of, and 26);
 
 fn what_came_before_premain_is_told_of(jvm: &Jvm) {
     let Some(jar) = package("hprof-", ".jar") else {
@@ -72,7 +72,7 @@ fn what_came_before_premain_is_told_of(jvm: &Jvm) {
     assert!(run.stderr.contains("-agentpath has both"), "{}", run.stderr);
 }
 
-on_every_jvm!(the_jar_attaches_and_stops);
+on_every_jvm!(the_jar_attaches_and_stops, and 17);
 
 fn the_jar_attaches_and_stops(jvm: &Jvm) {
     let Some(jar) = package("hprof-", ".jar") else {
@@ -105,7 +105,7 @@ fn the_jar_attaches_and_stops(jvm: &Jvm) {
     assert!(program.wait().status.success());
 }
 
-on_every_jvm!(the_jar_extracts_once_and_to_nobody_elses_folder);
+on_every_jvm!(the_jar_extracts_once_and_to_nobody_elses_folder, and 28);
 
 fn the_jar_extracts_once_and_to_nobody_elses_folder(jvm: &Jvm) {
     let Some(jar) = package("hprof-", ".jar") else {
@@ -135,7 +135,7 @@ fn the_jar_extracts_once_and_to_nobody_elses_folder(jvm: &Jvm) {
     assert!(Path::new(&second).is_file());
 }
 
-on_every_jvm!(the_jar_for_tests_counts_and_has_no_command);
+on_every_jvm!(the_jar_for_tests_counts_and_has_no_command, and 25);
 
 fn the_jar_for_tests_counts_and_has_no_command(jvm: &Jvm) {
     let Some(jar) = package("hprof-junit-", ".jar") else {

@@ -102,7 +102,7 @@ fn assert_allocates_as_its_source_says(jvm: &Jvm, options: &str) {
     assert!(folder.path().join(graph).is_file());
 }
 
-on_every_jvm!(objects_an_operation_are_those_of_the_source);
+on_every_jvm!(objects_an_operation_are_those_of_the_source, and 26);
 
 fn objects_an_operation_are_those_of_the_source(jvm: &Jvm) {
     assert_allocates_as_its_source_says(jvm, "heap=sites");

@@ -96,7 +96,7 @@ impl Sums {
     }
 }
 
-on_every_jvm!(two_hundred_periods_add_up_to_the_whole);
+on_every_jvm!(two_hundred_periods_add_up_to_the_whole, and 25);
 
 fn two_hundred_periods_add_up_to_the_whole(jvm: &Jvm) {
     let options = "heap=sites,cpu=times,include=Steady*,cutoff=0,rotate=10ms,file=x.txt";
@@ -120,7 +120,7 @@ fn two_hundred_periods_add_up_to_the_whole(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(every_period_is_a_whole_binary_file);
+on_every_jvm!(every_period_is_a_whole_binary_file, and 26);
 
 fn every_period_is_a_whole_binary_file(jvm: &Jvm) {
     let options =
@@ -135,7 +135,7 @@ fn every_period_is_a_whole_binary_file(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(the_oldest_periods_go);
+on_every_jvm!(the_oldest_periods_go, and 17);
 
 fn the_oldest_periods_go(jvm: &Jvm) {
     let options = "cpu=samples,rotate=20ms,keep=3,file=x.txt";
@@ -154,7 +154,7 @@ fn the_oldest_periods_go(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(a_period_has_an_end_in_bytes_too);
+on_every_jvm!(a_period_has_an_end_in_bytes_too, and 28);
 
 fn a_period_has_an_end_in_bytes_too(jvm: &Jvm) {
     let run = steady(jvm, "heap=sites,cutoff=0,rotate=2kb,file=x.txt").start();

@@ -6,7 +6,7 @@ use super::{end, steady, told};
 use crate::harness::Jvm;
 use crate::net::{Names, TestReceiver, Waiting};
 
-on_every_jvm!(each_period_has_a_connection_of_its_own);
+on_every_jvm!(each_period_has_a_connection_of_its_own, and 25);
 
 fn each_period_has_a_connection_of_its_own(jvm: &Jvm) {
     let waiting = Waiting::new();

@@ -5,7 +5,7 @@ use crate::harness::Jvm;
 use crate::profile::Profile;
 use crate::sites::count;
 
-on_every_jvm!(time_ends_the_profile_and_not_the_program);
+on_every_jvm!(time_ends_the_profile_and_not_the_program, and 26);
 
 fn time_ends_the_profile_and_not_the_program(jvm: &Jvm) {
     let options = "heap=sites,cpu=times,include=Steady*,cutoff=0,timeout=2s,file=x.txt";

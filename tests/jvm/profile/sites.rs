@@ -26,6 +26,8 @@ pub struct SitesNotes {
     pub left_out: Option<[u64; 5]>,
     /// `true` if the rows of trace 300000 come last.
     pub unseen_last: bool,
+    /// `true` if objects without identity are alive in trace 300000, wherever they were made.
+    pub value_objects: bool,
 }
 
 impl SitesNotes {
@@ -36,6 +38,8 @@ impl SitesNotes {
         for note in notes.expect("notes stand in parentheses").split("; ") {
             if note.starts_with("trace 300000, in the last rows: ") {
                 self.unseen_last = true;
+            } else if note.starts_with("value objects count where they are made, ") {
+                self.value_objects = true;
             } else if let Some(rest) = note.strip_prefix("left out below the cutoff of ") {
                 let words = rest.split(' ').filter_map(|word| word.parse::<u64>().ok());
                 let numbers: Vec<u64> = words.collect();

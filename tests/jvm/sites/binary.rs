@@ -28,7 +28,7 @@ fn rows_of_alloc(profile: &Profile) -> BTreeMap<(String, Vec<String>), Counts> {
 }
 
 // A GC at the end makes both runs report the same objects.
-on_every_cell!(text_and_binary_tell_of_the_same_sites with [serial "Serial", parallel "Parallel", g1 "G1"]);
+on_every_cell!(text_and_binary_tell_of_the_same_sites with [serial, parallel, g1], and 25);
 
 fn text_and_binary_tell_of_the_same_sites(cell: &Cell) {
     let vm_options = cell.vm_options();
@@ -40,7 +40,7 @@ fn text_and_binary_tell_of_the_same_sites(cell: &Cell) {
     assert_eq!(text, binary, "{cell}");
 }
 
-on_every_jvm!(the_checker_counts_the_records);
+on_every_jvm!(the_checker_counts_the_records, and 26);
 
 fn the_checker_counts_the_records(jvm: &Jvm) {
     let run = program(jvm, BINARY, &[], "Alloc").run_well();

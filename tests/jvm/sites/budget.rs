@@ -21,7 +21,7 @@ fn assert_near(jvm: &Jvm, what: &str, (estimate, error): (u64, u64), truth: u64)
     );
 }
 
-on_every_jvm!(what_exceeds_the_budget_is_estimated_within_its_standard_error);
+on_every_jvm!(what_exceeds_the_budget_is_estimated_within_its_standard_error, and 17);
 
 fn what_exceeds_the_budget_is_estimated_within_its_standard_error(jvm: &Jvm) {
     let options = format!("{EXACT},{BUDGET}");
@@ -51,7 +51,7 @@ fn what_exceeds_the_budget_is_estimated_within_its_standard_error(jvm: &Jvm) {
     assert_eq!((of.live, of.live_bytes), (0, 0), "{}", jvm.feature);
 }
 
-on_every_jvm!(what_costs_less_is_counted_exactly);
+on_every_jvm!(what_costs_less_is_counted_exactly, and 28);
 
 fn what_costs_less_is_counted_exactly(jvm: &Jvm) {
     let options = format!("{EXACT},budget=100%");

@@ -8,7 +8,7 @@ use crate::profile::Profile;
 /// Allocated and live `Stages$Item` after each stage, and at the end.
 const STAGES: [(u64, u64); 4] = [(150, 100), (450, 300), (450, 150), (450, 150)];
 
-on_paired_cells!(requests_reset_nothing, row 0);
+on_paired_cells!(requests_reset_nothing, row 4);
 
 fn requests_reset_nothing(cell: &Cell) {
     let vm_options = cell.vm_options();
@@ -36,7 +36,7 @@ fn requests_reset_nothing(cell: &Cell) {
     assert_eq!(counted, STAGES, "{cell}");
 }
 
-on_every_jvm!(samples_start_anew_where_sites_do_not);
+on_every_jvm!(samples_start_anew_where_sites_do_not, and 25);
 
 fn samples_start_anew_where_sites_do_not(jvm: &Jvm) {
     let options = format!("{},cpu=samples,interval=2", super::EXACT);

@@ -127,7 +127,7 @@ fn parse(run: &Finished) -> Profile {
     Profile::parse(&run.read("x.txt"))
 }
 
-on_every_cell!(every_allocation_is_counted_on_every_collector_of_every_jvm);
+on_every_cell!(every_allocation_is_counted_on_every_collector_of_every_jvm, and 26);
 
 fn every_allocation_is_counted_on_every_collector_of_every_jvm(cell: &Cell) {
     let vm_options = cell.vm_options();
@@ -141,7 +141,7 @@ fn every_allocation_is_counted_on_every_collector_of_every_jvm(cell: &Cell) {
     assert!(wrong.is_empty(), "{cell}: {wrong:#?}");
 }
 
-on_every_cell!(live_means_live_on_every_collector_of_every_jvm);
+on_every_cell!(live_means_live_on_every_collector_of_every_jvm, and 17);
 
 fn live_means_live_on_every_collector_of_every_jvm(cell: &Cell) {
     let vm_options = cell.vm_options();
@@ -165,7 +165,7 @@ fn live_means_live_on_every_collector_of_every_jvm(cell: &Cell) {
     assert!(faults.is_empty(), "{cell}: {faults:#?}");
 }
 
-on_paired_cells!(classes_that_one_place_makes_are_told_apart_while_garbage_is_collected, row 1);
+on_paired_cells!(classes_that_one_place_makes_are_told_apart_while_garbage_is_collected, row 5);
 
 fn classes_that_one_place_makes_are_told_apart_while_garbage_is_collected(cell: &Cell) {
     let run = program(cell.jvm, EXACT, &cell.vm_options(), "OnePlace").run_well();
@@ -180,7 +180,7 @@ fn classes_that_one_place_makes_are_told_apart_while_garbage_is_collected(cell: 
     }
 }
 
-on_every_jvm!(the_compilers_change_nothing);
+on_every_jvm!(the_compilers_change_nothing, and 28);
 
 fn the_compilers_change_nothing(jvm: &Jvm) {
     let truths: Vec<_> = LINES
@@ -200,7 +200,7 @@ fn the_compilers_change_nothing(jvm: &Jvm) {
     }
 }
 
-on_every_cell!(counts_do_not_change_from_run_to_run with [g1 "G1"]);
+on_every_cell!(counts_do_not_change_from_run_to_run with [g1], and 25);
 
 fn counts_do_not_change_from_run_to_run(cell: &Cell) {
     // Buffers that threads hold from before the first event must not hide objects that fit into them, however large
@@ -217,7 +217,7 @@ fn counts_do_not_change_from_run_to_run(cell: &Cell) {
     }
 }
 
-on_paired_cells!(where_the_vm_leaves_allocations_out_the_agent_says_so, row 2);
+on_paired_cells!(where_the_vm_leaves_allocations_out_the_agent_says_so, row 6);
 
 fn where_the_vm_leaves_allocations_out_the_agent_says_so(cell: &Cell) {
     let [unlock, choose] = cell.vm_options();

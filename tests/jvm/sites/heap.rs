@@ -127,7 +127,7 @@ fn finish(run: crate::harness::Running) -> Profile {
     Profile::parse(&run.wait().read("x.txt"))
 }
 
-on_paired_cells!(live_objects_of_every_class_are_those_of_the_class_histogram, row 3);
+on_paired_cells!(live_objects_of_every_class_are_those_of_the_class_histogram, row 7);
 
 fn live_objects_of_every_class_are_those_of_the_class_histogram(cell: &Cell) {
     let mut faults = Vec::new();
@@ -168,7 +168,7 @@ fn live_objects_of_every_class_are_those_of_the_class_histogram(cell: &Cell) {
     assert!(faults.is_empty(), "{cell}: {faults:#?}");
 }
 
-on_paired_cells!(the_programs_own_objects_are_where_they_were_made, row 0);
+on_paired_cells!(the_programs_own_objects_are_where_they_were_made, row 8);
 
 fn the_programs_own_objects_are_where_they_were_made(cell: &Cell) {
     let run = start(cell, "Histogram");
@@ -201,7 +201,7 @@ fn is_empty(profile: &Profile, row: &Site) -> bool {
     profile.traces[&row.trace].frames == ["<empty>"]
 }
 
-on_paired_cells!(nearly_all_that_was_made_under_our_eyes_has_a_trace, row 1);
+on_paired_cells!(nearly_all_that_was_made_under_our_eyes_has_a_trace, row 9);
 
 fn nearly_all_that_was_made_under_our_eyes_has_a_trace(cell: &Cell) {
     // Objects without a trace in an idle program's heap are older than the agent.
@@ -233,7 +233,7 @@ fn nearly_all_that_was_made_under_our_eyes_has_a_trace(cell: &Cell) {
     assert!(unexplained * 100 <= seen, "{cell}: {unexplained} of {seen}");
 }
 
-on_paired_cells!(what_was_there_before_counts_as_allocated_and_alive, row 2);
+on_paired_cells!(what_was_there_before_counts_as_allocated_and_alive, row 0);
 
 fn what_was_there_before_counts_as_allocated_and_alive(cell: &Cell) {
     let run = start(cell, "Waits");

@@ -13,6 +13,7 @@ mod pressure;
 mod programs;
 mod queries;
 mod sampled;
+mod value_objects;
 
 use std::ops::AddAssign;
 
@@ -29,7 +30,7 @@ pub(super) struct Counts {
     pub(super) allocated: u64,
     pub(super) live: u64,
     allocated_bytes: u64,
-    live_bytes: u64,
+    pub(super) live_bytes: u64,
 }
 
 impl AddAssign<&Site> for Counts {
@@ -143,9 +144,14 @@ impl Cell {
 
 impl Layout {
     /// Returns the layout. Z has no compressed references, and before JDK 15 a VM without these has no compressed class
-    /// pointers.
+    /// pointers. From 27 on headers are compact.
     fn of(jvm: &Jvm, z: bool) -> Self {
         match z {
+            _ if jvm.feature >= 27 => Self {
+                header: 8,
+                array_header: 12,
+                reference: if z { 8 } else { 4 },
+            },
             false => Self {
                 header: 12,
                 array_header: 16,

@@ -22,7 +22,7 @@ fn live(rows: &[&Site]) -> Vec<u64> {
     live
 }
 
-on_every_jvm!(callers_of_one_site_are_apart_where_the_depth_shows_them_and_one_where_it_does_not);
+on_every_jvm!(callers_of_one_site_are_apart_where_the_depth_shows_them_and_one_where_it_does_not, and 26);
 
 fn callers_of_one_site_are_apart_where_the_depth_shows_them_and_one_where_it_does_not(jvm: &Jvm) {
     for (depth, rows) in [
@@ -40,7 +40,7 @@ fn callers_of_one_site_are_apart_where_the_depth_shows_them_and_one_where_it_doe
     }
 }
 
-on_every_jvm!(a_deep_trace_shows_the_whole_way);
+on_every_jvm!(a_deep_trace_shows_the_whole_way, and 17);
 
 fn a_deep_trace_shows_the_whole_way(jvm: &Jvm) {
     let (profile, _) = profile(jvm, "depth=100", "Alloc");
@@ -66,7 +66,7 @@ fn a_deep_trace_shows_the_whole_way(jvm: &Jvm) {
     assert_eq!(line, "Alloc.make(Alloc.java:26)");
 }
 
-on_every_jvm!(without_depth_there_is_one_row_a_class);
+on_every_jvm!(without_depth_there_is_one_row_a_class, and 28);
 
 fn without_depth_there_is_one_row_a_class(jvm: &Jvm) {
     let (profile, _) = profile(jvm, "depth=0", "Alloc");
@@ -92,7 +92,7 @@ fn without_depth_there_is_one_row_a_class(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(threads_are_apart_when_asked_and_one_otherwise);
+on_every_jvm!(threads_are_apart_when_asked_and_one_otherwise, and 25);
 
 fn threads_are_apart_when_asked_and_one_otherwise(jvm: &Jvm) {
     // The frame alone does not distinguish the threads.
@@ -122,7 +122,7 @@ fn threads_are_apart_when_asked_and_one_otherwise(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(two_lines_are_two_rows_and_without_line_numbers_one);
+on_every_jvm!(two_lines_are_two_rows_and_without_line_numbers_one, and 26);
 
 fn two_lines_are_two_rows_and_without_line_numbers_one(jvm: &Jvm) {
     let (with, _) = profile(jvm, "depth=1", "AllocLines");
@@ -151,7 +151,7 @@ fn two_lines_are_two_rows_and_without_line_numbers_one(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(without_a_gc_the_dead_may_count_as_alive);
+on_every_jvm!(without_a_gc_the_dead_may_count_as_alive, and 17);
 
 fn without_a_gc_the_dead_may_count_as_alive(jvm: &Jvm) {
     for (gc, live) in [("gc=y", 0), ("gc=n", 5_000)] {
@@ -214,7 +214,7 @@ fn without_a_dump_on_exit_there_is_none() {
     assert_eq!(run.stderr, "");
 }
 
-on_every_jvm!(sites_and_samples_go_together);
+on_every_jvm!(sites_and_samples_go_together, and 28);
 
 fn sites_and_samples_go_together(jvm: &Jvm) {
     let (profile, run) = profile(jvm, "cpu=samples,interval=2", "NearlyFull");
@@ -249,7 +249,7 @@ fn sites_and_samples_go_together(jvm: &Jvm) {
     assert_eq!(counted, profile.samples().total, "{}", jvm.feature);
 }
 
-on_every_jvm!(one_row_a_class_and_trace);
+on_every_jvm!(one_row_a_class_and_trace, and 25);
 
 fn one_row_a_class_and_trace(jvm: &Jvm) {
     for options in ["", "depth=1", "depth=20,thread=y", "lineno=n"] {

@@ -18,7 +18,7 @@ fn sums(sites: &Sites) -> [u64; 4] {
     })
 }
 
-on_every_jvm!(the_largest_allocators_of_garbage_come_first_when_asked_for);
+on_every_jvm!(the_largest_allocators_of_garbage_come_first_when_asked_for, and 26);
 
 fn the_largest_allocators_of_garbage_come_first_when_asked_for(jvm: &Jvm) {
     let rank = |profile: &Profile| {
@@ -47,7 +47,7 @@ fn the_largest_allocators_of_garbage_come_first_when_asked_for(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(the_rows_and_bytes_that_are_left_out_are_told);
+on_every_jvm!(the_rows_and_bytes_that_are_left_out_are_told, and 17);
 
 fn the_rows_and_bytes_that_are_left_out_are_told(jvm: &Jvm) {
     for order in ["live", "alloc"] {
@@ -68,7 +68,7 @@ fn the_rows_and_bytes_that_are_left_out_are_told(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(a_row_is_left_out_where_every_share_is_below_the_cutoff on 17 and 25);
+on_every_jvm!(a_row_is_left_out_where_every_share_is_below_the_cutoff on 17 and 27);
 
 fn a_row_is_left_out_where_every_share_is_below_the_cutoff(jvm: &Jvm) {
     let profile = sites(jvm, "cutoff=0.02");
@@ -83,7 +83,7 @@ fn a_row_is_left_out_where_every_share_is_below_the_cutoff(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(totals_are_those_of_all_rows_in_text_and_binary on 17 and 25);
+on_every_jvm!(totals_are_those_of_all_rows_in_text_and_binary on 17 and 27);
 
 fn totals_are_those_of_all_rows_in_text_and_binary(jvm: &Jvm) {
     for order in ["live", "alloc"] {
@@ -113,7 +113,7 @@ fn totals_are_those_of_all_rows_in_text_and_binary(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(what_was_there_before_an_attached_profile_comes_last);
+on_every_jvm!(what_was_there_before_an_attached_profile_comes_last, and 28);
 
 fn what_was_there_before_an_attached_profile_comes_last(jvm: &Jvm) {
     let run = Program::bare_java(jvm, &[])

@@ -9,7 +9,7 @@ fn bare(jvm: &Jvm, vm_options: &[&str], name: &str) -> Program {
     Program::bare_java(jvm, vm_options).program("sites", name)
 }
 
-on_paired_cells!(out_of_memory_ends_as_without_the_agent, row 3);
+on_paired_cells!(out_of_memory_ends_as_without_the_agent, row 1);
 
 fn out_of_memory_ends_as_without_the_agent(cell: &Cell) {
     let mut vm_options = cell.vm_options().to_vec();
@@ -62,7 +62,7 @@ fn out_of_memory_ends_as_without_the_agent(cell: &Cell) {
     }
 }
 
-on_every_jvm!(strings_that_the_vm_makes_for_its_compilers_are_not_the_programs);
+on_every_jvm!(strings_that_the_vm_makes_for_its_compilers_are_not_the_programs, and 25);
 
 /// On a busy machine the VM compiles late: then it creates strings while the program is in the constructor.
 fn strings_that_the_vm_makes_for_its_compilers_are_not_the_programs(jvm: &Jvm) {
@@ -85,7 +85,7 @@ fn strings_that_the_vm_makes_for_its_compilers_are_not_the_programs(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(a_vm_that_ends_itself_when_memory_is_out_still_does);
+on_every_jvm!(a_vm_that_ends_itself_when_memory_is_out_still_does, and 26);
 
 fn a_vm_that_ends_itself_when_memory_is_out_still_does(jvm: &Jvm) {
     let vm_options = ["-Xmx32m", "-XX:+ExitOnOutOfMemoryError"];
@@ -101,7 +101,7 @@ fn a_vm_that_ends_itself_when_memory_is_out_still_does(jvm: &Jvm) {
     assert_eq!(run.status.code(), bare.status.code(), "{}", jvm.feature);
 }
 
-on_paired_cells!(a_heap_just_above_what_is_needed_is_enough, row 0);
+on_paired_cells!(a_heap_just_above_what_is_needed_is_enough, row 2);
 
 fn a_heap_just_above_what_is_needed_is_enough(cell: &Cell) {
     let mut vm_options = cell.vm_options().to_vec();
@@ -135,7 +135,7 @@ fn a_heap_just_above_what_is_needed_is_enough(cell: &Cell) {
     }
 }
 
-on_paired_cells!(an_exit_in_a_busy_loop_writes_the_profile, row 1);
+on_paired_cells!(an_exit_in_a_busy_loop_writes_the_profile, row 3);
 
 fn an_exit_in_a_busy_loop_writes_the_profile(cell: &Cell) {
     let vm_options = cell.vm_options();
@@ -158,7 +158,7 @@ fn an_exit_in_a_busy_loop_writes_the_profile(cell: &Cell) {
     assert_eq!(run.files(), ["x.txt"], "{cell}: no trace of a crash");
 }
 
-on_every_jvm!(every_exit_in_a_busy_loop_is_alike);
+on_every_jvm!(every_exit_in_a_busy_loop_is_alike, and 17);
 
 fn every_exit_in_a_busy_loop_is_alike(jvm: &Jvm) {
     // The moment at which the VM stops the threads differs from run to run.
@@ -177,7 +177,7 @@ fn every_exit_in_a_busy_loop_is_alike(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(a_great_depth_takes_no_memory_from_shallow_stacks);
+on_every_jvm!(a_great_depth_takes_no_memory_from_shallow_stacks, and 28);
 
 fn a_great_depth_takes_no_memory_from_shallow_stacks(jvm: &Jvm) {
     let peak = |depth: u32| {

@@ -24,14 +24,14 @@ const THREADS: [Truth; 5] = [
     ("AllocThreads$Own2", "AllocThreads.own", 4_080, 4_080),
 ];
 
-on_every_jvm!(fifty_threads_at_once_lose_nothing);
+on_every_jvm!(fifty_threads_at_once_lose_nothing, and 25);
 
 fn fifty_threads_at_once_lose_nothing(jvm: &Jvm) {
     let (profile, _) = profile(jvm, "", "AllocThreads");
     assert_truth(jvm, &profile, &THREADS);
 }
 
-on_every_jvm!(each_of_fifty_threads_has_its_own);
+on_every_jvm!(each_of_fifty_threads_has_its_own, and 26);
 
 fn each_of_fifty_threads_has_its_own(jvm: &Jvm) {
     let (profile, _) = profile(jvm, "thread=y", "AllocThreads");
@@ -63,7 +63,7 @@ fn each_of_fifty_threads_has_its_own(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(virtual_threads_that_move_between_carriers_lose_nothing from 21);
+on_every_jvm!(virtual_threads_that_move_between_carriers_lose_nothing from 21, and 28);
 
 fn virtual_threads_that_move_between_carriers_lose_nothing(jvm: &Jvm) {
     let carriers = "-Djdk.virtualThreadScheduler.parallelism=4";
@@ -78,7 +78,7 @@ fn virtual_threads_that_move_between_carriers_lose_nothing(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(finalizable_objects_live_until_they_are_finalized_and_gone);
+on_every_jvm!(finalizable_objects_live_until_they_are_finalized_and_gone, and 17);
 
 fn finalizable_objects_live_until_they_are_finalized_and_gone(jvm: &Jvm) {
     let (profile, run) = profile(jvm, "", "Finalized");
@@ -94,7 +94,7 @@ fn finalizable_objects_live_until_they_are_finalized_and_gone(jvm: &Jvm) {
     assert_truth(jvm, &profile, &truths);
 }
 
-on_every_jvm!(only_strong_and_soft_references_keep_alive);
+on_every_jvm!(only_strong_and_soft_references_keep_alive, and 25);
 
 fn only_strong_and_soft_references_keep_alive(jvm: &Jvm) {
     let (profile, run) = profile(jvm, "", "References");
@@ -126,7 +126,7 @@ const HUGE: [Truth; 6] = [
     ("java.lang.Object[]", "HugeArrays.dropped", 20, 0),
 ];
 
-on_every_jvm!(huge_arrays_have_their_size);
+on_every_jvm!(huge_arrays_have_their_size, and 26);
 
 fn huge_arrays_have_their_size(jvm: &Jvm) {
     let options = format!("{EXACT},depth=4");
@@ -174,7 +174,7 @@ fn more_bytes_than_32_bits_count_are_right_in_text_and_the_most_in_binary() {
     assert_eq!(dropped(&run.checked_text("x.hprof")), (600, 0, most));
 }
 
-on_every_jvm!(what_the_vm_and_native_code_make_is_counted);
+on_every_jvm!(what_the_vm_and_native_code_make_is_counted, and 17);
 
 fn what_the_vm_and_native_code_make_is_counted(jvm: &Jvm) {
     // Deep enough for all frames of reflection.
@@ -223,7 +223,7 @@ fn what_the_vm_and_native_code_make_is_counted(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(sites_outlive_the_classes_that_they_are_in);
+on_every_jvm!(sites_outlive_the_classes_that_they_are_in, and 28);
 
 fn sites_outlive_the_classes_that_they_are_in(jvm: &Jvm) {
     for options in ["", "depth=1"] {
@@ -244,7 +244,7 @@ fn sites_outlive_the_classes_that_they_are_in(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(unloaded_classes_are_told_of);
+on_every_jvm!(unloaded_classes_are_told_of, and 25);
 
 fn unloaded_classes_are_told_of(jvm: &Jvm) {
     let options = "heap=sites,cutoff=0,format=b,file=x.hprof";
@@ -273,7 +273,7 @@ fn unloaded_classes_are_told_of(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(the_vms_own_checks_find_nothing);
+on_every_jvm!(the_vms_own_checks_find_nothing, and 26);
 
 fn the_vms_own_checks_find_nothing(jvm: &Jvm) {
     for name in [

@@ -4,7 +4,7 @@ use super::{Truth, differences, program};
 use crate::cells::Cell;
 use crate::profile::Profile;
 
-on_every_cell!(dumps_and_histograms_mix_up_no_classes with [serial "Serial", parallel "Parallel", g1 "G1"]);
+on_every_cell!(dumps_and_histograms_mix_up_no_classes with [serial, parallel, g1], and 17);
 
 fn dumps_and_histograms_mix_up_no_classes(cell: &Cell) {
     let options = "heap=sites,stacks=verify,cutoff=0,depth=8,verbose=y,file=x.txt";

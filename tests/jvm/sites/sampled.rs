@@ -65,7 +65,7 @@ fn assert_allocated(jvm: &Jvm, profile: &Profile, factor: u64) {
     }
 }
 
-on_every_jvm!(estimates_are_near_the_truth);
+on_every_jvm!(estimates_are_near_the_truth, and 28);
 
 fn estimates_are_near_the_truth(jvm: &Jvm) {
     let (profile, _) = profile(jvm, "sample=8k", "Millions");
@@ -88,7 +88,7 @@ fn estimates_are_near_the_truth(jvm: &Jvm) {
     assert_near(jvm, "kept, bytes", kept.live_bytes, 1_500_000 * size);
 }
 
-on_every_jvm!(estimates_of_wide_steps_are_near_the_truth);
+on_every_jvm!(estimates_of_wide_steps_are_near_the_truth, and 25);
 
 fn estimates_of_wide_steps_are_near_the_truth(jvm: &Jvm) {
     let options = format!("{EXACT},sample=512k");

@@ -4,7 +4,7 @@ use super::{calls, one, program};
 use crate::harness::{Jvm, any_jvm};
 use crate::profile::Profile;
 
-on_every_jvm!(a_method_that_is_called_too_often_is_left_out_and_named);
+on_every_jvm!(a_method_that_is_called_too_often_is_left_out_and_named, and 17);
 
 fn a_method_that_is_called_too_often_is_left_out_and_named(jvm: &Jvm) {
     let options = "cpu=times,cutoff=0,include=Often,budget=1%,file=x.txt";

@@ -4,7 +4,7 @@ use super::{calls, one, profile_of_same_output, sum, ways};
 use crate::harness::{Jvm, Program};
 use crate::profile::Profile;
 
-on_every_jvm!(methods_are_left_in_every_way);
+on_every_jvm!(methods_are_left_in_every_way, and 28);
 
 fn methods_are_left_in_every_way(jvm: &Jvm) {
     let profile = profile_of_same_output(jvm, "depth=3", "Exits");
@@ -49,7 +49,7 @@ fn overflow(jvm: &Jvm, name: &str, vm_options: &[&str]) -> Profile {
     Profile::parse(&run.read("x.txt"))
 }
 
-on_every_jvm!(a_stack_overflow_is_survived_and_forgotten);
+on_every_jvm!(a_stack_overflow_is_survived_and_forgotten, and 25);
 
 fn a_stack_overflow_is_survived_and_forgotten(jvm: &Jvm) {
     for vm_options in [&["-Xss512k"][..], &["-Xint", "-Xss512k"], &["-Xss2m"]] {
@@ -65,7 +65,7 @@ fn a_stack_overflow_is_survived_and_forgotten(jvm: &Jvm) {
     }
 }
 
-on_every_jvm!(a_stack_overflow_is_forgotten_by_the_method_that_catches_it);
+on_every_jvm!(a_stack_overflow_is_forgotten_by_the_method_that_catches_it, and 26);
 
 fn a_stack_overflow_is_forgotten_by_the_method_that_catches_it(jvm: &Jvm) {
     let profile = overflow(jvm, "Overflows", &["-Xss1m"]);
@@ -78,7 +78,7 @@ fn a_stack_overflow_is_forgotten_by_the_method_that_catches_it(jvm: &Jvm) {
     assert_eq!(from_main, 1000, "{}", jvm.feature);
 }
 
-on_every_jvm!(a_virtual_thread_has_its_calls_wherever_it_runs from 21);
+on_every_jvm!(a_virtual_thread_has_its_calls_wherever_it_runs from 21, and 28);
 
 fn a_virtual_thread_has_its_calls_wherever_it_runs(jvm: &Jvm) {
     let profile = profile_of_same_output(jvm, "", "Virtual21");

@@ -4,7 +4,7 @@ use super::{calls, one, own_millis, profile};
 use crate::harness::Jvm;
 use crate::profile::Profile;
 
-on_every_jvm!(time_is_that_of_the_threads_own_clock);
+on_every_jvm!(time_is_that_of_the_threads_own_clock, and 17);
 
 fn time_is_that_of_the_threads_own_clock(jvm: &Jvm) {
     let (profile, run) = profile(jvm, "", "Costs");
@@ -25,7 +25,7 @@ fn time_is_that_of_the_threads_own_clock(jvm: &Jvm) {
     assert!((0.0..=most).contains(&fib), "{}: {fib} {most}", jvm.feature);
 }
 
-on_every_jvm!(waiting_is_time_only_for_the_wall_clock);
+on_every_jvm!(waiting_is_time_only_for_the_wall_clock, and 25);
 
 fn waiting_is_time_only_for_the_wall_clock(jvm: &Jvm) {
     // Where sleeping is a native method it is charged to its caller.

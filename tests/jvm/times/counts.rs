@@ -15,7 +15,7 @@ const CALLS: [(&str, u64); 7] = [
     ("Calls.main", 1),
 ];
 
-on_every_jvm!(each_call_is_counted);
+on_every_jvm!(each_call_is_counted, and 26);
 
 fn each_call_is_counted(jvm: &Jvm) {
     for depth in ["", "depth=1", "depth=2", "depth=30"] {
@@ -31,7 +31,7 @@ fn each_call_is_counted(jvm: &Jvm) {
     }
 }
 
-on_paired_cells!(each_call_is_counted_with_every_collector, row 1);
+on_paired_cells!(each_call_is_counted_with_every_collector, row 4);
 
 fn each_call_is_counted_with_every_collector(cell: &Cell) {
     let [unlock, choose] = cell.vm_options();
@@ -55,7 +55,7 @@ fn traces_are_as_deep_as_asked() {
     }
 }
 
-on_every_jvm!(frames_name_the_file_and_the_first_line);
+on_every_jvm!(frames_name_the_file_and_the_first_line, and 17);
 
 fn frames_name_the_file_and_the_first_line(jvm: &Jvm) {
     let frames = |options| -> Vec<String> {
@@ -78,7 +78,7 @@ fn frames_name_the_file_and_the_first_line(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(only_the_classes_asked_for_are_timed);
+on_every_jvm!(only_the_classes_asked_for_are_timed, and 28);
 
 fn only_the_classes_asked_for_are_timed(jvm: &Jvm) {
     let profile = profile_of_same_output(jvm, "include=Exits:Exits$La*|Exi*Base", "Exits");
@@ -105,7 +105,7 @@ fn classes_can_be_left_out() {
     }
 }
 
-on_every_jvm!(what_is_not_timed_is_said);
+on_every_jvm!(what_is_not_timed_is_said, and 25);
 
 fn what_is_not_timed_is_said(jvm: &Jvm) {
     let profile = profile(jvm, "", "Calls").0;
@@ -126,7 +126,7 @@ fn what_is_not_timed_is_not_said_where_it_is_to_be_quiet() {
     assert_eq!(one(&quiet).not_timed, [""; 0]);
 }
 
-on_every_jvm!(a_dump_on_request_starts_counting_anew);
+on_every_jvm!(a_dump_on_request_starts_counting_anew, and 26);
 
 fn a_dump_on_request_starts_counting_anew(jvm: &Jvm) {
     let run = program(jvm, ALL, "Dumps").start();
@@ -148,7 +148,7 @@ fn a_dump_on_request_starts_counting_anew(jvm: &Jvm) {
     assert_eq!(steps, [100, 50], "{}", jvm.feature);
 }
 
-on_every_jvm!(without_depth_all_calls_are_one_row_of_the_empty_trace);
+on_every_jvm!(without_depth_all_calls_are_one_row_of_the_empty_trace, and 17);
 
 fn without_depth_all_calls_are_one_row_of_the_empty_trace(jvm: &Jvm) {
     let (profile, _) = profile(jvm, "depth=0,include=Calls", "Calls");

@@ -31,7 +31,7 @@ fn parse(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-on_every_jvm!(each_pair_of_methods_is_a_line);
+on_every_jvm!(each_pair_of_methods_is_a_line, and 28);
 
 fn each_pair_of_methods_is_a_line(jvm: &Jvm) {
     for depth in ["", ",depth=0", ",depth=1", ",depth=9"] {

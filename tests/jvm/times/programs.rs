@@ -49,7 +49,7 @@ fn large(jvm: &Jvm, exits: usize) -> Profile {
     Profile::parse(&timed.read("x.txt"))
 }
 
-on_every_jdk!(large_methods_are_timed_while_there_is_room);
+on_every_jdk!(large_methods_are_timed_while_there_is_room, and 25);
 
 fn large_methods_are_timed_while_there_is_room(jvm: &Jvm) {
     let profile = large(jvm, 0);
@@ -72,7 +72,7 @@ fn closure(program: Program, compiler: &Path, lodash: &Path) -> (String, crate::
     (run.read("out.js"), run)
 }
 
-on_every_jdk!(the_closure_compiler_does_what_it_does);
+on_every_jdk!(the_closure_compiler_does_what_it_does, and 17);
 
 fn the_closure_compiler_does_what_it_does(jvm: &Jvm) {
     let (Some(compiler), Some(lodash)) = (fetched("compiler.jar"), fetched("lodash.js")) else {
@@ -87,7 +87,7 @@ fn the_closure_compiler_does_what_it_does(jvm: &Jvm) {
     assert!(one(&profile).total > 500, "{}", jvm.feature);
 }
 
-on_every_jdk!(javac_compiles_what_it_compiles);
+on_every_jdk!(javac_compiles_what_it_compiles, and 25);
 
 fn javac_compiles_what_it_compiles(jvm: &Jvm) {
     let Some(corpus) = fetched("corpus.files") else {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{calls, one, profile_of_same_output, sum};
 use crate::harness::Jvm;
 
-on_every_jvm!(many_threads_lose_no_call);
+on_every_jvm!(many_threads_lose_no_call, and 26);
 
 fn many_threads_lose_no_call(jvm: &Jvm) {
     let profile = profile_of_same_output(jvm, "", "Threads");
@@ -14,7 +14,7 @@ fn many_threads_lose_no_call(jvm: &Jvm) {
     assert_eq!(calls(times, "Threads.shorty"), 2_000, "{}", jvm.feature);
 }
 
-on_every_jvm!(threads_keep_their_calls_apart_where_asked);
+on_every_jvm!(threads_keep_their_calls_apart_where_asked, and 28);
 
 fn threads_keep_their_calls_apart_where_asked(jvm: &Jvm) {
     let profile = profile_of_same_output(jvm, "thread=y,include=Threads", "Threads");

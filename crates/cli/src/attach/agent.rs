@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FileType, FlockOperation, OFlags, flock};
 use rustix::process::geteuid;
@@ -12,6 +13,7 @@ use tempfile::NamedTempFile;
 use super::process::Process;
 use super::view::Folder;
 use super::{Error, LONGEST_ANSWER, TEMPORARY, bounded, listener, temporary};
+use crate::interrupts::BeforeTheEnd;
 
 const LIBRARY: &str = "libhprof.so";
 
@@ -85,12 +87,12 @@ pub fn beside_this_command() -> Result<PathBuf, Error> {
         .ok_or(Error::NoLibrary(folder.to_owned()))
 }
 
-/// Sends the agent a command and returns its answer; loads the agent if necessary.
+/// Sends the agent a command, and returns its answer if that comes in time; loads the agent if necessary.
 pub fn command(
     process: &Process,
     library: &Path,
-    verb: &str,
-    options: &str,
+    (verb, options): (&str, &str),
+    limit: Duration,
 ) -> Result<String, Error> {
     let pid = process.pid();
     let reply = Reply::create(process)?;
@@ -100,7 +102,8 @@ pub fn command(
         command.push_str(options);
     }
     let library = library.to_string_lossy();
-    let answer = listener::request(process, "load", [&library, "true", &command]);
+    let arguments = [&*library, "true", &command];
+    let answer = listener::request(process, "load", arguments, (limit, LONGEST_ANSWER));
     // The agent's answer is valid, even if its program has ended since.
     match reply.read(pid)? {
         Some(Answered::Done(text)) => return Ok(text),
@@ -127,6 +130,7 @@ pub fn command(
 /// one is killed: each keeps its file locked for as long as it lives.
 struct Reply {
     file: NamedTempFile,
+    _end: BeforeTheEnd,
     /// Declared after the file, which is removed from it.
     _folder: Folder,
 }
@@ -159,8 +163,12 @@ impl Reply {
             let _ = flock(file.as_file(), FlockOperation::LockExclusive);
             let links = file.as_file().metadata().map(|metadata| metadata.nlink());
             if links.is_ok_and(|links| links > 0) {
-                let _folder = folder;
-                return Ok(Self { file, _folder });
+                let path = file.path().to_owned();
+                return Ok(Self {
+                    file,
+                    _end: BeforeTheEnd::call(move || drop(fs::remove_file(path))),
+                    _folder: folder,
+                });
             }
         }
         Err(failed(ErrorKind::NotFound.into()))

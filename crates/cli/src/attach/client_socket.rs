@@ -6,15 +6,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use tempfile::TempDir;
 
+use super::limit::{self, Limit};
 use super::process::Process;
 use super::view::Folder;
 use super::{Error, TEMPORARY, temporary};
+use crate::interrupts::BeforeTheEnd;
 
 /// The prefix of the folders' names.
 const FOLDER: &str = ".hprof-live-";
@@ -27,6 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ClientSocket {
     listener: UnixListener,
     private: TempDir,
+    _end: BeforeTheEnd,
     /// Declared after the folder, which is removed from it.
     _folder: Folder,
 }
@@ -47,9 +50,11 @@ impl ClientSocket {
         let private = builder.tempdir_in(folder.path()).map_err(failed)?;
         let listener = UnixListener::bind(private.path().join(SOCKET)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
+        let path = private.path().to_owned();
         Ok(Self {
             listener,
             private,
+            _end: BeforeTheEnd::call(move || drop(std::fs::remove_dir_all(path))),
             _folder: folder,
         })
     }
@@ -63,7 +68,7 @@ impl ClientSocket {
     /// Returns the connection of the program's agent, and of nobody else. Nothing is left behind in the file system.
     pub(super) fn accept(self, process: &Process) -> Result<UnixStream, Error> {
         let pid = process.pid();
-        let end = Instant::now() + TIMEOUT;
+        let limit = Limit::start(pid, TIMEOUT);
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) if is_of(&stream, process) => {
@@ -75,10 +80,7 @@ impl ClientSocket {
                     if process.has_ended() {
                         return Err(Error::Ended(pid));
                     }
-                    if Instant::now() >= end {
-                        let seconds = TIMEOUT.as_secs();
-                        return Err(Error::NoAnswer { pid, seconds });
-                    }
+                    limit.check()?;
                     sleep(Duration::from_millis(10));
                 }
                 Err(error) => return Err(Error::Broken { pid, error }),
@@ -100,7 +102,7 @@ fn sweep(folder: &Folder) {
             continue;
         };
         let socket = private.path().join(SOCKET);
-        let answer = UnixStream::connect(&socket);
+        let answer = limit::connect(socket);
         if answer.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
             private.remove(SOCKET);
             // Another user's cannot be removed.

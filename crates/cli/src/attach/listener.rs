@@ -5,7 +5,7 @@
 //! thread dump). A request is the version of the protocol, a command and three arguments, each ended by a zero byte;
 //! the answer is a line with a number, followed by text.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -15,12 +15,15 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::fs::FileType;
 
+use super::limit::{self, Limit};
 use super::process::Process;
 use super::view::{Folder, FoundFile};
-use super::{Error, LONGEST_ANSWER, TEMPORARY, bounded, perf_data, temporary};
+use super::{Error, TEMPORARY, perf_data, temporary};
 
 /// The most bytes of an argument.
 pub const LONGEST: usize = 1024;
+/// The most letters of an answer that cannot be understood.
+const LONGEST_SHOWN: usize = 80;
 /// The longest that a VM may take to open its socket.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -32,17 +35,12 @@ pub struct Answer {
     pub text: String,
 }
 
-/// Sends one request and waits for the answer.
-pub fn request(process: &Process, command: &str, arguments: [&str; 3]) -> Result<Answer, Error> {
-    long_request(process, command, arguments, LONGEST_ANSWER)
-}
-
-/// As [`request`], for an answer of so many bytes.
-pub fn long_request(
+/// Sends one request, and waits so long for an answer of at most so many bytes.
+pub fn request(
     process: &Process,
     command: &str,
     arguments: [&str; 3],
-    longest: u64,
+    (limit, longest): (Duration, u64),
 ) -> Result<Answer, Error> {
     if let Some(long) = arguments
         .iter()
@@ -56,19 +54,18 @@ pub fn long_request(
         request.extend(part.as_bytes());
         request.push(0);
     }
-    let mut socket = connect(process)?;
-    let answer = socket.write_all(&request).and_then(|()| {
-        // Without a limit: writing a profile may take a while.
-        bounded(&mut socket, longest)
-    });
     let pid = process.pid();
+    let limit = Limit::start(pid, limit);
+    let mut socket = connect(process, &limit)?;
+    let answer = limit.ask(&mut socket, &request, longest);
     let answer = match answer {
         // The VM closes the connection without a word if it does not trust the client, and when it ends.
         Ok(None) => return Err(Error::TooMuch(pid)),
         Ok(Some(answer)) if !answer.is_empty() => answer,
+        Err(error @ (Error::NoAnswer { .. } | Error::Interrupted(_))) => return Err(error),
         _ if process.is_ending() => return Err(Error::Ended(pid)),
         Ok(_) => return Err(Error::NoWord(pid)),
-        Err(error) => return Err(Error::Broken { pid, error }),
+        Err(error) => return Err(error),
     };
     let (code, text) = answer.split_once('\n').unwrap_or((&answer, ""));
     match code.trim().parse() {
@@ -78,22 +75,26 @@ pub fn long_request(
         }),
         Err(_) => Err(Error::Unreadable {
             pid,
-            answer: format!("{answer:.80?}"),
+            // `{:.80?}` would not cut it.
+            answer: format!(
+                "{:?}",
+                answer.chars().take(LONGEST_SHOWN).collect::<String>()
+            ),
         }),
     }
 }
 
 /// Connects to the program's VM, and to no other process.
-fn connect(process: &Process) -> Result<UnixStream, Error> {
+fn connect(process: &Process, limit: &Limit) -> Result<UnixStream, Error> {
     if process.is_stopped() {
         return Err(Error::Stopped(process.pid()));
     }
     let folder = temporary(process)?;
     let found = match socket(process, &folder)? {
         Some(found) => found,
-        None => wake(process, &folder)?,
+        None => wake(process, &folder, limit)?,
     };
-    let stream = match UnixStream::connect(found.path()) {
+    let stream = match limit::connect(found.path()) {
         Ok(stream) => stream,
         Err(_) if process.has_ended() => return Err(Error::Ended(process.pid())),
         Err(error) if found.owner() != process.owner() => {
@@ -158,7 +159,7 @@ fn failed(process: &Process, error: io::Error) -> Error {
 }
 
 /// Makes the VM open its socket.
-fn wake(process: &Process, folder: &Folder) -> Result<FoundFile, Error> {
+fn wake(process: &Process, folder: &Folder, limit: &Limit) -> Result<FoundFile, Error> {
     let pid = process.pid();
     // Such a VM would treat SIGQUIT as a request for a thread dump.
     let capabilities = perf_data::find(process).remove(perf_data::CAPABILITIES);
@@ -185,6 +186,7 @@ fn wake(process: &Process, folder: &Folder) -> Result<FoundFile, Error> {
             let seconds = TIMEOUT.as_secs();
             return Err(Error::NoAnswer { pid, seconds });
         }
+        limit.check()?;
         sleep(Duration::from_millis(10));
     }
 }

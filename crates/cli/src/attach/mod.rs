@@ -1,12 +1,14 @@
 //! Profiles of running programs: `hprof list`, `attach`, `status`, `dump` and `stop`.
 //!
-//! `process` reads /proc, `threads` the CPU time of threads, `perf_data` the data that a VM publishes; `listener` is the VM's attach socket, `client_socket` that of `hprof live`; `agent` finds
+//! `process` reads /proc, `threads` the CPU time of threads, `perf_data` the data that a VM publishes; `listener` is the VM's attach socket, `client_socket` that of `hprof live`,
+//! and `limit` how long they wait; `agent` finds
 //! the library and sends it commands. The program may be hostile, and the user may be root: `view` accesses its files
 //! safely, and its answers are read up to a limit and printed without control characters.
 
 mod agent;
 mod client_socket;
 mod doctor;
+mod limit;
 mod listener;
 mod pause;
 mod perf_data;
@@ -70,10 +72,14 @@ enum Error {
     #[error("process {0} does not accept requests yet: it is still starting")]
     Deaf(u32),
     #[error(
-        "process {pid} did not answer within {seconds} s: it is very busy, or does not allow attaching \
+        "process {pid} did not answer within {seconds} s: it is very busy, held by a debugger, or does not allow attaching \
          (-XX:+DisableAttachMechanism)"
     )]
     NoAnswer { pid: u32, seconds: u64 },
+    #[error(
+        "interrupted before process {0} answered; it may still carry out what it was asked for"
+    )]
+    Interrupted(u32),
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
     #[error("{} of process {pid}: {error}", path.display())]

@@ -63,6 +63,16 @@ impl Stops {
         Stops::of_profile(&options, heap)
     }
 
+    /// Returns that at the start, in seconds.
+    pub fn start(&self) -> f64 {
+        self.start
+    }
+
+    /// Returns that for a dump, in seconds.
+    pub fn dump(&self) -> f64 {
+        self.dump
+    }
+
     /// Returns `true` if a heap is so large that a dump of its objects would be noticed.
     pub fn may_be_noticed(heap: &HeapUse) -> bool {
         DUMP * heap.bytes as f64 / 1e9 >= NOTICED

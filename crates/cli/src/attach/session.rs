@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use hprof_options::Request;
 use rustix::fs::FileType;
@@ -13,6 +14,12 @@ use super::program::{Program, main_class};
 use super::threads::{self, ThreadTime};
 use super::{Error, Library, agent, perf_data};
 use crate::failure::Failure;
+
+/// The longest that a VM may take for what stops no program, and to start a profile without a look at the heap.
+const SHORT: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(10);
+/// The longest that a profile may take to be written: a heap dump of 100 GB on a slow disk.
+const LONG: Duration = Duration::from_secs(60 * 60);
 
 /// A running program that this command profiles.
 pub struct Session {
@@ -100,28 +107,52 @@ impl Session {
 
     /// Sends a command without options; returns the agent's answer.
     pub fn send(&self, verb: &str) -> Result<String, Failure> {
-        Ok(agent::command(&self.process, &self.library, verb, "")?)
+        let limit = match verb {
+            "status" => SHORT,
+            _ => LONG,
+        };
+        self.command((verb, ""), limit)
+    }
+
+    fn command(&self, command: (&str, &str), limit: Duration) -> Result<String, Failure> {
+        Ok(agent::command(
+            &self.process,
+            &self.library,
+            command,
+            limit,
+        )?)
     }
 
     /// Starts the profile; returns the agent's answer.
     pub fn start(&self, options: &str) -> Result<String, Failure> {
-        Ok(agent::command(
-            &self.process,
-            &self.library,
-            "start",
-            options,
-        )?)
+        self.command(("start", options), LONG)
+    }
+
+    /// As [`Session::start`], within the time that this usually takes, and `more`.
+    pub fn start_within(&self, options: &str, more: Duration) -> Result<String, Failure> {
+        let limit = self.usual_start(options).saturating_add(more);
+        self.command(("start", options), limit)
+    }
+
+    /// Returns a time that is enough for a VM that answers at all.
+    fn usual_start(&self, options: &str) -> Duration {
+        let heap = perf_data::heap_use(&self.process);
+        let stop = heap.and_then(|heap| Some(Stops::of(options, &heap)?.start()));
+        // Classes are rewritten, of which there may be very many.
+        let rewrites = options.contains("cpu=times") || options.contains("cpu=old");
+        limit(if rewrites { SHORT } else { START }, stop)
     }
 
     /// Starts a profile that goes to this process over a connection of its own, with these options beside `live=`.
     pub fn start_live(&self, options: &str) -> Result<UnixStream, Failure> {
         let socket = ClientSocket::create(&self.process)?;
         let path = socket.own_path();
-        self.start(&format!("{options},live={}", path.display()))?;
+        let options = format!("{options},live={}", path.display());
+        self.start_within(&options, Duration::ZERO)?;
         let accepted = socket.accept(&self.process);
         if accepted.is_err() {
             // Nobody else would end it.
-            let _ = self.stop();
+            let _ = self.stop_within(START);
         }
         Ok(accepted?)
     }
@@ -146,9 +177,16 @@ impl Session {
         main_class(&self.process)
     }
 
-    /// Ends the profile.
-    pub fn stop(&self) -> Result<(), Failure> {
-        self.send("stop")?;
+    /// Ends a profile with these options, within the time that this usually takes.
+    pub fn stop_profile(&self, options: &str) -> Result<(), Failure> {
+        let heap = perf_data::heap_use(&self.process);
+        let stop = heap.and_then(|heap| Some(Stops::of(options, &heap)?.dump()));
+        self.stop_within(limit(SHORT, stop))
+    }
+
+    /// Ends the profile, which must be written within this time.
+    pub fn stop_within(&self, limit: Duration) -> Result<(), Failure> {
+        self.command(("stop", ""), limit)?;
         Ok(())
     }
 
@@ -175,6 +213,12 @@ impl Session {
     pub fn check_sees(&self, folder: &Path) -> Result<(), Failure> {
         Ok(self.process.check_sees(folder)?)
     }
+}
+
+/// Returns the limit for what takes so long without a stop of the program, and so many seconds with it on a machine that is not busy.
+fn limit(without: Duration, stop: Option<f64>) -> Duration {
+    let stop = Duration::try_from_secs_f64(10.0 * stop.unwrap_or(0.0)).unwrap_or(LONG);
+    (without + stop).min(LONG)
 }
 
 /// Returns the options in the agent's answer to `status`: `profiling for 3 s into /x (heap=sites)`.

@@ -12,6 +12,8 @@ use super::{Error, listener};
 const MOST: usize = 10_000;
 /// The most bytes of a thread dump.
 const LONGEST_DUMP: u64 = 64 << 20;
+/// The longest that it may take: somebody looks at the screen.
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// A thread, and the CPU time that it has used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ fn parse(id: u32, stat: &str) -> Option<ThreadTime> {
 
 /// Returns the lines about a thread in a thread dump of the VM, which stops the program for a moment.
 pub(super) fn stack(process: &Process, id: u32) -> Result<Vec<String>, Error> {
-    let answer = listener::long_request(process, "threaddump", ["", "", ""], LONGEST_DUMP)?;
+    let answer = listener::request(process, "threaddump", ["", "", ""], (LIMIT, LONGEST_DUMP))?;
     let status = process.open(&format!("task/{id}/status"));
     let mut text = Vec::new();
     let _ = status.and_then(|mut status| status.read_to_end(&mut text));

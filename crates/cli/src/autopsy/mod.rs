@@ -18,13 +18,14 @@ use crate::text;
 /// Show the profile that a killed program has left
 ///
 /// With blackbox=y, as `hprof record` has it, the agent writes what it knows into
-/// PROFILE.blackbox every second. If the program is killed, by SIGKILL, by the
-/// kernel because memory is short, or by a crash of the VM, that file stays. This
-/// prints the profile in it as text; with -o x.hprof or --format b it is written
-/// in the binary format. Two lines on stderr say how old it is, and which part of
-/// the process has grown in the last minutes.
+/// PROFILE.blackbox every second, or at most every 30 if that takes long. If the
+/// program is killed, by SIGKILL, by the kernel because memory is short, or by a
+/// crash of the VM, that file stays. This prints the profile in it as text; with
+/// -o x.hprof or --format b it is written in the binary format. Two lines on stderr
+/// say how old it is, and which part of the process has grown in the last minutes.
 ///
-/// Every other command takes such a file for the profile in it, too:
+/// FILE may also be the profile, beside which the black box is. Every other command
+/// takes such a file for the profile in it, too:
 /// `hprof top java.hprof.txt.blackbox`.
 ///
 /// Call times and cpu=old are kept as text: the binary format has no records for
@@ -44,6 +45,9 @@ pub struct Arguments {
     format: Option<Format>,
 }
 
+/// The end of the name of a black box, behind that of its profile.
+pub const END_OF_BLACK_BOX: &str = ".blackbox";
+
 /// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -53,15 +57,10 @@ enum Format {
 
 /// Prints the profile, and what is to be said about it.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let path = &arguments.file;
-    let about = |error: &dyn std::fmt::Display| Failure::about(path, error);
-    let mut file = File::open(path).map_err(|error| about(&error))?;
-    let found = BlackBox::read(&mut file).map_err(|error| match error {
-        BlackBoxError::Other => other_file(path),
-        error => about(&error),
-    })?;
+    let (path, file, found) = find(&arguments.file)?;
     if found.profile.is_empty() {
-        return Err(about(&"its snapshot has no profile, which was too large"));
+        let what = "its snapshot has no profile, which was too large";
+        return Err(Failure::about(&path, what));
     }
     let is_running = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     arguments.print(&found)?;
@@ -117,18 +116,39 @@ fn write_text(text: &[u8], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the error for a file that is no black box, which names the one beside it.
-fn other_file(path: &Path) -> Failure {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".blackbox");
-    let beside = PathBuf::from(beside);
-    match beside.exists() {
-        true => Failure::about(
-            path,
-            format_args!("not a black box; {} beside it may be one", beside.display()),
-        ),
-        false => Failure::about(path, BlackBoxError::Other),
+/// Finds the black box: the file itself, or the one beside a profile, which is said.
+fn find(path: &Path) -> Result<(PathBuf, File, BlackBox), Failure> {
+    match read(path) {
+        Err(BlackBoxError::Other) => {}
+        read => return found(path, read),
     }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(END_OF_BLACK_BOX);
+    let beside = PathBuf::from(beside);
+    match read(&beside) {
+        Err(BlackBoxError::Read(error)) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Failure::about(path, BlackBoxError::Other))
+        }
+        read => {
+            let name = beside.display().to_string();
+            let _ = writeln!(io::stderr(), "hprof: this is {}", printable(&name));
+            found(&beside, read)
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<(File, BlackBox), BlackBoxError> {
+    let mut file = File::open(path)?;
+    let found = BlackBox::read(&mut file)?;
+    Ok((file, found))
+}
+
+fn found(
+    path: &Path,
+    read: Result<(File, BlackBox), BlackBoxError>,
+) -> Result<(PathBuf, File, BlackBox), Failure> {
+    let (file, found) = read.map_err(|error| Failure::about(path, error))?;
+    Ok((path.to_owned(), file, found))
 }
 
 /// Returns how old the snapshot is, and what it knows of live objects.

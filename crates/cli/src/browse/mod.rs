@@ -177,6 +177,9 @@ impl DumpPages<'_> {
                 };
                 pages::form(&mut body, text, links);
                 body.markup("</nav>\n");
+                if !matches!(request.page, Page::Overview) {
+                    pages::incomplete(&mut body, Path::new(self.name), self.heap);
+                }
                 body.part(&content);
                 Answer::page(pages::page(title, &body, links))
             }

@@ -2,10 +2,11 @@
 
 mod gate;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_profile::{Basis, By, Change, Costs, Metric, Profile, changes, scaled};
+use hprof_profile::{Basis, By, Change, CommonInterval, Costs, Metric, Profile, changes, scaled};
 use serde::Serialize;
 
 use crate::about;
@@ -130,8 +131,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let opened = open(path, section)?.of_code(&arguments.code, path)?;
         Ok::<Opened, Failure>(opened.comparable())
     };
-    let base = open(base, base_section)?;
-    let new = open(new, new_section)?;
+    let mut base = open(base, base_section)?;
+    let mut new = open(new, new_section)?;
+    arguments.count_in_common(&mut base, &mut new)?;
     let compared = arguments.compare(&base, &new)?;
     let failed = arguments.failed(&base.profile, &new.profile)?;
     let remarks = both_remarks(&base, &new, compared.metric);
@@ -161,6 +163,34 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl Arguments {
     fn new_file(&self) -> &Path {
         self.new.as_deref().unwrap_or(&self.base)
+    }
+
+    /// Counts the CPU samples of both in those of a common interval, so that times are compared.
+    fn count_in_common(&self, base: &mut Opened, new: &mut Opened) -> Result<(), Failure> {
+        let mut common = CommonInterval::default();
+        let both = [
+            (&*self.base, &base.profile),
+            (self.new_file(), &new.profile),
+        ];
+        for (path, profile) in both {
+            if let Err(error) = common.add(profile) {
+                let is_wanted = match self.value {
+                    Some(value) => value == Metric::Cpu,
+                    None => new.profile.metrics().first() == Some(&Metric::Cpu),
+                };
+                let is_judged = self.fail_if.iter().any(|gate| gate.metric == Metric::Cpu);
+                return match is_wanted && !self.normalise || is_judged {
+                    true => Err(Failure::about(
+                        path,
+                        format_args!("{error}; --normalise compares shares"),
+                    )),
+                    false => Ok(()),
+                };
+            }
+        }
+        base.count_samples_of(common);
+        new.count_samples_of(common);
+        Ok(())
     }
 
     fn compare(&self, base: &Opened, new: &Opened) -> Result<Compared, Failure> {
@@ -208,7 +238,15 @@ impl Arguments {
             }
             let (before, after) = (base.total(gate.metric), new.total(gate.metric));
             if gate.holds(before, after) {
-                failed.push(format!("{gate}: from {before} to {after}"));
+                let amounts = Amounts::of_both(gate.metric, base, new, self.sizes);
+                failed.push(match amounts.are_sampled_times() {
+                    true => format!(
+                        "{gate}: from {} to {}",
+                        amounts.cell(before),
+                        amounts.cell(after)
+                    ),
+                    false => format!("{gate}: from {before} to {after}"),
+                });
             }
         }
         Ok(failed)
@@ -227,7 +265,10 @@ impl Arguments {
         let mut table = Table::new(&["base", "new", "change", "%", "", self.by.name()]);
         for change in &compared.changes {
             let columns = compared.columns(change, self.cost());
-            table.row(columns.to_vec(), change.name.clone());
+            match self.by {
+                By::Trace => table.stack(columns.to_vec(), &change.name),
+                _ => table.row(columns.to_vec(), change.name.clone()),
+            }
         }
         table.write(&style, out)
     }
@@ -247,7 +288,11 @@ impl Arguments {
         writeln!(out, "|---:|---:|---:|---:|---|---|")?;
         for change in &compared.changes {
             let columns = compared.columns(change, self.cost()).join(" | ");
-            writeln!(out, "| {columns} | {} |", markdown_text(&change.name))?;
+            let name = match self.by {
+                By::Trace => change.name.replace('\n', " ← ").into(),
+                _ => Cow::from(&change.name),
+            };
+            writeln!(out, "| {columns} | {} |", markdown_text(&name))?;
         }
         for remark in remarks {
             writeln!(out, "\n{}", markdown_text(remark))?;
@@ -350,8 +395,7 @@ fn relative(base: u64, new: u64) -> String {
 
 /// Formats a name for a Markdown table: as code, so that nothing in it is markup.
 fn markdown_text(name: &str) -> String {
-    let name = name.replace('\n', " ← ");
-    let name = hprof_format::printable(&name)
+    let name = hprof_format::printable(name)
         .replace('`', "'")
         .replace('|', "\\|");
     format!("`{name}`")

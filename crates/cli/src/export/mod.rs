@@ -54,6 +54,10 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Set if no file may be replaced.
+    #[arg(skip)]
+    is_new: bool,
+
     #[command(flatten)]
     tables: TableArguments,
 }
@@ -71,13 +75,14 @@ enum Format {
 }
 
 /// Writes a profile as a recording of the JDK Flight Recorder.
-pub fn write_recording(file: &Path, output: &Path) -> Result<(), Failure> {
+pub fn write_recording(file: &Path, output: &Path, is_new: bool) -> Result<(), Failure> {
     run(&Arguments {
         files: vec![file.to_owned()],
         section: None,
         to: Format::Jfr,
         value: None,
         output: Some(output.to_owned()),
+        is_new,
         tables: TableArguments::default(),
     })
 }
@@ -115,7 +120,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Format::Collapsed | Format::Speedscope | Format::Firefox => opened.with_cut_marked(),
         _ => opened,
     };
-    let output = Output::open(arguments.output.as_deref(), file)?;
+    let output = match &arguments.output {
+        Some(output) if arguments.is_new => Output::new_file(output)?,
+        output => Output::open(output.as_deref(), file)?,
+    };
     output.write(|out| arguments.export(file, &opened.profile, metric, out))?;
     if arguments.to == Format::Firefox {
         say_what_was_divided(file, &opened.profile);

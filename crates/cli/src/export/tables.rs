@@ -65,7 +65,12 @@ impl TableArguments {
         let mut failures = Vec::new();
         for file in files {
             match one(file, folder, &options) {
-                Ok(converted) => tell(file, &converted),
+                Ok(converted) => {
+                    tell(file, &converted);
+                    if !converted.completeness.is_whole() {
+                        failures.push(Failure::about(file, converted.completeness));
+                    }
+                }
                 Err(failure) if failure.is_final => return Err(failure.failure),
                 Err(failure) => failures.push(failure.failure),
             }

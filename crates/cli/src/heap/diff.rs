@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use hprof_heap::{Appeared, Group, Heap, MadeAfter};
+use hprof_profile::stable_class;
 use serde::Serialize;
 
+use super::incomplete::Sources;
 use super::options::{self, Reading};
 use super::{births, fault, most, print, with_dump, with_heap};
 use crate::about;
@@ -128,8 +130,9 @@ impl Diff {
             let kinds = kinds.iter();
             let all = kinds.map(|&by| Made::since(made, heap, by, most(self.top)));
             let all: Vec<Made> = all.collect::<Result<_, _>>().map_err(fault(new))?;
-            let runs: Vec<String> = about::dump(heap.dump()).into_iter().collect();
-            self.reading.print(&runs, &all, |out| {
+            let runs = about::dump(heap.dump()).into_iter().collect();
+            let sources = Sources::of(runs, new, heap.dump());
+            self.reading.print(&sources, &all, |out| {
                 all.iter().try_for_each(|made| match &made.rows {
                     Rows::Groups(groups) => {
                         print::groups(out, self.sizes, groups, made.all, heap.layout())
@@ -150,28 +153,29 @@ impl Diff {
         }
         let kinds = kinds.iter().filter_map(|by| by.of_all());
         let kinds: Vec<hprof_heap::By> = kinds.collect();
-        let of = |file: &Path, dump: Option<usize>| {
+        let of = |side: &str, file: &Path, dump: Option<usize>| {
             with_heap(file, dump, &self.reading, |heap| {
                 let groups = kinds.iter().map(|&by| heap.groups(by, 0));
                 let groups = groups.collect::<Result<Vec<_>, _>>();
                 let groups = groups.map_err(fault(file))?;
-                Ok((about::dump(heap.dump()), groups))
+                let run = about::dump(heap.dump());
+                let run = run.map(|run| format!("{side}: {run}"));
+                let sources = Sources::of(run.into_iter().collect(), file, heap.dump());
+                Ok((sources, groups))
             })
         };
         let new = self.new.as_deref().unwrap_or(&self.old);
         let (old_dump, new_dump) = pair::of(&self.dump, "--dump", &self.old, new)?;
-        let (old_run, old) = of(&self.old, old_dump)?;
-        let (new_run, new) = of(new, new_dump)?;
-        let sides = [("old", old_run), ("new", new_run)].into_iter();
-        let runs = sides.filter_map(|(side, run)| Some(format!("{side}: {}", run?)));
-        let runs: Vec<String> = runs.collect();
+        let (old_sources, old) = of("old", &self.old, old_dump)?;
+        let (new_sources, new) = of("new", new, new_dump)?;
+        let sources = old_sources.and(new_sources);
         let mut all = Vec::new();
         for ((old, new), by) in old.into_iter().zip(new).zip(kinds) {
-            let mut changes = hprof_heap::diff(old, new);
+            let mut changes = hprof_heap::diff(old, new, stable_class);
             changes.truncate(most(self.top));
             all.push(Differences { by, changes });
         }
-        self.reading.print(&runs, &all, |out| {
+        self.reading.print(&sources, &all, |out| {
             all.iter()
                 .try_for_each(|one| print::changes(out, self.sizes, &one.changes))
         })

@@ -11,6 +11,8 @@ use crate::facts;
 
 /// The bytes of the file that are read: its head is shorter.
 const HEAD: usize = 256 * 1024;
+/// The limit that the agent names when the Java heap is full.
+const JAVA_HEAP: &str = "the Java heap is full";
 /// The text between two frames.
 const CALLED_BY: &str = " <- ";
 
@@ -24,6 +26,11 @@ pub struct Exhausted {
 }
 
 impl Exhausted {
+    /// Returns `true` if the Java heap was full.
+    pub fn is_of_java_heap(&self) -> bool {
+        self.limit == JAVA_HEAP
+    }
+
     /// Reads it; `None` if the file is of another kind.
     pub fn of(file: &File) -> Option<Exhausted> {
         let mut head = vec![0; HEAD];

@@ -8,6 +8,7 @@ use clap::Args;
 use hprof_format::printable;
 use hprof_heap::Heap;
 
+use super::incomplete::Sources;
 use super::index_places::IndexPlaces;
 use super::opened::OpenedDump;
 use super::options::{Choice, GraphReading};
@@ -55,6 +56,7 @@ impl Index {
         let mut out = io::stdout().lock();
         let index = printable(index.as_os_str().as_encoded_bytes());
         writeln!(out, "{index}: {}", self.sizes.text(bytes))
-            .map_err(|error| Failure::writing(Path::new("standard output"), &error))
+            .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;
+        Sources::of(Vec::new(), &self.file, &dump).check()
     }
 }

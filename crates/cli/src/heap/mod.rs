@@ -1,22 +1,27 @@
 //! `hprof heap`: the objects in a heap dump, the objects that keep them alive, and the stacks that allocated them.
 
+mod alive;
 mod diff;
 mod exhausted;
 mod free_memory;
+pub mod incomplete;
 mod index;
 mod index_places;
+mod leaks;
 mod opened;
 pub mod options;
 pub mod pages;
 mod print;
+mod print_loaders;
+mod print_waste;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use hprof_format::{ObjectId, printable};
-use hprof_heap::{Births, Dump, Excluded, Group, Heap, IsOwn, Options, Target, by_own_frame};
+use hprof_format::{ObjectId, ReadError};
+use hprof_heap::{Births, Dump, Excluded, Group, Heap, Options, Target, by_own_frame};
 use serde::Serialize;
 
 use crate::about;
@@ -26,8 +31,9 @@ use crate::input;
 use crate::profile::OwnCodeArgument;
 use crate::terminal::Terminal;
 use diff::Diff;
-use exhausted::Exhausted;
+use incomplete::Sources;
 use index::Index;
+use leaks::Leaks;
 use opened::OpenedDump;
 use options::{Choice, Reading, object_id};
 
@@ -37,7 +43,8 @@ use options::{Choice, Reading, object_id};
 /// has the stacks that allocated its objects. Of a file with several dumps the last one is read.
 ///
 /// The retained size of an object is the number of bytes that a garbage collection would free without it. Weak and
-/// phantom references and finalizers do not keep their targets alive, as in a collection; --exclude changes that.
+/// phantom references do not keep their targets alive, as in a collection; --exclude changes that. Objects that nothing
+/// else keeps are alive until their finalizer has run.
 ///
 /// The first question about a dump of 32 MB or more writes an index beside it (FILE.index), from which later questions are
 /// answered in a small part of the time.
@@ -60,6 +67,8 @@ pub enum HeapCommand {
     Who(Who),
     /// Print an object: fields or elements, text, referrers
     Show(Show),
+    /// List the class loaders: what they have loaded, what keeps them alive, and classes that several have
+    Loaders(RowsArguments),
     /// Print the threads with their stacks and the objects in their local variables
     Threads(RowsArguments),
     /// Compare two dumps, of two files or of one, by class and by allocation site
@@ -104,29 +113,11 @@ pub struct Histogram {
     retained: bool,
 }
 
-/// `hprof heap leaks`.
-#[derive(Args)]
-pub struct Leaks {
-    #[command(flatten)]
-    source: DumpArguments,
-    /// The share of the live heap, in percent, from which an object is suspected
-    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = options::percent)]
-    threshold: f64,
-    /// Print at most this many rows of each kind of waste: equal strings, equal arrays, empty and sparse collections
-    #[arg(long, value_name = "ROWS", default_value_t = 5)]
-    waste: usize,
-    #[command(flatten)]
-    own: OwnCodeArgument,
-}
-
-/// The answer of `hprof heap leaks`.
+/// The answer of `hprof heap loaders`.
 #[derive(Serialize)]
-struct LeaksDocument {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exhausted: Option<Exhausted>,
-    #[serde(flatten)]
-    leaks: hprof_heap::Leaks,
-    waste: hprof_heap::Waste,
+struct LoadersDocument {
+    loaders: Vec<hprof_heap::Loader>,
+    piling: Vec<hprof_heap::PilingLoaders>,
 }
 
 /// `hprof heap retained`.
@@ -157,7 +148,7 @@ pub struct Paths {
     /// All objects of a class
     #[arg(long, value_name = "CLASS", group = "target")]
     class: Option<String>,
-    /// Print at most this many paths
+    /// Print at most this many paths; 0 for all
     #[arg(long, value_name = "PATHS", default_value_t = 10)]
     top: usize,
 }
@@ -249,7 +240,7 @@ impl HeapCommand {
     pub fn run(&self) -> Result<(), Failure> {
         match self {
             HeapCommand::Summary(source) => source.with_heap(|heap| {
-                let summary = heap.summary();
+                let summary = heap.summary().map_err(fault(&source.file))?;
                 source.print(heap.dump(), &summary, |out, sizes| {
                     print::summary(out, sizes, &summary)
                 })
@@ -296,13 +287,26 @@ impl HeapCommand {
                     print::shown(out, sizes, &shown)
                 })
             }),
+            HeapCommand::Loaders(rows) => rows.source.with_heap(|heap| {
+                let about = fault(&rows.source.file);
+                let mut loaders = heap.loaders().map_err(&about)?;
+                let piling = heap.piling_loaders().map_err(&about)?;
+                let all = loaders.len();
+                loaders.truncate(rows.most());
+                let found = LoadersDocument { loaders, piling };
+                rows.source.print(heap.dump(), &found, |out, sizes| {
+                    let LoadersDocument { loaders, piling } = &found;
+                    print_loaders::loaders(out, sizes, loaders, (all, piling))
+                })
+            }),
             HeapCommand::Threads(rows) => rows.source.with_heap(|heap| {
                 let threads = heap
                     .threads(rows.most())
                     .map_err(fault(&rows.source.file))?;
                 let (threads, _) = threads;
                 rows.source.print(heap.dump(), &threads, |out, sizes| {
-                    print::threads(out, sizes, &threads)
+                    print::threads(out, sizes, &threads)?;
+                    print::stacks(out, &heap.stacks_of_unknown_threads())
                 })
             }),
             HeapCommand::Diff(arguments) => arguments.run(),
@@ -329,9 +333,10 @@ impl DumpArguments {
         answer: &impl Serialize,
         text: impl FnOnce(&mut dyn Write, Sizes) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let runs: Vec<String> = about::dump(dump).into_iter().collect();
+        let runs = about::dump(dump).into_iter().collect();
+        let sources = Sources::of(runs, &self.file, dump);
         self.reading
-            .print(&runs, answer, |out| text(out, self.sizes))
+            .print(&sources, answer, |out| text(out, self.sizes))
     }
 
     fn with_heap<T>(
@@ -348,7 +353,9 @@ fn with_dump<T>(
     then: impl FnOnce(&Dump) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut opened = OpenedDump::of(file, number, true)?;
-    then(&dump_in(&mut opened, file)?)
+    let dump = dump_in(&mut opened, file)?;
+    then(&dump)
+        .map_err(|failure| incomplete::explained(failure, incomplete::line(file, &dump).as_deref()))
 }
 
 /// Returns the dump in an opened file.
@@ -363,6 +370,12 @@ fn dump_in(opened: &mut OpenedDump<'_>, file: &Path) -> Result<Dump, Failure> {
             file,
             format_args!("{error}; `hprof top` shows a profile"),
         ),
+        hprof_heap::Error::Read(fault @ (ReadError::NotHprof { .. } | ReadError::TruncatedHeader { .. })) => {
+            match input::foreign::described(opened.content()) {
+                Some(what) => Failure::about(file, what),
+                None => Failure::about(file, fault),
+            }
+        }
         error => Failure::about(file, error),
     })
 }
@@ -397,52 +410,6 @@ pub fn with_heap<T>(
     let mut opened = reading.open(file, number)?;
     let dump = dump_in(&mut opened, file)?;
     opened.with_heap(&dump, &reading.graph.options(), then)
-}
-
-impl Leaks {
-    fn run(&self) -> Result<(), Failure> {
-        let DumpArguments {
-            file,
-            choice,
-            reading,
-            sizes,
-        } = &self.source;
-        let mut opened = reading.open(file, choice.dump)?;
-        let exhausted = Exhausted::of(opened.content());
-        let dump = match (dump_in(&mut opened, file), &exhausted) {
-            (Err(failure), Some(exhausted)) => {
-                reading.print(&[exhausted.to_string()], exhausted, |_| Ok(()))?;
-                return Err(failure);
-            }
-            (dump, _) => dump?,
-        };
-        let first = exhausted.as_ref().map(Exhausted::to_string);
-        let runs: Vec<String> = first.into_iter().chain(about::dump(&dump)).collect();
-        opened.with_heap(&dump, &reading.graph.options(), |heap| {
-            let mine = self.own.mine.as_ref();
-            let is_own = mine.map(|own| |frame: &str| own.has_frame(frame));
-            let is_own = is_own.as_ref().map(|is_own| is_own as IsOwn<'_>);
-            let births = match Births::beside(file, &dump) {
-                Err(error) if error.is_missing() => None,
-                Err(error) => {
-                    let message = format!("{}: {error}; the ages are left out", file.display());
-                    let _ = writeln!(io::stderr(), "hprof: {}", printable(&message));
-                    None
-                }
-                Ok(births) => Some(births),
-            };
-            let leaks = heap.leaks_and_ages(self.threshold / 100.0, is_own, births.as_ref());
-            let found = LeaksDocument {
-                exhausted,
-                leaks: leaks.map_err(fault(file))?,
-                waste: heap.waste(self.waste).map_err(fault(file))?,
-            };
-            reading.print(&runs, &found, |out| {
-                print::leaks(out, *sizes, &found.leaks, heap.layout())?;
-                print::waste(out, *sizes, &found.waste, found.leaks.live_bytes)
-            })
-        })
-    }
 }
 
 impl RowsArguments {
@@ -538,11 +505,11 @@ impl Paths {
             (None, None) => return Ok(()),
         };
         self.source.with_heap(|heap| {
-            let paths = heap
-                .paths(&target, self.top)
+            let (paths, all) = heap
+                .paths_of_all(&target, most(self.top))
                 .map_err(fault(&self.source.file))?;
             self.source
-                .print(heap.dump(), &paths, |out, _| print::paths(out, &paths))
+                .print(heap.dump(), &paths, |out, _| print::paths(out, &paths, all))
         })
     }
 }

@@ -10,6 +10,7 @@ use hprof_format::{AccessPoints, printable};
 use hprof_heap::{Dump, Heap, Options};
 
 use super::fault;
+use super::incomplete;
 use super::index_places::{IndexPlaces, LEAST, is_itself};
 use crate::amounts::size;
 use crate::failure::Failure;
@@ -121,8 +122,12 @@ impl<'p> OpenedDump<'p> {
         options: &Options,
         then: impl FnOnce(&Heap<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        let explained = |failure| {
+            let line = incomplete::line(self.path, dump);
+            incomplete::explained(failure, line.as_deref())
+        };
         if let Some(heap) = self.places.heap(dump, options) {
-            return then(&heap);
+            return then(&heap).map_err(explained);
         }
         let terminal = Terminal::new();
         let heap = Heap::of(dump, options, &terminal);
@@ -130,6 +135,7 @@ impl<'p> OpenedDump<'p> {
             self.places.save_if_worth_it(heap, &terminal);
         }
         terminal.clear();
-        then(&heap.map_err(fault(self.path))?)
+        let heap = heap.map_err(fault(self.path)).map_err(explained)?;
+        then(&heap).map_err(explained)
     }
 }

@@ -10,6 +10,7 @@ use hprof_heap::{Excluded, Layout, Memory, Options};
 use serde::Serialize;
 
 use super::free_memory;
+use super::incomplete::Sources;
 use super::opened::OpenedDump;
 use crate::failure::Failure;
 use crate::size;
@@ -34,7 +35,7 @@ pub struct GraphReading {
     #[arg(long, value_name = "HEADER,REFERENCE,ALIGNMENT")]
     pub layout: Option<Layout>,
     /// References that do not keep their targets alive: weak, soft, phantom, finalizer, or none of them
-    #[arg(long, value_name = "KINDS", default_value = "weak,phantom,finalizer")]
+    #[arg(long, value_name = "KINDS", default_value = "weak,phantom")]
     exclude: Excluded,
     /// The most memory for large tables (such as 4g), beyond which temporary files are used [default: half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
@@ -74,27 +75,41 @@ impl Reading {
         Ok(opened.with_threads(self.graph.threads))
     }
 
-    /// Prints the answer in the requested form; as text, below the lines about the runs.
+    /// Prints the answer in the requested form; as text, below the lines about the runs. Fails after that if a dump is not
+    /// whole.
     pub fn print(
         &self,
-        runs: &[String],
+        sources: &Sources,
         answer: &impl Serialize,
         text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         let written = if self.json {
-            serde_json::to_writer_pretty(&mut out, answer)
-                .map_err(io::Error::from)
-                .and_then(|()| writeln!(out))
+            self::json(answer, sources.incomplete(), &mut out)
         } else {
-            let mut runs = runs.iter();
+            let mut runs = sources.runs.iter();
             runs.try_for_each(|run| writeln!(out, "{run}"))
                 .and_then(|()| text(&mut out))
         };
         written
             .and_then(|()| out.flush())
-            .map_err(|error| Failure::writing(Path::new("standard output"), &error))
+            .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;
+        sources.check()
     }
+}
+
+/// Writes the answer as JSON; an object gets a field with the lines about dumps that are not whole.
+fn json(answer: &impl Serialize, incomplete: &[String], out: &mut impl Write) -> io::Result<()> {
+    if incomplete.is_empty() {
+        serde_json::to_writer_pretty(&mut *out, answer)?;
+        return writeln!(out);
+    }
+    let mut answer = serde_json::to_value(answer)?;
+    if let Some(fields) = answer.as_object_mut() {
+        fields.insert("incomplete".to_owned(), incomplete.into());
+    }
+    serde_json::to_writer_pretty(&mut *out, &answer)?;
+    writeln!(out)
 }
 
 /// Parses the id of an object, hexadecimal after `0x`, otherwise decimal.

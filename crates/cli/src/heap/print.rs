@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use hprof_heap::{
-    Allocated, Appeared, Change, Duplicate, Fill, Group, Histogram, Layout, Leaks, ObjectRow, Path,
-    Rest, Row, Shown, Summary, Suspect, SuspectKind, ThreadRow, Waste, Wasted,
+    Allocated, Appeared, Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, Rest, Row,
+    Shown, Stack, Summary, Suspect, SuspectKind, ThreadRow,
 };
 
+use super::alive;
 use crate::amounts::{Sizes, number, percent, signed};
 use crate::growth::whole;
 
@@ -46,6 +47,14 @@ pub fn summary(out: Out<'_>, sizes: Sizes, summary: &Summary) -> io::Result<()> 
     }
     for (kind, &count) in &summary.roots {
         writeln!(out, "{:>15}  roots: {kind}", number(count))?;
+    }
+    let excluded = summary.reached_by_excluded.iter();
+    let excluded = excluded.map(|excluded| alive::excluded(excluded, sizes));
+    let waiting = summary.waiting.as_ref();
+    let waiting = waiting.map(|waiting| alive::waiting(waiting, sizes));
+    let outside = alive::outside_heap(&summary.outside_heap, sizes);
+    for line in excluded.chain(waiting).chain(outside) {
+        writeln!(out, "{line}")?;
     }
     without_stacks(out, summary.has_stacks)
 }
@@ -171,7 +180,7 @@ pub fn appeared(out: Out<'_>, sizes: Sizes, rows: &[Appeared], all: usize) -> io
 }
 
 /// Says how many rows are not printed.
-fn rows_left_out(out: Out<'_>, rows: usize, all: usize) -> io::Result<()> {
+pub fn rows_left_out(out: Out<'_>, rows: usize, all: usize) -> io::Result<()> {
     if rows < all {
         let all = number(all as u64);
         writeln!(out, "{rows} of {all} groups; --top 0 prints all")?;
@@ -206,10 +215,27 @@ fn stack(out: Out<'_>, frames: &[Arc<str>], indent: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints suspects.
-pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks, layout: Layout) -> io::Result<()> {
+/// Prints how much is live, and what is not counted as that.
+pub fn live(out: Out<'_>, sizes: Sizes, leaks: &Leaks, layout: Layout) -> io::Result<()> {
     writeln!(out, "layout: {layout}")?;
     writeln!(out, "{} are live.", sizes.text(leaks.live_bytes))?;
+    if let Some(waiting) = &leaks.waiting {
+        writeln!(out, "{}.", alive::waiting(waiting, sizes))?;
+    }
+    for excluded in &leaks.unreached.excluded {
+        writeln!(out, "{}.", alive::excluded(excluded, sizes))?;
+    }
+    for line in alive::outside_heap(&leaks.outside_heap, sizes) {
+        writeln!(out, "{line}")?;
+    }
+    for piling in &leaks.piling_loaders {
+        writeln!(out, "{}.", alive::piling_loaders(piling, sizes))?;
+    }
+    Ok(())
+}
+
+/// Prints suspects.
+pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks) -> io::Result<()> {
     without_stacks(out, leaks.has_stacks)?;
     if leaks.suspects.is_empty() {
         let which = match leaks.not_growing[..] {
@@ -261,7 +287,12 @@ fn name(suspect: &Suspect) -> String {
 fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Result<()> {
     let retained = sizes.text(suspect.retained);
     let share = percent(suspect.retained, live);
-    writeln!(out, "  retains {retained}, {share:.1} % of what is live")?;
+    write!(out, "  retains {retained}, {share:.1} % of what is live")?;
+    if suspect.own < suspect.retained && suspect.kind == SuspectKind::Object {
+        let own = sizes.text(suspect.own);
+        write!(out, "; {own} of it without the suspects below it")?;
+    }
+    writeln!(out)?;
     if let Some(piling) = &suspect.piling {
         writeln!(
             out,
@@ -274,6 +305,12 @@ fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Resu
     }
     if let Some(holder) = &suspect.holder {
         writeln!(out, "  held by {holder}")?;
+    }
+    for holder in &suspect.also_held_by {
+        writeln!(
+            out,
+            "  and by {holder}: without only one of them it would stay"
+        )?;
     }
     if let Some(path) = &suspect.path {
         let which = if suspect.objects > 1 {
@@ -361,7 +398,7 @@ fn rests(out: Out<'_>, sizes: Sizes, rests: &[NamedRest]) -> io::Result<()> {
     Ok(())
 }
 
-fn allocated_by(out: Out<'_>, sizes: Sizes, rows: &[Allocated]) -> io::Result<()> {
+pub fn allocated_by(out: Out<'_>, sizes: Sizes, rows: &[Allocated]) -> io::Result<()> {
     if !rows.is_empty() {
         writeln!(out, "  allocated by:")?;
     }
@@ -378,48 +415,9 @@ fn allocated_by(out: Out<'_>, sizes: Sizes, rows: &[Allocated]) -> io::Result<()
     Ok(())
 }
 
-/// Prints duplicates, and collections with few elements.
-pub fn waste(out: Out<'_>, sizes: Sizes, waste: &Waste, live: u64) -> io::Result<()> {
-    for (what, wasted) in [
-        ("Equal strings", &waste.strings),
-        ("Equal arrays of primitive types", &waste.arrays),
-    ] {
-        wasted_head(out, sizes, what, wasted, live)?;
-        for row in &wasted.rows {
-            let (wasted, objects) = (sizes.text(row.wasted), number(row.objects));
-            let Duplicate { what, id, .. } = row;
-            writeln!(out, "{wasted:>15}: {objects} times {what}, as 0x{:x}", id.0)?;
-            allocated_by(out, sizes, &row.allocated)?;
-        }
-    }
-    let what = "Collections with little or nothing in them";
-    wasted_head(out, sizes, what, &waste.collections, live)?;
-    for row in &waste.collections.rows {
-        let fill = match row.fill {
-            Fill::Empty => "empty",
-            Fill::Sparse => "sparse",
-        };
-        let (wasted, objects, class) = (sizes.text(row.wasted), number(row.objects), &row.class);
-        writeln!(out, "{wasted:>15}: {objects} {fill} {class}")?;
-        allocated_by(out, sizes, &row.allocated)?;
-    }
-    Ok(())
-}
-
-fn wasted_head<Row>(
-    out: Out<'_>,
-    sizes: Sizes,
-    what: &str,
-    wasted: &Wasted<Row>,
-    live: u64,
-) -> io::Result<()> {
-    let (bytes, share) = (sizes.text(wasted.bytes), percent(wasted.bytes, live));
-    writeln!(out, "\n{what} waste {bytes}, {share:.1} % of what is live")
-}
-
-/// Prints paths.
-pub fn paths(out: Out<'_>, paths: &[Path]) -> io::Result<()> {
-    if paths.is_empty() {
+/// Prints paths, of which there are so many in all.
+pub fn paths(out: Out<'_>, paths: &[Path], all: u64) -> io::Result<()> {
+    if all == 0 {
         return writeln!(
             out,
             "No root reaches such an object over references that count; see --exclude."
@@ -437,6 +435,10 @@ pub fn paths(out: Out<'_>, paths: &[Path]) -> io::Result<()> {
                 number(path.alike)
             )?;
         }
+    }
+    if (paths.len() as u64) < all {
+        let (shown, all) = (paths.len(), number(all));
+        writeln!(out, "\n{shown} of {all} paths; --top 0 prints all")?;
     }
     Ok(())
 }
@@ -502,6 +504,23 @@ pub fn threads(out: Out<'_>, sizes: Sizes, threads: &[ThreadRow]) -> io::Result<
                 writeln!(out, "        {}", local.object)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Prints the stacks of threads that are not known.
+pub fn stacks(out: Out<'_>, stacks: &[Stack]) -> io::Result<()> {
+    if stacks.is_empty() {
+        return Ok(());
+    }
+    let count = number(stacks.len() as u64);
+    writeln!(
+        out,
+        "The file has {count} stacks, and does not say of which threads, as dumps of jhsdb:"
+    )?;
+    for (place, frames) in (1..).zip(stacks) {
+        writeln!(out, "stack {place}")?;
+        stack(out, frames, 4)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::env;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, Write};
 
-use hprof_format::{AccessPoints, unpack};
+use hprof_format::{AccessPoints, ends_early, unpack};
 use rustix::fs::fstatvfs;
 
 /// The size up to which any compressed file may be decompressed.
@@ -23,8 +23,20 @@ pub fn whole(source: impl Read) -> io::Result<File> {
 /// Copies the decompressed content of a compressed file of `length` bytes; also returns the points from which it can be
 /// decompressed again.
 pub fn decompressed(source: impl BufRead, length: u64) -> io::Result<(File, AccessPoints)> {
+    let (content, points) = available(source, length)?;
+    Ok((content, points?))
+}
+
+/// As [`decompressed`], but of a file that ends too early also copies what is there: the error is that instead of points.
+pub fn available(
+    source: impl BufRead,
+    length: u64,
+) -> io::Result<(File, io::Result<AccessPoints>)> {
     let mut copy = TemporaryCopy::new(Some(length.saturating_mul(RATIO).max(ALWAYS)))?;
-    let points = unpack(source, |piece| copy.add(piece))?;
+    let points = match unpack(source, |piece| copy.add(piece)) {
+        Err(error) if !ends_early(&error) => return Err(error),
+        points => points,
+    };
     Ok((copy.finish()?, points))
 }
 

@@ -1,23 +1,29 @@
 //! The file that a command reads.
 
 mod copy;
+pub mod foreign;
 mod spool;
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use hprof_format::{
     AccessPoints, BLACK_BOX_BYTES, BlackBox, BlackBoxError, Source, black_box_head, decompressed,
-    is_black_box, is_compressed, is_text,
+    is_black_box, is_compressed, is_text, printable,
 };
 
 use crate::failure::Failure;
 use crate::terminal::Watched;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
 use spool::Spool;
 
+/// An environment variable that is set where the paths of files had no links when they were allowed: one that is there now was
+/// put there since.
+pub const WITHOUT_LINKS: &str = "HPROF_WITHOUT_LINKS";
 /// The compressed bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
@@ -78,10 +84,15 @@ pub fn unpack(file: &File, path: &Path) -> Result<(File, Option<AccessPoints>), 
         let length = file.metadata()?.len();
         let watched = Watched::reading(file.try_clone()?, path, Some(length));
         let source = BufReader::with_capacity(PIECE, watched);
-        let (mut content, points) = copy::decompressed(source, length)?;
+        let (mut content, points) = copy::available(source, length)?;
+        if let Err(error) = &points {
+            // If nobody reads it, the answer is not about a whole dump nonetheless.
+            let name = path.display().to_string();
+            let _ = writeln!(io::stderr(), "hprof: {}: {error}", printable(&name));
+        }
         Ok(match profile_in_black_box(&mut content)? {
             Some(profile) => (copy::whole(profile.as_slice())?, None),
-            None => (content, Some(points)),
+            None => (content, points.ok()),
         })
     };
     unpack().map_err(|error| Failure::about(path, error))
@@ -134,7 +145,22 @@ fn open_file(path: &Path) -> io::Result<File> {
     if is_standard(path) {
         return Ok(io::stdin().as_fd().try_clone_to_owned()?.into());
     }
-    File::open(path)
+    match std::env::var_os(WITHOUT_LINKS) {
+        Some(_) => open_without_links(path),
+        None => File::open(path),
+    }
+}
+
+/// Opens a file; a link anywhere in its path is an error.
+fn open_without_links(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // A kernel before 5.6, or a container whose rules are older than the call.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            Ok(rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty())?.into())
+        }
+        opened => Ok(opened?.into()),
+    }
 }
 
 fn seekable(mut file: impl Source + 'static) -> io::Result<Box<dyn Source>> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hprof_format::{END_OF_SNAPSHOT, Record, TextItem, TextReader};
+use hprof_format::{Section, TextItem, TextReader};
 
 use super::model::Model;
 use crate::attach::Session;
@@ -93,6 +93,8 @@ impl<'a> Client<'a> {
     /// Starts a session.
     pub fn start(session: &'a Session, measured: Measured) -> Result<Self, Failure> {
         let stream = session.start_live(&measured.options())?;
+        // A request is one byte, for which there is room unless the agent takes nothing at all.
+        let _ = stream.set_write_timeout(Some(LEAVE_TIMEOUT));
         let mut model = Model::new();
         model.begin(&session.threads());
         let model = Arc::new(Mutex::new(model));
@@ -176,7 +178,7 @@ impl<'a> Client<'a> {
             match self.heard.recv_timeout(left) {
                 Ok(Heard::Snapshot) => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    let _ = self.session.stop();
+                    let _ = self.session.stop_within(LEAVE_TIMEOUT);
                     return;
                 }
                 Ok(Heard::End | Heard::Broken(_)) | Err(RecvTimeoutError::Disconnected) => return,
@@ -224,9 +226,7 @@ fn try_to_read(
 
 fn is_end_of_snapshot(item: &TextItem) -> bool {
     match item {
-        TextItem::Record(Record::String(note)) => {
-            note.id.is_note() && *note.text == *END_OF_SNAPSHOT.as_bytes()
-        }
+        TextItem::Record(record) => Section::of(record) == Some(Section::EndOfSnapshot),
         _ => false,
     }
 }

@@ -24,6 +24,7 @@ use ratatui::crossterm::event::{self, KeyEventKind};
 use crate::attach::{Library, Program, Session};
 use crate::duration;
 use crate::failure::Failure;
+use crate::interrupts::BeforeTheEnd;
 use crate::record::{Event, Signals};
 use app::{Action, App};
 use client::{Client, Measured, News};
@@ -106,7 +107,7 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (measured, program) = arguments.meaning()?;
     let session = Session::with(&program, &arguments.library)?;
-    let signals = Signals::catch()
+    let signals = Signals::catch_and_count()
         .map_err(|error| Failure::Message(format!("signals cannot be caught: {error}")))?;
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let screen = Screen {
@@ -171,6 +172,7 @@ impl<'a> Screen<'a> {
         let mut client = Client::start(self.session, measured)?;
         // It also restores the terminal when this command panics.
         let mut terminal = ratatui::try_init().map_err(terminal_failed)?;
+        let _end = BeforeTheEnd::call(ratatui::restore);
         let left = keys()
             .map_err(terminal_failed)
             .and_then(|keys| self.pages(&mut terminal, &keys, &mut client, measured));

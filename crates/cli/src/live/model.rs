@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use hprof_format::{LockWaits, Record, TextItem};
+use hprof_format::{Section, TextItem};
 use hprof_profile::{FrameId, LabelsId, Metric, Profile, Records, Sample, StackId, Table, Wanted};
 
 use crate::attach::ThreadTime;
@@ -89,18 +89,34 @@ impl Model {
         self.records.created(millis);
     }
 
-    /// Takes an item of the agent's output. Of the notes, only LOCK WAITS is of interest here.
+    /// Takes an item of the agent's output.
     pub fn take(&mut self, item: &TextItem) {
         match item {
-            TextItem::Record(Record::String(string)) if string.id.is_note() => {
-                let note = String::from_utf8_lossy(&string.text);
-                if let Some(waits) = LockWaits::of_note(&note) {
-                    self.records.lock_waits(&waits);
-                }
-            }
-            TextItem::Record(record) => self.records.record(record),
+            TextItem::Record(record) => match Section::of(record) {
+                Some(section) => self.section(&section),
+                None => self.records.record(record),
+            },
             TextItem::Monitor(record) => self.records.monitor(record),
-            TextItem::Timing(_) | TextItem::HeapDump { .. } => {}
+            TextItem::Timing(timing) => self.section(&Section::CallTimes(timing)),
+            TextItem::HeapDump { .. } => {}
+        }
+    }
+
+    fn section(&mut self, section: &Section<'_>) {
+        match section {
+            Section::Sites(_)
+            | Section::CpuSamples(_)
+            | Section::LockWaits(_)
+            | Section::Monitors { .. }
+            | Section::Contention { .. }
+            | Section::Unknown(_) => self.records.section(section),
+            // No page shows them, and each snapshot has its own.
+            Section::CallTimes(_)
+            | Section::WallSamples(_)
+            | Section::Lifetimes(_)
+            | Section::Course(_)
+            | Section::EndOfSnapshot
+            | Section::Note(_) => {}
         }
     }
 
@@ -297,8 +313,8 @@ LOCK WAITS END
         let mut reader = TextReader::new(text.as_bytes()).expect("a head");
         while let Some(entry) = reader.read().expect("a profile") {
             model.take(&entry.item);
-            if let TextItem::Record(hprof_format::Record::String(string)) = &entry.item
-                && string.text == hprof_format::END_OF_SNAPSHOT.as_bytes()
+            if let TextItem::Record(record) = &entry.item
+                && Section::of(record) == Some(Section::EndOfSnapshot)
             {
                 let number = model.snapshots + 1;
                 let threads = vec![thread(1, "main", 100 + 1900 * number), thread(2, "new", 40)];

@@ -16,9 +16,10 @@ const TRIES: u32 = 1_000;
 
 /// Writes a profile into a new file of the working folder, `Main-20261123-081500-4711.hprof`; returns its name.
 pub fn file(profile: &Profile, main_class: &str, process: u32) -> Result<PathBuf, Failure> {
-    let suffix = match Form::for_profile(profile) {
-        Some(Form::Binary) => "hprof",
-        _ => "hprof.txt",
+    let form = Form::for_profile(profile).map_err(|error| Failure::Message(error.to_string()))?;
+    let suffix = match form {
+        Form::Binary => "hprof",
+        Form::Text | Form::OldProf => "hprof.txt",
     };
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "._$-".contains(*letter);
     let class: String = main_class.chars().filter(is_plain).take(LONGEST).collect();

@@ -10,6 +10,8 @@ use hprof_format::printable;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
+use crate::input::WITHOUT_LINKS;
+
 /// The most bytes of an answer before it is cut to its limit.
 const LONGEST: u64 = 32 << 20;
 /// The most bytes of an error that are read, and that are told.
@@ -51,6 +53,7 @@ impl Program {
     async fn printed(&self, arguments: &[OsString]) -> io::Result<Option<Printed>> {
         let mut child = Command::new(&self.0)
             .args(arguments)
+            .env(WITHOUT_LINKS, "")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -12,6 +12,8 @@ const LEAST_SHARE: f64 = 1.0;
 /// The options of all questions about one dump.
 #[derive(Deserialize, JsonSchema)]
 struct Dump {
+    /// References that keep nothing alive: weak, soft, phantom, finalizer, separated by commas, or none; by default weak,phantom
+    exclude: Option<String>,
     /// The heap dump
     file: String,
     /// The number of the dump in a file with several, from 1; by default the last
@@ -21,7 +23,10 @@ struct Dump {
 impl Dump {
     fn add_to(self, request: Request, folders: &Folders) -> Result<Request, String> {
         let file = folders.file(&self.file)?;
-        Ok(request.option("dump", self.dump).file(&file))
+        Ok(request
+            .option("dump", self.dump)
+            .option("exclude", self.exclude)
+            .file(&file))
     }
 }
 
@@ -53,6 +58,83 @@ impl Leaks {
         let request = Request::json(&words, "/suspects", RestsOn::Objects, self.page)
             .option("threshold", self.threshold)
             .option("mine", self.mine);
+        self.dump.add_to(request, folders)
+    }
+}
+
+/// The question what is in a dump.
+#[derive(Deserialize, JsonSchema)]
+pub struct Summary {
+    #[serde(flatten)]
+    dump: Dump,
+    #[serde(flatten)]
+    page: Page,
+}
+
+impl Summary {
+    pub fn request(self, folders: &Folders) -> Result<Request, String> {
+        let words = ["heap", "summary"];
+        let request = Request::json(&words, "/kinds", RestsOn::Objects, self.page);
+        self.dump.add_to(request, folders)
+    }
+}
+
+/// The question how many objects there are of each group.
+#[derive(Deserialize, JsonSchema)]
+pub struct Histogram {
+    #[serde(flatten)]
+    dump: Dump,
+    /// The grouping: class, loader, package, site or age; by default class
+    by: Option<String>,
+    #[serde(flatten)]
+    page: Page,
+}
+
+impl Histogram {
+    pub fn request(self, folders: &Folders) -> Result<Request, String> {
+        let printed = self.page.printed();
+        let words = ["heap", "histogram"];
+        let request = Request::json(&words, "/rows", RestsOn::Objects, self.page)
+            .option("by", self.by)
+            .option("top", Some(printed));
+        self.dump.add_to(request, folders)
+    }
+}
+
+/// The question what the threads were doing, and what they hold.
+#[derive(Deserialize, JsonSchema)]
+pub struct Threads {
+    #[serde(flatten)]
+    dump: Dump,
+    #[serde(flatten)]
+    page: Page,
+}
+
+impl Threads {
+    pub fn request(self, folders: &Folders) -> Result<Request, String> {
+        let printed = self.page.printed();
+        let words = ["heap", "threads"];
+        let request =
+            Request::json(&words, "", RestsOn::Objects, self.page).option("top", Some(printed));
+        self.dump.add_to(request, folders)
+    }
+}
+
+/// The question which class loaders there are, and which pile up.
+#[derive(Deserialize, JsonSchema)]
+pub struct Loaders {
+    #[serde(flatten)]
+    dump: Dump,
+    #[serde(flatten)]
+    page: Page,
+}
+
+impl Loaders {
+    pub fn request(self, folders: &Folders) -> Result<Request, String> {
+        let printed = self.page.printed();
+        let words = ["heap", "loaders"];
+        let request = Request::json(&words, "/loaders", RestsOn::Objects, self.page)
+            .option("top", Some(printed));
         self.dump.add_to(request, folders)
     }
 }
@@ -170,6 +252,8 @@ pub struct HeapDiff {
     dumps: Option<[u32; 2]>,
     /// The grouping: class, loader, package or site (the stack that allocated the objects); by default class
     by: Option<String>,
+    /// References that keep nothing alive, as in `heap_leaks`
+    exclude: Option<String>,
     #[serde(flatten)]
     page: Page,
 }
@@ -182,6 +266,7 @@ impl HeapDiff {
         let words = ["heap", "diff"];
         let request = Request::json(&words, "/0/changes", RestsOn::Objects, self.page)
             .option("by", Some(by))
+            .option("exclude", self.exclude)
             .option("top", Some(printed));
         Ok(request.pair(&files, "dump", self.dumps))
     }

@@ -1,7 +1,7 @@
 //! The server: from a request of the protocol to an answer.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::Duration;
 
 use hprof_format::printable;
 use rmcp::model::{
@@ -12,16 +12,21 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use super::answer::Found;
+use super::answer::{Found, error};
 use super::command::{Printed, Program, told, words};
 use super::folders::Folders;
 use super::request::{Request, RestsOn};
 use super::tools::{Asked, Effect};
 use crate::attach::Library;
 
-/// The most commands at a time: each may need the memory of a large dump.
-const AT_A_TIME: usize = 2;
+/// The most commands about dumps at a time: each may need much memory.
+const DUMPS_AT_A_TIME: usize = 2;
+/// The most others at a time, which are quick.
+const OTHERS_AT_A_TIME: usize = 4;
+/// The longest that a command waits for its turn.
+const TURN: Duration = Duration::from_secs(20);
 
 /// The instructions that a client gets first.
 const INSTRUCTIONS: &str = "Answers about Java programs from profiles and heap dumps. Begin with `top` for a profile, `heap_leaks` for a \
@@ -36,17 +41,26 @@ pub struct Server {
     tools: Vec<Asked>,
     /// The library for programs that may be attached to; `None` if none may.
     library: Option<Option<PathBuf>>,
-    turns: Arc<Semaphore>,
+    dumps: Semaphore,
+    others: Semaphore,
+    time_limit: Duration,
 }
 
 impl Server {
-    pub fn new(folders: Folders, program: Program, library: Option<&Library>) -> Server {
+    pub fn new(
+        folders: Folders,
+        program: Program,
+        library: Option<&Library>,
+        time_limit: Duration,
+    ) -> Server {
         Server {
             folders,
             program,
             tools: Asked::all(),
             library: library.map(|library| library.named().map(Path::to_owned)),
-            turns: Arc::new(Semaphore::new(AT_A_TIME)),
+            dumps: Semaphore::new(DUMPS_AT_A_TIME),
+            others: Semaphore::new(OTHERS_AT_A_TIME),
+            time_limit,
         }
     }
 
@@ -72,9 +86,24 @@ impl Server {
         if let (Effect::Attaches, Some(Some(library))) = (tool.effect, &self.library) {
             request = request.option("agent", Some(library.display()));
         }
-        let turn = self.turns.acquire().await;
-        let printed = self.program.run(&request.arguments).await?;
-        drop(turn);
+        let turns = match request.rests_on {
+            RestsOn::Objects => &self.dumps,
+            RestsOn::Basis | RestsOn::Program => &self.others,
+        };
+        let turn = timeout(TURN, turns.acquire()).await;
+        let _turn = turn.map_err(|_| {
+            let seconds = TURN.as_secs();
+            format!("other questions have been running for {seconds} s: ask again when they are answered")
+        })?;
+        // Dropping the future ends the command.
+        let printed = timeout(self.time_limit, self.program.run(&request.arguments)).await;
+        let printed = printed.map_err(|_| {
+            format!(
+                "no answer within {:?}, the time limit of this server (--time-limit): ask for less, or run `{}` without it",
+                self.time_limit,
+                printable(&words(&request.arguments))
+            )
+        })??;
         let limit = request.page.limit();
         found(request, printed)?.text(limit)
     }
@@ -115,7 +144,7 @@ fn found(request: Request, printed: Printed) -> Result<Found, String> {
     }
     Ok(Found {
         command: printable(&words(&request.arguments)).into_owned(),
-        rests_on: rests_on(request.rests_on, &answer).to_owned(),
+        rests_on: rests_on(request.rests_on, &answer, printed.is_success).to_owned(),
         incomplete: printed.error.filter(|_| !printed.is_success),
         answer,
         rows,
@@ -134,8 +163,11 @@ fn without_arguments(answer: &mut Value) {
     }
 }
 
-fn rests_on(what: RestsOn, answer: &Value) -> &'static str {
+fn rests_on(what: RestsOn, answer: &Value, is_whole: bool) -> &'static str {
     match what {
+        RestsOn::Objects if !is_whole => {
+            "the objects that are there: the dump is not whole, and `incomplete` says what is missing"
+        }
         RestsOn::Objects => {
             "exact: every object in the dump. Retained sizes of groups are lower bounds unless `exact` is true"
         }
@@ -180,7 +212,7 @@ impl ServerHandler for Server {
         };
         let result = match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(line) => CallToolResult::error(vec![ContentBlock::text(told(&line))]),
+            Err(line) => CallToolResult::error(vec![ContentBlock::text(error(&told(&line)))]),
         };
         Ok(result.into())
     }

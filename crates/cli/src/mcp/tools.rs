@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::dumps::{HeapDiff, Leaks, Object, Paths, Retained, Who};
+use super::dumps::{
+    HeapDiff, Histogram, Leaks, Loaders, Object, Paths, Retained, Summary, Threads, Who,
+};
 use super::folders::Folders;
 use super::profiles::{Diff, Top, Tree};
 use super::programs::{Programs, Running, Start};
@@ -96,6 +98,27 @@ impl Asked {
                 "Show what keeps most of a heap dump alive: suspects with the path that holds each, and the stacks, with lines, \
                  that allocated what they keep",
                 Leaks::request,
+            ),
+            Asked::new(
+                "heap_summary",
+                "Count the objects, classes, loaders and roots of a heap dump, what is not alive, what waits for finalizers, and the \
+                 memory outside of the heap",
+                Summary::request,
+            ),
+            Asked::new(
+                "heap_histogram",
+                "Count all objects of a heap dump, alive or not, by class, loader, package, allocation site or age",
+                Histogram::request,
+            ),
+            Asked::new(
+                "heap_threads",
+                "Show the threads of a heap dump with their stacks and the objects in their local variables",
+                Threads::request,
+            ),
+            Asked::new(
+                "heap_loaders",
+                "List the class loaders of a heap dump: what they have loaded, what keeps them alive, and which pile up",
+                Loaders::request,
             ),
             Asked::new(
                 "heap_retained",

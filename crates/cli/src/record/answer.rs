@@ -1,11 +1,14 @@
 //! The answer of a recording at its end: what costs most, what was lost, and where there is more.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hprof_format::printable;
-use hprof_profile::{By, Cost, Metric, OwnCode, Profile, costs};
+use hprof_profile::{By, Cost, Metric, OwnCode, Profile, costs, growth};
+use rustix::fs::OFlags;
 use signal_hook::low_level::signal_name;
 
 use super::files::Files;
@@ -14,9 +17,11 @@ use super::units::quoted;
 use super::what::What;
 use super::{kept, units};
 use crate::about;
-use crate::amounts::{Amounts, Sizes, percent, size};
+use crate::amounts::{Amounts, Sizes, number, percent, size, time};
 use crate::attach;
+use crate::autopsy::END_OF_BLACK_BOX;
 use crate::failure::Failure;
+use crate::growth::whole;
 use crate::profile::{Opened, open, write_remarks};
 
 /// The most rows of the answer, and of each of its two tables if it has two.
@@ -26,10 +31,11 @@ const ROWS_OF_TWO: usize = 3;
 const LITTLE: u64 = 10;
 /// The head of the table of one's own code, after `method`.
 const OF_OWN_CODE: &str = " of your code, with what it calls";
-/// The end of the name of a black box.
-const END_OF_BLACK_BOX: &str = ".blackbox";
 /// The most files that it names.
 const NAMED: usize = 10;
+
+/// The head of the table of what lets a thread wait.
+const WAITS: &str = "who waited, as who held which lock";
 
 /// The files of a recording, and how it ended.
 pub struct Answer<'a> {
@@ -47,6 +53,8 @@ pub struct Answer<'a> {
 pub struct CommandEnd {
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// The CPU time that it used, if it was one JVM.
+    pub cpu: Option<Duration>,
 }
 
 /// A table of the answer.
@@ -61,6 +69,8 @@ struct Chosen {
     opened: Opened,
     metric: Metric,
     total: u64,
+    /// The time of threads that waited for work, which is left out.
+    idle: u64,
 }
 
 impl<'a> Answer<'a> {
@@ -123,16 +133,21 @@ impl<'a> Answer<'a> {
     /// Returns the profile with the largest total.
     fn chosen(&self) -> Option<Chosen> {
         let profiles = self.files.iter().filter_map(|file| {
-            let opened = open(file, None).ok()?;
-            let metrics = opened.profile.metrics();
-            let wanted = self.what.metric().filter(|metric| metrics.contains(metric));
-            let metric = wanted.or(metrics.first().copied())?;
-            let total = opened.profile.total(metric);
+            let mut opened = open(file, None).ok()?;
+            let idle = opened.profile.remove_idle();
+            let profile = &opened.profile;
+            let has_some = |metric: &&Metric| profile.total(**metric) > 0;
+            let wanted = self.what.metrics().iter().find(has_some).copied();
+            let metric = wanted.or(profile.metrics().first().copied())?;
+            let total = profile.total(metric);
+            let idle = idle.iter().filter(|(of, _)| *of == metric);
+            let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
             Some(Chosen {
                 file: file.clone(),
                 opened,
                 metric,
                 total,
+                idle,
             })
         });
         let chosen =
@@ -145,9 +160,10 @@ impl<'a> Answer<'a> {
             opened,
             metric,
             total,
+            idle,
             ..
         } = chosen;
-        let (profile, metric, total) = (&opened.profile, *metric, *total);
+        let (profile, metric, total, idle) = (&opened.profile, *metric, *total, *idle);
         let amounts = Amounts::of(metric, profile, Sizes::default());
         let of = |value| amounts.cell(value);
         let sum = units::sentence(total, metric, amounts);
@@ -172,52 +188,77 @@ impl<'a> Answer<'a> {
                 )?;
             }
         }
+        let contention = profile.total(Metric::Contention);
+        if metric == Metric::LockWait && contention > 0 {
+            let types = costs(profile, Metric::Contention, By::Type);
+            let most = types.first().map_or("", |cost| &cost.name);
+            writeln!(
+                out,
+                "of monitors (`synchronized`), each wait counted: {} (contentions: {}), most of it for {}",
+                time(contention as f64 / 1e9),
+                number(profile.total(Metric::Contentions)),
+                printable(most),
+            )?;
+        }
+        if idle > 0 {
+            writeln!(
+                out,
+                "{} of threads that waited for work, or ran no Java, are left out; --idle of `hprof top` shows them",
+                amounts.text(idle)
+            )?;
+        }
         let remarks = opened.remarks(metric);
         write_remarks(&remarks, out)?;
-        if remarks.is_empty() {
+        if remarks.is_empty() && opened.fault().is_none() {
             writeln!(out, "nothing was lost")?;
         }
+        self.other_cpu(profile, metric, total, out)?;
+        Self::growth(profile, &chosen.file, out)?;
         if let Some(fault) = opened.fault() {
             writeln!(out, "the file is not whole: {}", printable(fault))?;
         }
         Ok(())
     }
 
-    /// Returns what costs most: by the user's own code, and by all.
+    /// Returns what the measurement is about.
     fn tables(&self, profile: &Profile, metric: Metric) -> Vec<AnswerTable> {
-        // Nearly every wait is in the same few methods of the JDK; the monitor's class tells more.
-        let by = match metric {
-            Metric::Contention => By::Type,
-            _ => By::Method,
+        let own = self.own.cloned().unwrap_or_default();
+        let of_own_code = || {
+            let profile = profile.clone().of_own_code(&own);
+            methods(&profile, metric, OF_OWN_CODE)
         };
-        let table = |head: String, profile: &Profile, most: usize| {
-            let rows = costs(profile, metric, by).into_iter();
-            let is_method = |row: &Cost| row.own > 0 && !stands_for_something(&row.name);
-            let rows: Vec<Cost> = rows.filter(is_method).take(most).collect();
-            (!rows.is_empty()).then_some(AnswerTable { head, rows })
+        let tables = match metric {
+            // Nearly every thread that waits does so in the same few methods of the JDK; its state and the program's own code
+            // tell more.
+            Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => {
+                vec![AnswerTable::of(profile, metric, By::State), of_own_code()]
+            }
+            Metric::LockWait => vec![AnswerTable {
+                head: WAITS.to_owned(),
+                rows: costs(profile, metric, By::Wait),
+            }],
+            Metric::Contention | Metric::Contentions => {
+                vec![AnswerTable::of(profile, metric, By::Type), of_own_code()]
+            }
+            _ if self.own.is_some() => vec![of_own_code()],
+            _ => {
+                let all = methods(profile, metric, "");
+                let listed = all.rows.iter().take(ROWS);
+                let of_others = listed.filter(|row| !own.has_frame(&row.name));
+                let of_others: u64 = of_others.map(|row| row.own).sum();
+                match of_others < profile.total(metric) / LITTLE {
+                    true => vec![all],
+                    false => vec![of_own_code(), all],
+                }
+            }
         };
-        let with_callees = format!("{by}{OF_OWN_CODE}");
-        if let Some(own) = self.own {
-            let profile = profile.clone().of_own_code(own);
-            return table(with_callees, &profile, ROWS).into_iter().collect();
+        let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
+        let mut tables: Vec<AnswerTable> = tables.collect();
+        let most = if tables.len() > 1 { ROWS_OF_TWO } else { ROWS };
+        for table in &mut tables {
+            table.rows.truncate(most);
         }
-        let all = table(by.to_string(), profile, ROWS);
-        let own = OwnCode::default();
-        let listed = all.iter().flat_map(|table| &table.rows);
-        let of_others = listed.filter(|row| !own.has_frame(&row.name));
-        let of_others: u64 = of_others.map(|row| row.own).sum();
-        if by == By::Type || of_others < profile.total(metric) / LITTLE {
-            return all.into_iter().collect();
-        }
-        let profile = profile.clone().of_own_code(&own);
-        let Some(own) = table(with_callees, &profile, ROWS_OF_TWO) else {
-            return all.into_iter().collect();
-        };
-        let shorter = all.map(|mut table| {
-            table.rows.truncate(ROWS_OF_TWO);
-            table
-        });
-        [own].into_iter().chain(shorter).collect()
+        tables
     }
 
     /// The answer where no file has costs: that of a heap dump, or why there is none. Returns the file that it shows.
@@ -229,11 +270,9 @@ impl<'a> Answer<'a> {
         let title = self.title(largest);
         match kept::write(largest, &title, out)? {
             true => return Ok(Some(largest.clone())),
-            false if self.what == &What::Locks => writeln!(
-                out,
-                "{title}: no thread waited for a monitor (`synchronized`), and no sample found one that waited for a \
-                 lock of java.util.concurrent"
-            )?,
+            false if let Some(nothing) = self.nothing_measured(largest) => {
+                writeln!(out, "{title}: {nothing}")?;
+            }
             false if self.may_run(largest) => writeln!(
                 out,
                 "{title}: the JVM runs on; its profile is written when it ends, or by `hprof dump` and `hprof stop`"
@@ -244,6 +283,119 @@ impl<'a> Answer<'a> {
             )?,
         }
         Ok(None)
+    }
+
+    /// Returns why a whole file has no costs, and which command would show some; `None` if it is not whole, or has no section
+    /// for them.
+    fn nothing_measured(&self, file: &Path) -> Option<String> {
+        let mut opened = open(file, None).ok()?;
+        let idle = opened.profile.remove_idle();
+        let metrics = opened.profile.metrics();
+        let wanted = self.what.metrics().iter();
+        let metric = wanted.copied().find(|metric| metrics.contains(metric));
+        let metric = metric.or(metrics.first().copied())?;
+        if opened.fault().is_some() {
+            return None;
+        }
+        let seconds = Duration::from_micros(opened.profile.length).as_secs_f64();
+        let time = match seconds > 0.0 {
+            true => format!(" in {}", time(seconds)),
+            false => String::new(),
+        };
+        // A program that runs on can be looked at again.
+        let again = match (&self.command, self.recording.process(file)) {
+            (None, Some(process)) => format!(" {process}"),
+            _ => String::new(),
+        };
+        Some(match metric {
+            Metric::Cpu => format!(
+                "the program used no CPU{time}, as far as samples show; `hprof record wall{again}` shows where its threads wait"
+            ),
+            Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => {
+                let idle = idle.iter().filter(|(of, _)| *of == metric);
+                let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
+                if idle == 0 {
+                    return Some(format!(
+                        "no sample was taken{time}; what the agent said may tell why"
+                    ));
+                }
+                let idle = Amounts::of(metric, &opened.profile, Sizes::default()).text(idle);
+                let file = quoted(file);
+                format!(
+                    "all threads waited for work, or ran no Java: {idle}{time}; `hprof top {file} --idle` shows where"
+                )
+            }
+            Metric::Contention | Metric::Contentions | Metric::LockWait => format!(
+                "no thread waited for a monitor (`synchronized`){time}, and no sample found one that waited for a lock \
+                 of java.util.concurrent; `hprof record wall{again}` shows where threads wait for something else"
+            ),
+            Metric::AllocBytes
+            | Metric::AllocObjects
+            | Metric::LiveBytes
+            | Metric::LiveObjects
+            | Metric::TemporaryBytes
+            | Metric::TemporaryObjects
+            | Metric::SurvivedBytes
+            | Metric::SurvivedObjects
+            | Metric::PeakBytes
+            | Metric::PeakObjects => format!("nothing was allocated{time}, and nothing was alive"),
+            Metric::Time | Metric::InclusiveTime | Metric::Calls => {
+                format!("no method was called{time} that is counted")
+            }
+        })
+    }
+
+    /// Writes how much CPU time the JVM used that the samples of the program's threads do not have.
+    fn other_cpu(
+        &self,
+        profile: &Profile,
+        metric: Metric,
+        samples: u64,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let used = self.command.and_then(|command| command.cpu);
+        let (Metric::Cpu, Some(used), Some(interval)) = (metric, used, profile.interval()) else {
+            return Ok(());
+        };
+        let used = used.as_secs_f64();
+        let other = used - samples as f64 * interval.as_secs_f64();
+        if self.files.len() > 1 || other < used / LITTLE as f64 {
+            return Ok(());
+        }
+        let advice = match self.what.value_of("vmthreads") {
+            Some("y") => "",
+            _ => "; `cpu=samples,vmthreads=y` samples those, too",
+        };
+        writeln!(
+            out,
+            "the JVM used {} of CPU time: {} of it in its own threads, such as compilers and collectors, and while it started{advice}",
+            time(used),
+            time(other),
+        )
+    }
+
+    /// Writes which sites keep what they make, of a profile that knows its course.
+    fn growth(profile: &Profile, file: &Path, out: &mut dyn Write) -> io::Result<()> {
+        let Ok(judgement) = growth(profile) else {
+            return Ok(());
+        };
+        let Some(fastest) = judgement.growing.first() else {
+            return Ok(());
+        };
+        let class = profile.labels(fastest.labels).class;
+        let class = class.map_or("<unknown>", |class| profile.names.text(class));
+        let frames = profile.stacks.frames(fastest.stack);
+        let made_in = frames.first().map(|&frame| profile.method(frame));
+        let more = match judgement.growing.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let line = format!(
+            "keeps what it makes: {class}, made in {}, {} a minute{more}",
+            made_in.unwrap_or_default(),
+            size(whole(fastest.bytes_per_minute)),
+        );
+        writeln!(out, "{}\n  hprof growth {}", printable(&line), quoted(file))
     }
 
     /// Names the files, and the commands that show more of one of them.
@@ -311,14 +463,38 @@ impl<'a> Answer<'a> {
     }
 }
 
+impl AnswerTable {
+    fn of(profile: &Profile, metric: Metric, by: By) -> Self {
+        AnswerTable {
+            head: by.to_string(),
+            rows: costs(profile, metric, by),
+        }
+    }
+}
+
+/// Returns the methods with own costs; `of` is the end of the head.
+fn methods(profile: &Profile, metric: Metric, of: &str) -> AnswerTable {
+    let mut table = AnswerTable::of(profile, metric, By::Method);
+    table.head.push_str(of);
+    let is_method = |row: &Cost| row.own > 0 && !stands_for_something(&row.name);
+    table.rows.retain(is_method);
+    table
+}
+
 /// Returns the black box beside a profile, which is there if the program was killed; otherwise the profile.
 fn or_black_box(profile: PathBuf) -> PathBuf {
     let mut name = profile.clone().into_os_string();
     name.push(END_OF_BLACK_BOX);
     let black_box = PathBuf::from(name);
-    let is_written = File::open(&black_box)
-        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
-    match black_box.exists() && !is_written {
+    // A pipe in its place is not waited for.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(&black_box);
+    let is_written =
+        opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
+    match black_box.is_file() && !is_written {
         true => black_box,
         false => profile,
     }

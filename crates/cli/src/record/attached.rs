@@ -38,7 +38,7 @@ pub fn run(
     let name = session.name();
     let measured = what.options_of_running();
     session.announce_start(&measured, consent)?;
-    let signals = Signals::catch().map_err(|error: io::Error| {
+    let signals = Signals::catch_and_count().map_err(|error: io::Error| {
         Failure::Message(format!("signals cannot be caught: {error}"))
     })?;
     let mut options = format!("{measured},{}", files.options());
@@ -46,7 +46,10 @@ pub fn run(
         let last = (length + GRACE).as_millis();
         options.push_str(&format!(",timeout={last}ms"));
     }
-    session.start(&options)?;
+    match length {
+        Some(length) => session.start_within(&options, length)?,
+        None => session.start(&options)?,
+    };
     let begun = Instant::now();
     let terminal = Terminal::new();
     while length.is_none_or(|length| begun.elapsed() < length) {
@@ -60,7 +63,7 @@ pub fn run(
         terminal.show(progress(what, &name, begun.elapsed(), length));
     }
     terminal.show(format_args!("stopping the profile of {name}"));
-    match session.stop() {
+    match session.stop_profile(&measured) {
         Err(_) if session.is_over() => Ok((files, Outcome::ProgramOver)),
         stopped => stopped.map(|()| (files, Outcome::Stopped)),
     }

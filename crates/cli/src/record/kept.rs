@@ -9,7 +9,7 @@ use hprof_heap::{By, Group, Leaks};
 use crate::about;
 use crate::amounts::{number, percent, size};
 use crate::failure::Failure;
-use crate::heap::with_usual_heap;
+use crate::heap::{incomplete, with_usual_heap};
 
 /// The share of the heap from which something is said to keep much of it.
 const MUCH: f64 = 0.1;
@@ -23,16 +23,18 @@ pub fn write(file: &Path, title: &str, out: &mut dyn Write) -> io::Result<bool> 
         let about = |error| Failure::about(file, error);
         let leaks = heap.leaks(MUCH, None).map_err(about)?;
         let classes = heap.groups(By::Class, 0).map_err(about)?;
+        let objects = heap.summary().map_err(about)?.objects;
         let run = about::dump_of_known(heap.dump());
-        Ok((leaks, classes, heap.summary().objects, run))
+        let incomplete = incomplete::line(file, heap.dump());
+        Ok((leaks, classes, objects, [run, incomplete]))
     });
-    let Ok(Some((leaks, classes, objects, run))) = found else {
+    let Ok(Some((leaks, classes, objects, lines))) = found else {
         return Ok(false);
     };
     let live = size(leaks.live_bytes);
     writeln!(out, "{title}: {live} live in {} objects", number(objects))?;
-    if let Some(run) = run {
-        writeln!(out, "{run}")?;
+    for line in lines.iter().flatten() {
+        writeln!(out, "{line}")?;
     }
     suspects(&leaks, out)?;
     histogram(classes, leaks.live_bytes, out)?;
@@ -41,7 +43,7 @@ pub fn write(file: &Path, title: &str, out: &mut dyn Write) -> io::Result<bool> 
 
 fn suspects(leaks: &Leaks, out: &mut dyn Write) -> io::Result<()> {
     for suspect in leaks.suspects.iter().take(SUSPECTS) {
-        let share = percent(suspect.retained, leaks.live_bytes);
+        let share = percent(suspect.own, leaks.live_bytes);
         let what = match suspect.objects {
             1 => suspect.what.clone(),
             several => format!("{} objects: {}", number(several), suspect.what),
@@ -50,7 +52,7 @@ fn suspects(leaks: &Leaks, out: &mut dyn Write) -> io::Result<()> {
             .holder
             .as_ref()
             .map(|holder| format!(", held by {holder}"));
-        let line = format!("{what} keeps {}", size(suspect.retained)) + &holder.unwrap_or_default();
+        let line = format!("{what} keeps {}", size(suspect.own)) + &holder.unwrap_or_default();
         writeln!(out, "{share:>5.1} %  {}", printable(&line))?;
     }
     if leaks.suspects.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
@@ -10,6 +11,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use hprof_format::printable;
+use rustix::param::clock_ticks_per_second;
 
 use super::signals::{Event, Signals, pass_on};
 use crate::failure::Failure;
@@ -34,6 +36,8 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// `true` if it was started at all.
     pub was_started: bool,
+    /// The CPU time that it used, if it is `java` and no command that starts it.
+    pub cpu: Option<Duration>,
 }
 
 /// Runs the command to its end, with the agent in its JVMs. `java` gets the agent as an argument, which it takes silently;
@@ -65,6 +69,7 @@ pub fn run(
         Err(error) => return Ok(not_started(program, &error)),
     };
     let begun = Instant::now();
+    let used_before = cpu_of_children();
     let terminal = Terminal::new();
     // On the terminal that the program itself may write to, the line would be in its way.
     let is_shown = !io::stdout().is_terminal();
@@ -74,13 +79,30 @@ pub fn run(
             Event::Child | Event::Nothing => {}
         }
         if let Some(status) = child.try_wait().map_err(failed)? {
-            return Ok(Ended::of(status));
+            let used = cpu_of_children().zip(used_before);
+            let used = used.map(|(now, before)| now.saturating_sub(before));
+            return Ok(Ended {
+                cpu: used.filter(|_| is_java(program)),
+                ..Ended::of(status)
+            });
         }
         if is_shown {
             let seconds = begun.elapsed().as_secs();
             terminal.show(format_args!("recording {what}, {seconds} s"));
         }
     }
+}
+
+/// Returns the CPU time of the processes that this one has started and that have ended, with those that they have started.
+fn cpu_of_children() -> Option<Duration> {
+    // The 16th and 17th column of all; the name in parentheses is the second.
+    const USER_OF_CHILDREN: usize = 13;
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, columns) = stat.rsplit_once(')')?;
+    let columns = columns.split_whitespace().skip(USER_OF_CHILDREN).take(2);
+    let ticks: u64 = columns.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    let a_second = clock_ticks_per_second().max(1);
+    Some(Duration::from_secs_f64(ticks as f64 / a_second as f64))
 }
 
 fn not_started(program: &OsStr, error: &io::Error) -> Ended {
@@ -96,6 +118,7 @@ fn not_started(program: &OsStr, error: &io::Error) -> Ended {
         status,
         signal: None,
         was_started: false,
+        cpu: None,
     }
 }
 
@@ -111,6 +134,7 @@ impl Ended {
                 .unwrap_or(u8::MAX),
             signal,
             was_started: true,
+            cpu: None,
         }
     }
 }

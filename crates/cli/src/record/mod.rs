@@ -33,9 +33,10 @@ use what::What;
 /// Profile a program, and show what the profile says
 ///
 /// WHAT is `cpu` (the default: the methods that use the CPU), `alloc` (those
-/// that allocate), `heap` (what is alive at the end, and who keeps it), `calls`
-/// (how often methods are called, and how long they take), `locks` (who waits
-/// for whom), or options of the agent as they are: `cpu=samples,interval=1`.
+/// that allocate), `wall` (where threads are while time passes, running or
+/// waiting), `heap` (what is alive at the end, and who keeps it), `calls` (how
+/// often methods are called, and how long they take), `locks` (who waits for
+/// whom), or options of the agent as they are: `cpu=samples,interval=1`.
 ///
 /// Behind `--` stands a command: `java`, or anything that starts JVMs, such as
 /// `mvn` or `gradle --no-daemon`. Each JVM gets a file of its own. The command
@@ -157,6 +158,7 @@ impl Arguments {
             self.own.mine.as_ref(),
             Some(CommandEnd {
                 signal: ended.signal,
+                cpu: ended.cpu,
             }),
         );
         // Everything on stdout is the command's.

@@ -45,7 +45,7 @@ pub fn write_recording(files: &[PathBuf], recording: &Path) -> Result<(), Failur
     match files {
         [] => Ok(()),
         [file] => {
-            export::write_recording(file, recording)?;
+            export::write_recording(file, recording, true)?;
             let name = recording.display().to_string();
             let _ = writeln!(io::stderr(), "recording: {}", printable(&name));
             Ok(())

@@ -11,7 +11,7 @@ use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals as Iterator;
 
-use crate::interrupts::not_ignored;
+use crate::interrupts::{self, not_ignored};
 
 /// The signals that this process has received.
 pub struct Signals {
@@ -33,11 +33,27 @@ impl Signals {
     /// Catches those that ask for an end, and those of children. One that this process was started to ignore (`nohup`, a
     /// shell's background) stays ignored, here and in its children.
     pub fn catch() -> io::Result<Self> {
+        Self::catch_with(|_| {})
+    }
+
+    /// As [`Signals::catch`], for a command without a child: the first signal that asks for an end interrupts what it waits
+    /// for, and the second ends it at once.
+    pub fn catch_and_count() -> io::Result<Self> {
+        interrupts::are_counted();
+        Self::catch_with(|signal| {
+            if signal != SIGCHLD {
+                interrupts::count(signal);
+            }
+        })
+    }
+
+    fn catch_with(take: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
         let caught = not_ignored(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT]);
         let mut signals = Iterator::new(caught.chain([SIGCHLD]))?;
         let (send, received) = mpsc::channel();
         let wait = move || {
             for signal in signals.forever() {
+                take(signal);
                 if send.send(signal).is_err() {
                     return;
                 }

@@ -89,15 +89,16 @@ impl What {
         if is_binary { "hprof" } else { "hprof.txt" }
     }
 
-    /// Returns the value that the answer is about; `None` for the first that the profile has.
-    pub fn metric(&self) -> Option<Metric> {
+    /// Returns the values that the answer may be about, the most telling first; none for the first that the profile has.
+    pub fn metrics(&self) -> &'static [Metric] {
         match self {
-            Self::Cpu => Some(Metric::Cpu),
-            Self::Wall => Some(Metric::Wall),
-            Self::Alloc => Some(Metric::AllocBytes),
-            Self::Calls => Some(Metric::Time),
-            Self::Locks => Some(Metric::Contention),
-            Self::Heap | Self::Options(_) => None,
+            Self::Cpu => &[Metric::Cpu],
+            Self::Wall => &[Metric::Wall],
+            Self::Alloc => &[Metric::AllocBytes],
+            Self::Calls => &[Metric::Time],
+            // Waits that samples have found tell the holder; shorter ones were only counted.
+            Self::Locks => &[Metric::LockWait, Metric::Contention],
+            Self::Heap | Self::Options(_) => &[],
         }
     }
 

@@ -112,7 +112,7 @@ impl Forwarding {
         recording.push(".jfr");
         let recording = PathBuf::from(recording);
         self.recordings
-            .then(|| export::write_recording(path, &recording).map(|()| recording))
+            .then(|| export::write_recording(path, &recording, false).map(|()| recording))
     }
 }
 

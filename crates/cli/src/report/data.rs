@@ -8,16 +8,18 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use foldhash::HashMap;
 use hprof_profile::{
-    By, Frame, FrameKind, Groups, LabelsId, Metric, Profile, StackId, Table, Wait,
+    By, CommonInterval, Frame, FrameKind, Groups, LabelsId, Metric, Profile, StackId, Table, Wait,
 };
 use serde::Serialize;
 
 use super::history::{self, History};
 use super::stacks::{StacksByRoot, number};
 use crate::about;
+use crate::failure::Failure;
 
 /// A profile and its name.
 pub struct Run {
@@ -32,12 +34,21 @@ pub struct Run {
 }
 
 impl Run {
-    /// Returns the same in a form that can be compared with the others of a page.
-    pub fn comparable(self) -> Run {
-        Run {
-            profile: self.profile.comparable(),
-            ..self
+    /// Returns runs in a form in which they can be compared on one page.
+    pub fn comparable(mut runs: Vec<Run>) -> Result<Vec<Run>, Failure> {
+        let mut common = CommonInterval::default();
+        for run in &runs {
+            let added = common.add(&run.profile);
+            added.map_err(|error| Failure::about(Path::new(&run.file), error))?;
         }
+        for run in &mut runs {
+            run.profile.count_samples_of(common);
+        }
+        let comparable = runs.into_iter().map(|run| Run {
+            profile: run.profile.comparable(),
+            ..run
+        });
+        Ok(comparable.collect())
     }
 }
 

@@ -53,7 +53,7 @@ pub fn of(profile: &Profile, age_keys: &[[u32; 3]], site_keys: &[[u32; 3]]) -> O
         let of_age = age.age.map_or(Age::CLASSES, Age::least_class);
         (stack, thread, class, of_age, age.bytes)
     });
-    let suspected = growth(profile).unwrap_or_default();
+    let suspected = growth(profile).unwrap_or_default().growing;
     let course = history.course.as_ref().map(|course| CourseOfRun {
         collections: course.collections,
         millis: course.millis,

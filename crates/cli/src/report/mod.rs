@@ -5,6 +5,7 @@ mod history;
 mod page;
 mod stacks;
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use hprof_profile::Metric;
 
 use crate::failure::Failure;
 use crate::heap::pages::{self, Html, Links};
-use crate::heap::with_usual_heap;
+use crate::heap::{incomplete, with_usual_heap};
 use crate::input::is_standard;
 use crate::output;
 use crate::profile::{CodeChoice, open};
@@ -40,6 +41,10 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
+    /// Set if no file may be replaced.
+    #[arg(skip)]
+    is_new: bool,
+
     /// The value that is shown first, as in `hprof top`
     #[arg(long)]
     value: Option<Metric>,
@@ -56,6 +61,7 @@ pub fn write_page(files: &[PathBuf], output: &Path) -> Result<(), Failure> {
     run(&Arguments {
         files: files.to_owned(),
         output: output.to_owned(),
+        is_new: true,
         value: None,
         code: CodeChoice::default(),
     })
@@ -66,9 +72,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();
     let mut heaps = Html::default();
     let mut left_out = Vec::new();
+    let mut cut = Vec::new();
     for path in &arguments.files {
         match add(path, &arguments.code, &mut runs, &mut heaps)? {
-            Added::Shown => {}
+            Added::Shown(incomplete) => cut.extend(incomplete),
             Added::JustBegun(reason) => left_out.push(reason),
         }
     }
@@ -94,21 +101,35 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         metric: arguments.value.map(Metric::name),
         ..Start::default()
     };
-    let inputs = arguments.files.iter().map(PathBuf::as_path);
     if runs.is_empty() {
         let mut page = pages::page("Heap", &heaps, Links::None).into_string();
         page.push('\n');
-        let mut file = output::create(&arguments.output, inputs)?;
+        let mut file = arguments.create()?;
         let written = file.write_all(page.as_bytes());
-        return written.map_err(|error| Failure::writing(&arguments.output, &error));
+        written.map_err(|error| failed(&arguments.output, &error))?;
+    } else {
+        let create = || arguments.create();
+        write((&arguments.output, create), runs, &heaps, false, start)?;
     }
-    write(&arguments.output, inputs, runs, &heaps, false, start)
+    match cut.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Message(cut.join("; "))),
+    }
+}
+
+impl Arguments {
+    fn create(&self) -> Result<File, Failure> {
+        match self.is_new {
+            true => output::create_new(&self.output),
+            false => output::create(&self.output, self.files.iter().map(PathBuf::as_path)),
+        }
+    }
 }
 
 /// The outcome of adding a file.
 enum Added {
-    /// The page shows it.
-    Shown,
+    /// The page shows it; with the line about its heap dump, if that is not whole.
+    Shown(Option<String>),
     /// It was left out, for this reason: its program has not written any dump yet.
     JustBegun(Failure),
 }
@@ -128,12 +149,14 @@ fn add(
     {
         return Ok(Added::JustBegun(failure));
     }
+    let mut incomplete = None;
     match heap(path) {
         Ok(None) => {}
-        Ok(Some(heap)) => {
+        Ok(Some((heap, line))) => {
             heaps.part(&heap);
+            incomplete = line;
             if !is_profile {
-                return Ok(Added::Shown);
+                return Ok(Added::Shown(incomplete));
             }
         }
         // The rest of the file should still be shown.
@@ -154,11 +177,12 @@ fn add(
         }
     }
     runs.push(last.of_code(code, path)?.into_run(path));
-    Ok(Added::Shown)
+    Ok(Added::Shown(incomplete))
 }
 
-/// Returns the part of the page about the last heap dump of a file; `None` if it has none.
-fn heap(path: &Path) -> Result<Option<Html>, Failure> {
+/// Returns the part of the page about the last heap dump of a file, with the line about one that is not whole; `None` if it has
+/// none.
+fn heap(path: &Path) -> Result<Option<(Html, Option<String>)>, Failure> {
     // The standard input has been read already.
     if is_standard(path) {
         return Ok(None);
@@ -166,8 +190,15 @@ fn heap(path: &Path) -> Result<Option<Html>, Failure> {
     with_usual_heap(path, |heap| {
         let name = path.display().to_string();
         let page = pages::overview(heap, &name, Links::None);
-        page.map_err(|error| Failure::about(path, error))
+        let page = page.map_err(|error| Failure::about(path, error))?;
+        Ok((page, incomplete::line(path, heap.dump())))
     })
+}
+
+/// Removes what there is of a page that could not be written.
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    output::remove(path);
+    Failure::writing(path, error)
 }
 
 /// Writes a page with only flame graphs.
@@ -180,28 +211,29 @@ pub fn write_flame(
     let inputs: Vec<&Path> = profiles.iter().map(|&(path, _)| path).collect();
     let runs = profiles.into_iter();
     let runs = runs.map(|(path, opened)| opened.into_run(path)).collect();
-    write(path, inputs, runs, &Html::default(), by_thread, start)
+    let create = || output::create(path, inputs);
+    write((path, create), runs, &Html::default(), by_thread, start)
 }
 
-fn write<'a>(
-    path: &Path,
-    inputs: impl IntoIterator<Item = &'a Path>,
+fn write(
+    (path, create): (&Path, impl FnOnce() -> Result<File, Failure>),
     runs: Vec<Run>,
     heaps: &Html,
     by_thread: bool,
     start: Start,
 ) -> Result<(), Failure> {
-    let runs: Vec<Run> = match runs.len() > 1 {
-        true => runs.into_iter().map(Run::comparable).collect(),
+    let runs = match runs.len() > 1 {
+        true => Run::comparable(runs)?,
         false => runs,
     };
-    let file = output::create(path, inputs)?;
+    // Nothing is created for profiles that cannot be compared.
+    let file = create()?;
     let mut out = BufWriter::with_capacity(1 << 16, Watched::writing(file, path));
     let written = page::write(&mut out, heaps.as_str(), |out| {
         data::write(&runs, by_thread, start, out)
     });
     let written = written.and_then(|()| std::io::Write::flush(&mut out));
-    written.map_err(|error| Failure::writing(path, &error))?;
+    written.map_err(|error| failed(path, &error))?;
     let fault = runs.into_iter().find_map(|run| run.fault);
     fault.map_or(Ok(()), |fault| Err(Failure::Message(fault)))
 }

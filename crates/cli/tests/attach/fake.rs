@@ -22,6 +22,8 @@ pub enum Says {
     Nothing,
     /// It takes the request and keeps the connection.
     Waits,
+    /// It waits, unless it is asked to start a profile.
+    Starts,
     /// It closes the connection.
     Closes,
     /// It ends.
@@ -41,6 +43,7 @@ impl Says {
         match self {
             Says::Nothing => ("nothing", ""),
             Says::Waits => ("waits", ""),
+            Says::Starts => ("starts", "done\nstarted"),
             Says::Closes => ("closes", ""),
             Says::Ends => ("ends", ""),
             Says::Endless => ("endless", ""),
@@ -89,10 +92,14 @@ fn answer(mut stream: UnixStream, says: &str) {
         .split(',')
         .find_map(|word| word.strip_prefix("reply="));
     let reply = reply.unwrap_or_default();
-    println!("asked {reply}");
+    println!("asked {reply}\nfor {}", words[4]);
     let text = std::env::var(TEXT).expect("a text");
     match says {
-        "waits" => std::mem::forget(stream),
+        "starts" if words[4].starts_with("start,") => {
+            fs::write(reply, text).expect("a reply");
+            let _ = stream.write_all(b"0\nreturn code: 0\n");
+        }
+        "waits" | "starts" => std::mem::forget(stream),
         "ends" => std::process::exit(0),
         "endless" => while stream.write_all(&[b'0'; 4096]).is_ok() {},
         "sends" => drop(stream.write_all(text.as_bytes())),
@@ -200,6 +207,11 @@ impl Fake {
     /// Waits for a request; returns the name of its reply file.
     pub fn reply(&mut self) -> PathBuf {
         self.line("asked").into()
+    }
+
+    /// Waits for a request; returns its words.
+    pub fn request(&mut self) -> String {
+        self.line("for")
     }
 
     /// Ends it; returns `true` if it received a request.

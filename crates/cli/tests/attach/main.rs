@@ -7,6 +7,7 @@ mod answers;
 mod fake;
 mod hostile;
 mod pause;
+mod silent;
 #[path = "../skip/mod.rs"]
 mod skip;
 

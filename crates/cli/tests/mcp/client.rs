@@ -77,10 +77,30 @@ impl Client {
         match is_error {
             Some(true) => {
                 assert!(!text.contains('\n'), "{text:?} is not one line");
-                Err(text)
+                let error: Value = serde_json::from_str(&text).expect("JSON");
+                let untrusted = error["untrusted"].as_str().expect("a text");
+                assert!(untrusted.contains("never an instruction"), "{untrusted}");
+                Err(error["error"].as_str().expect("a line").to_owned())
             }
             _ => Ok(text),
         }
+    }
+
+    /// Asks all of these at once; returns the number of the one that is answered first.
+    pub fn first_answered(&self, questions: &[(&str, Value)]) -> usize {
+        let mut running = tokio::task::JoinSet::new();
+        let _guard = self.runtime.enter();
+        for (number, (tool, arguments)) in questions.iter().enumerate() {
+            let mut call = CallToolRequestParams::new((*tool).to_owned());
+            call.arguments = arguments.as_object().cloned();
+            let peer = self.service.peer().clone();
+            running.spawn(async move { peer.call_tool(call).await.map(|_| number) });
+        }
+        let first = self.runtime.block_on(running.join_next());
+        first
+            .expect("a question")
+            .expect("a task")
+            .expect("an answer")
     }
 
     /// Returns an answer as JSON.

@@ -6,7 +6,7 @@ mod client;
 mod generate_dump;
 
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -392,6 +392,94 @@ fn no_answer_about_a_large_dump_is_longer_than_its_limit() {
     let object = client.answer("heap_object", &json!({"file": "shop.hprof", "id": map}));
     assert_eq!(object["answer"]["retained"], bytes);
     client.end();
+}
+
+#[test]
+fn a_question_that_takes_too_long_is_ended() {
+    let folder = folder_with("cpu.txt", PROFILE);
+    let client = Client::start(HPROF, &["--time-limit", "1ms"], folder.path());
+    let line = client.refused("top", &json!({"file": "cpu.txt"}));
+    assert!(line.contains("no answer within"), "{line}");
+    assert!(line.contains("hprof top"), "{line}");
+    client.end();
+}
+
+/// Two questions about dumps run at a time, and a third waits; one about a profile does not.
+#[test]
+fn slow_questions_about_dumps_do_not_hold_up_one_about_a_profile() {
+    let folder = folder_with("cpu.txt", PROFILE);
+    let slow = folder.path().join("slow.hprof");
+    let out = File::create(&slow).expect("a file");
+    generate_dump::write(200_000, BufWriter::new(out)).expect("a dump");
+    let client = Client::start(HPROF, &[], folder.path());
+    let leaks = ("heap_leaks", json!({"file": "slow.hprof"}));
+    let top = ("top", json!({"file": "cpu.txt"}));
+    let first = client.first_answered(&[leaks.clone(), leaks.clone(), leaks, top]);
+    assert_eq!(first, 3);
+    client.end();
+}
+
+#[test]
+fn a_line_that_is_no_message_is_answered() {
+    let folder = folder_with("cpu.txt", PROFILE);
+    let mut server = std::process::Command::new(HPROF)
+        .arg("mcp")
+        .arg(folder.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("hprof");
+    let mut input = server.stdin.take().expect("a pipe");
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+        "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let long = "x".repeat(5 << 20);
+    for line in ["{no json", "[1]", "", &long, &hello.to_string()] {
+        writeln!(input, "{line}").expect("it reads");
+    }
+    drop(input);
+    let output = server.wait_with_output().expect("it ends");
+    let said = String::from_utf8(output.stdout).expect("UTF-8");
+    let answers: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let codes = answers
+        .iter()
+        .filter_map(|answer| answer["error"]["code"].as_i64());
+    assert_eq!(
+        codes.collect::<Vec<_>>(),
+        [-32_700, -32_600, -32_700],
+        "{said}"
+    );
+    assert!(
+        answers
+            .iter()
+            .any(|answer| answer["id"] == 1 && answer["result"].is_object())
+    );
+}
+
+#[test]
+fn a_link_that_is_put_there_after_the_path_was_allowed_is_not_followed() {
+    let outside = folder_with("secret.txt", PROFILE);
+    let folder = folder_with("cpu.txt", PROFILE);
+    let inside = |name: &str| folder.path().join(name);
+    symlink(outside.path(), inside("sub")).expect("a link");
+    symlink(outside.path().join("secret.txt"), inside("link.txt")).expect("a link");
+    let top = |file: &Path| {
+        std::process::Command::new(HPROF)
+            .arg("top")
+            .arg(file)
+            .env("HPROF_WITHOUT_LINKS", "")
+            .output()
+            .expect("hprof")
+    };
+    let real = folder.path().canonicalize().expect("a path");
+    assert!(top(&real.join("cpu.txt")).status.success());
+    for exchanged in ["link.txt", "sub/secret.txt"] {
+        let output = top(&real.join(exchanged));
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty(), "{output:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::{ClassIndex, DumpedClasses};
+use super::{ClassIndex, DumpedClasses, ObjectLayout};
 use crate::heap::HeapRecord;
 use crate::id_size::IdSize;
 use crate::reader::{HeapItem, Item, ReadError, Reader};
@@ -19,34 +19,27 @@ pub struct HeapTotals {
     pub bytes: u64,
 }
 
-/// The size of an object's header before its fields, in bytes.
-const HEADER: u64 = 12;
-
-/// The size of an array's header before its elements, in bytes.
-const ARRAY_HEADER: u64 = 16;
-
-/// The size of a reference in the heap, in bytes.
-const REFERENCE: u64 = 4;
-
-/// Returns the size in bytes of an instance in the heap of a 64-bit VM with default settings (compressed references,
-/// objects at multiples of 8), as far as the binary format reveals it: the VM may leave gaps between fields, and
-/// references take 8 bytes in heaps of 32 GB and more, and with ZGC. `content` is the size of its fields in a file with
-/// ids of `id_size`.
+/// Returns the size in bytes of an instance in the heap, as far as the binary format reveals it: the VM may leave gaps
+/// between fields. `content` is the size of its fields in a file with ids of `id_size`.
 #[inline]
-pub(crate) fn instance_size(content: u64, references: u64, id_size: IdSize) -> u64 {
-    let shrunk = references.saturating_mul(id_size.bytes() - REFERENCE);
-    aligned(HEADER + content.saturating_sub(shrunk))
+pub(crate) fn instance_size(
+    layout: &ObjectLayout,
+    content: u64,
+    references: u64,
+    id_size: IdSize,
+) -> u64 {
+    let others = content.saturating_sub(references.saturating_mul(id_size.bytes()));
+    layout.instance(references, others)
 }
 
 /// As [`instance_size`], for an array of `length` elements.
 #[inline]
-pub(crate) fn array_size(element: BasicType, length: u64) -> u64 {
-    aligned(ARRAY_HEADER + length * element.size(IdSize::Four.width()) as u64)
-}
-
-#[inline]
-fn aligned(bytes: u64) -> u64 {
-    bytes.next_multiple_of(8)
+pub(crate) fn array_size(layout: &ObjectLayout, element: BasicType, length: u64) -> u64 {
+    let element = match element {
+        BasicType::Object => layout.reference.into(),
+        primitive => primitive.size(IdSize::Eight.width()) as u64,
+    };
+    layout.array(length, element)
 }
 
 /// Counts a heap dump's objects while its records are read. For exact numbers, classes must come before their
@@ -54,19 +47,26 @@ fn aligned(bytes: u64) -> u64 {
 #[derive(Debug)]
 pub struct HeapCounter {
     id_size: IdSize,
+    layout: ObjectLayout,
     classes: DumpedClasses,
     totals: HeapTotals,
 }
 
 impl HeapCounter {
-    /// Creates a counter for one dump in a file with ids of `id_size`.
+    /// Creates a counter for one dump in a file with ids of `id_size`, from a VM whose objects have this layout.
     #[must_use]
-    pub fn new(id_size: IdSize) -> HeapCounter {
+    pub fn new(id_size: IdSize, layout: ObjectLayout) -> HeapCounter {
         HeapCounter {
             id_size,
+            layout,
             classes: DumpedClasses::default(),
             totals: HeapTotals::default(),
         }
+    }
+
+    /// Sets the layout, before the first object is counted.
+    pub fn set_layout(&mut self, layout: ObjectLayout) {
+        self.layout = layout;
     }
 
     /// Counts a record.
@@ -117,7 +117,7 @@ impl HeapCounter {
     #[inline]
     fn size(&mut self, record: &HeapRecord<'_>, length: Option<u64>) -> Option<u64> {
         let content = |bytes: &[u8]| length.unwrap_or(bytes.len() as u64);
-        let id_size = self.id_size;
+        let (id_size, layout) = (self.id_size, self.layout);
         Some(match *record {
             HeapRecord::Root { .. } | HeapRecord::HeapInfo { .. } | HeapRecord::Class(_) => {
                 return None;
@@ -126,17 +126,19 @@ impl HeapCounter {
                 let content = content(fields);
                 let class = class_of(&mut self.classes, class, content);
                 let references = class.map_or(0, |class| self.classes.references(class));
-                instance_size(content, references, id_size)
+                instance_size(&layout, content, references, id_size)
             }
-            HeapRecord::ObjectArray { elements, .. } => {
-                array_size(BasicType::Object, content(elements) / id_size.bytes())
-            }
+            HeapRecord::ObjectArray { elements, .. } => array_size(
+                &layout,
+                BasicType::Object,
+                content(elements) / id_size.bytes(),
+            ),
             HeapRecord::PrimitiveArray {
                 element, elements, ..
-            } => array_size(element, content(elements) / element.size(8) as u64),
+            } => array_size(&layout, element, content(elements) / element.size(8) as u64),
             HeapRecord::PrimitiveArrayWithoutData {
                 element, length, ..
-            } => array_size(element, length.into()),
+            } => array_size(&layout, element, length.into()),
         })
     }
 }
@@ -154,12 +156,17 @@ pub(crate) fn class_of(
 
 impl<R: Read + Seek> Reader<R> {
     /// Counts the heap dump whose first record [`Reader::read`] has found at `offset`, and goes back to directly after
-    /// that record's header. Unreadable parts are not counted: they are an error when they are read again.
+    /// that record's header. Sizes are those of `layout`. Unreadable parts are not counted: they are an error when they
+    /// are read again.
     ///
     /// # Errors
     /// [`ReadError::Io`], if the source cannot be read again.
-    pub fn count_heap_dump(&mut self, offset: u64) -> Result<HeapTotals, ReadError> {
-        let mut counter = HeapCounter::new(self.header().id_size);
+    pub fn count_heap_dump(
+        &mut self,
+        offset: u64,
+        layout: ObjectLayout,
+    ) -> Result<HeapTotals, ReadError> {
+        let mut counter = HeapCounter::new(self.header().id_size, layout);
         self.seek(offset)?;
         while let Ok(Some(entry)) = self.read() {
             let kind = match entry.item {

@@ -4,6 +4,7 @@
 //! arrays of numbers and characters hold becomes a pseudonym, and so do texts that are not names; the numbers in fields
 //! become 0.
 
+mod command_line;
 mod compare;
 mod instance;
 mod names;
@@ -24,6 +25,7 @@ use pseudonym::Pseudonym;
 use selection::Chosen;
 use thread_names::ThreadNames;
 
+pub use command_line::{redacted_fact, without_secrets};
 pub use compare::{RedactedContent, compare_redacted};
 pub use instance::KEPT_FIELDS;
 pub use pseudonym::RedactKey;
@@ -32,8 +34,6 @@ pub use selection::RedactSelection;
 
 /// The size of the output buffer from which it is written, in bytes.
 const FULL: usize = 256 * 1024;
-/// The facts about a run whose words may be content: the arguments of the program, and system properties.
-const COMMAND_LINES: [&str; 2] = ["Program: ", "Flags: "];
 
 /// The reason a dump cannot be redacted.
 #[derive(Debug, thiserror::Error)]
@@ -214,7 +214,7 @@ impl Redactor {
 
     fn replace_text(&self, id: StringId, text: &mut [u8]) {
         if id.is_fact() {
-            hide_arguments(text, self.chosen.removes_names());
+            command_line::hide(text, self.chosen.removes_names());
         } else if id.is_name() && !self.names.has(id) {
             Pseudonym::new(BasicType::Byte).replace(text, &self.key);
         } else if id.is_note() && self.chosen.removes_names() {
@@ -389,35 +389,6 @@ fn content<'a>(record: &HeapRecord<'a>) -> &'a [u8] {
         HeapRecord::Instance { fields, .. } => fields,
         HeapRecord::PrimitiveArray { elements, .. } => elements,
         _ => &[],
-    }
-}
-
-/// Returns the value of a fact about a run, such as `Program`, without the words that redaction hides.
-#[must_use]
-pub fn redacted_fact(label: &str, value: &str) -> String {
-    let mut fact = format!("{label}: {value}").into_bytes();
-    hide_arguments(&mut fact, false);
-    String::from_utf8_lossy(&fact[label.len() + 2..]).into_owned()
-}
-
-/// Hides the words of a command line, but for the flags of the VM itself and, unless names go, the main class.
-fn hide_arguments(fact: &mut [u8], removes_names: bool) {
-    let is_program = fact.starts_with(COMMAND_LINES[0].as_bytes());
-    let Some(label) = COMMAND_LINES
-        .iter()
-        .find(|label| fact.starts_with(label.as_bytes()))
-    else {
-        return;
-    };
-    let words = fact[label.len()..].split_mut(|&byte| byte == b' ');
-    for (number, word) in words.enumerate() {
-        let stays = match is_program {
-            true => number == 0 && !removes_names,
-            false => word.starts_with(b"-X"),
-        };
-        if !stays {
-            word.fill(b'*');
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ctime::ctime;
 use crate::encode::Micros;
 use crate::heap::{ClassDump, HeapRecord, HeapRecords, Root, Value};
 use crate::heap_layout::{
-    ClassIndex, DumpedClasses, HeapTotals, array_size, class_of, instance_size,
+    ClassIndex, DumpedClasses, HeapTotals, ObjectLayout, array_size, class_of, instance_size,
 };
 use crate::id_size::IdSize;
 use crate::names::{ResolvedName, UNKNOWN_NAME};
@@ -20,6 +20,7 @@ use crate::printable::printable;
 use crate::reader::HeapItem;
 use crate::record::{BasicType, HeapSummaryRecord, Record};
 use crate::record::{ClassSerial, ObjectId, TraceSerial};
+use crate::section::{NoteMeaning, Section};
 
 /// The trace without frames, used for global references of native code, which have no trace in the binary format.
 const NO_TRACE: u64 = 300_000;
@@ -33,13 +34,16 @@ pub(super) struct HeapText {
     objects: HashMap<ClassSerial, ObjectId>,
     /// The totals of a HEAP SUMMARY directly before the dump's first record.
     totals: Option<HeapTotals>,
+    /// The layout noted before the dump's first record.
+    layout: Option<ObjectLayout>,
     /// The dump whose records are being written.
     open: Option<DumpText>,
 }
 
 /// One heap dump.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct DumpText {
+    layout: ObjectLayout,
     classes: DumpedClasses,
     /// For each class, the name of each reference that it declares.
     labels: Vec<Box<[ResolvedName<Arc<str>>]>>,
@@ -104,6 +108,21 @@ impl TextEncoder {
         self.heap.open.is_some() || self.heap.totals.is_some()
     }
 
+    /// Returns the layout of the objects in the next heap dump: that noted before it, or else the usual one.
+    #[must_use]
+    pub fn heap_layout(&self) -> ObjectLayout {
+        self.heap.layout.unwrap_or(ObjectLayout::USUAL)
+    }
+
+    /// Takes a note, which may be about the layout of the next heap dump.
+    pub(super) fn heap_note(&mut self, section: &Section<'_>) {
+        if let Section::Note(note) = section
+            && let NoteMeaning::Layout(layout) = note.meaning
+        {
+            self.heap.layout = Some(layout);
+        }
+    }
+
     /// Sets the totals of the next heap dump.
     pub fn heap_totals(&mut self, totals: HeapTotals) {
         self.heap.totals = Some(totals);
@@ -117,7 +136,14 @@ impl TextEncoder {
         if self.heap.open.is_some() {
             return Ok(());
         }
-        self.heap.open = Some(DumpText::default());
+        self.heap.open = Some(DumpText {
+            layout: self.heap_layout(),
+            classes: DumpedClasses::default(),
+            labels: Vec::new(),
+            names: Vec::new(),
+            long: None,
+        });
+        self.heap.layout = None;
         let HeapTotals { objects, bytes } = self.heap.totals.take().unwrap_or_default();
         let date = ctime(self.start, time);
         writeln!(
@@ -231,7 +257,7 @@ impl<W: Write> Printer<'_, W> {
                 let content = content(fields);
                 let index = class_of(&mut dump.classes, class, content);
                 let references = index.map_or(0, |index| dump.classes.references(index));
-                let size = instance_size(content, references, self.id_size);
+                let size = instance_size(&dump.layout, content, references, self.id_size);
                 self.object(b"OBJ ", object, size, trace)?;
                 self.put(b", class=")?;
                 self.end_with(dump, class)?;
@@ -249,7 +275,8 @@ impl<W: Write> Printer<'_, W> {
                 elements,
             } => {
                 let count = content(elements) / self.id_size.bytes();
-                self.array(object, array_size(BasicType::Object, count), trace, count)?;
+                let size = array_size(&dump.layout, BasicType::Object, count);
+                self.array(object, size, trace, count)?;
                 self.end_with(dump, class)?;
                 self.elements(elements, 0)?;
                 return Ok(Some(Long::Elements(0)));
@@ -261,14 +288,20 @@ impl<W: Write> Printer<'_, W> {
                 elements,
             } => {
                 let count = content(elements) / element.size(8) as u64;
-                self.primitive_array(object, trace, element, count)?;
+                let size = array_size(&dump.layout, element, count);
+                self.array(object, size, trace, count)?;
+                self.end_primitive_array(element)?;
             }
             HeapRecord::PrimitiveArrayWithoutData {
                 object,
                 trace,
                 element,
                 length,
-            } => self.primitive_array(object, trace, element, length.into())?,
+            } => {
+                let size = array_size(&dump.layout, element, length.into());
+                self.array(object, size, trace, length.into())?;
+                self.end_primitive_array(element)?;
+            }
             HeapRecord::HeapInfo { .. } => {}
         }
         Ok(None)
@@ -409,14 +442,7 @@ impl<W: Write> Printer<'_, W> {
         Ok(())
     }
 
-    fn primitive_array(
-        &mut self,
-        object: ObjectId,
-        trace: TraceSerial,
-        element: BasicType,
-        count: u64,
-    ) -> io::Result<()> {
-        self.array(object, array_size(element, count), trace, count)?;
+    fn end_primitive_array(&mut self, element: BasicType) -> io::Result<()> {
         self.put(element.java_name().as_bytes())?;
         self.put(b"[])\n")
     }

@@ -15,12 +15,9 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use crate::course::LiveCourse;
 use crate::ctime::ctime;
 use crate::encode::{Encoder, Micros, Millis};
-use crate::lifetimes::Lifetimes;
-use crate::lock_waits::LockWaits;
-use crate::monitor::MonitorRecord;
+use crate::monitor::{END_OF_SNAPSHOT, MonitorRecord};
 use crate::names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name};
 use crate::printable::{printable, shortened};
 use crate::record::{
@@ -29,9 +26,9 @@ use crate::record::{
     TraceRecord,
 };
 use crate::record::{ClassSerial, FrameId, StringId, TraceSerial};
+use crate::section::{Note, Section, UnknownSection};
 use crate::timing::millis;
 use crate::timing::{Timing, TraceTime};
-use crate::wall::WallSamples;
 use heap::HeapText;
 use sites::SitesOrder;
 
@@ -245,13 +242,8 @@ impl Encoder for TextEncoder {
     }
 
     fn timing(&mut self, time: Micros, timing: &Timing<'_>, out: &mut Vec<u8>) {
-        if let Timing::Traces {
-            total, ref rows, ..
-        } = *timing
-        {
-            self.print_cpu_times(time, total, rows, out)
-                .expect("a Vec takes every write");
-        }
+        self.print_section(time, &Section::CallTimes(timing), out)
+            .expect("a Vec takes every write");
     }
 }
 
@@ -268,22 +260,14 @@ impl TextEncoder {
         out: &mut impl Write,
     ) -> io::Result<()> {
         self.heap.note(record);
+        if let Some(section) = Section::of(record) {
+            self.heap_note(&section);
+            return self.print_section(time, &section, out);
+        }
         match *record {
+            // A fact.
             Record::String(StringRecord { id, ref text }) if id.is_note() => {
-                let note = String::from_utf8_lossy(text);
-                if let Some(lifetimes) = Lifetimes::of_note(&note) {
-                    self.print_lifetimes(time, &lifetimes, out)?;
-                } else if let Some(samples) = WallSamples::of_note(&note) {
-                    self.print_wall_samples(time, &samples, out)?;
-                } else if let Some(waits) = LockWaits::of_note(&note) {
-                    self.print_lock_waits(time, &waits, out)?;
-                } else if let Some(course) = LiveCourse::of_note(&note) {
-                    self.print_course(time, &course, out)?;
-                } else if let Some(record) = MonitorRecord::of_note(&note) {
-                    self.print_monitor(time, &record, out)?;
-                } else {
-                    writeln!(out, "({})", printable(text))?;
-                }
+                writeln!(out, "({})", printable(text))?;
             }
             Record::String(StringRecord {
                 id: StringId::BROKE_OFF,
@@ -319,9 +303,47 @@ impl TextEncoder {
                 self.heap_content(time, content, out)?
             }
             Record::HeapDumpEnd(HeapDumpEndRecord) => self.heap_end(out)?,
-            _ => self.print(time, record, out)?,
+            _ => self.print(record, out)?,
         }
         Ok(())
+    }
+
+    fn print_section(
+        &self,
+        time: Micros,
+        section: &Section<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        match section {
+            Section::Sites(AllocSitesRecord {
+                flags,
+                live_bytes,
+                allocated_bytes,
+                sites,
+                ..
+            }) => {
+                let order = SitesOrder::of(*flags, *live_bytes, *allocated_bytes);
+                self.print_sites(time, &order, sites, out)
+            }
+            Section::CpuSamples(CpuSamplesRecord { total, rows }) => {
+                self.print_cpu_samples(time, *total, rows, out)
+            }
+            Section::CallTimes(Timing::Traces { total, rows, .. }) => {
+                self.print_cpu_times(time, *total, rows, out)
+            }
+            // A format of its own.
+            Section::CallTimes(Timing::Calls(_)) => Ok(()),
+            Section::WallSamples(samples) => self.print_wall_samples(time, samples, out),
+            Section::LockWaits(waits) => self.print_lock_waits(time, waits, out),
+            Section::Monitors { threads, monitors } => self.print_monitors(threads, monitors, out),
+            Section::Contention { total, rows, .. } => self.print_time(time, *total, rows, out),
+            Section::Lifetimes(lifetimes) => self.print_lifetimes(time, lifetimes, out),
+            Section::Course(course) => self.print_course(time, course, out),
+            Section::EndOfSnapshot => writeln!(out, "({END_OF_SNAPSHOT})"),
+            Section::Note(Note { text, .. }) | Section::Unknown(UnknownSection { text, .. }) => {
+                writeln!(out, "({})", printable(text.as_bytes()))
+            }
+        }
     }
 
     /// Returns the file's time stamp.
@@ -329,7 +351,7 @@ impl TextEncoder {
         self.start
     }
 
-    fn print(&mut self, time: Micros, record: &Record<'_>, out: &mut impl Write) -> io::Result<()> {
+    fn print(&mut self, record: &Record<'_>, out: &mut impl Write) -> io::Result<()> {
         match *record {
             Record::StartThread(StartThreadRecord {
                 serial,
@@ -362,19 +384,6 @@ impl TextEncoder {
                     _ => writeln!(out, "TRACE {serial}: (thread={thread})")?,
                 }
                 self.print_frames(frames, out)
-            }
-            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
-                self.print_cpu_samples(time, total, rows, out)
-            }
-            Record::AllocSites(AllocSitesRecord {
-                flags,
-                live_bytes,
-                allocated_bytes,
-                ref sites,
-                ..
-            }) => {
-                let order = SitesOrder::of(flags, live_bytes, allocated_bytes);
-                self.print_sites(time, &order, sites, out)
             }
             _ => Ok(()),
         }

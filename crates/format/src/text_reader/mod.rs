@@ -16,16 +16,17 @@ mod shares;
 mod sites;
 mod thread;
 mod trace;
+mod unknown;
 mod wall;
 
 use std::collections::VecDeque;
 use std::io::Read;
 
 use crate::encode::{Micros, Millis};
-use crate::left_out::tells_what_is_left_out;
 use crate::monitor::MonitorRecord;
 use crate::record::StringId;
 use crate::record::{Record, StringRecord};
+use crate::section::{NoteMeaning, TextSection, UnknownSection};
 use crate::timing::Timing;
 pub use error::TextError;
 use head::Head;
@@ -169,6 +170,9 @@ impl<R: Read> TextReader<R> {
         }
         let line = lines.text();
         let first = line.split([' ', ':']).next().unwrap_or_default();
+        if let Some(section) = TextSection::begun_by(line) {
+            return self.section(section, left_out);
+        }
         let untimed = |item| Some((Micros(0), item));
         Ok(match first {
             "" if line.trim().is_empty() => {
@@ -179,51 +183,71 @@ impl<R: Read> TextReader<R> {
             "TRACE" => untimed(TextItem::Record(trace::read(lines, names)?)),
             "WAIT" | "WAITED" => untimed(TextItem::Monitor(monitor::wait(lines)?)),
             "SLEEP" | "EXIT" => None,
-            "CPU" => Some(cpu::read(lines, head, left_out.as_deref())?),
-            "SITES" => {
-                let (time, record) = sites::read(lines, names, head, left_out.as_deref())?;
-                Some((time, TextItem::Record(record)))
-            }
-            "SITE" => {
-                let (time, lifetimes) = lifetimes::read(lines, names, head)?;
-                let record = note(&mut self.notes, lifetimes.note());
-                Some((time, TextItem::Record(record)))
-            }
-            "WALL" => {
-                let (time, samples) = wall::read(lines, head)?;
-                let record = note(&mut self.notes, samples.note());
-                Some((time, TextItem::Record(record)))
-            }
-            "LOCK" => {
-                let (time, waits) = lock_waits::read(lines, names, head)?;
-                let record = note(&mut self.notes, waits.note());
-                Some((time, TextItem::Record(record)))
-            }
-            "LIVE" => {
-                let (time, course) = course::read(lines, names, head)?;
-                let record = note(&mut self.notes, course.note());
-                Some((time, TextItem::Record(record)))
-            }
-            "MONITOR" if line.starts_with(monitor::DUMP) => {
-                untimed(TextItem::Monitor(monitor::dump(lines)?))
-            }
-            "MONITOR" => {
-                let (time, record) = monitor::times(lines, names, head, left_out.as_deref())?;
-                Some((time, TextItem::Monitor(record)))
-            }
             "HEAP" => Some(heap::read(lines, head)?),
             _ => match line.strip_prefix('(').and_then(|l| l.strip_suffix(')')) {
                 Some(note) => {
-                    if tells_what_is_left_out(note) {
+                    if NoteMeaning::of(note).is_of_left_out_rows() {
                         left_out = Some(note.to_owned());
                     }
                     let record = self::note(&mut self.notes, note.to_owned());
                     self.left_out = left_out;
                     untimed(TextItem::Record(record))
                 }
-                None => return Err(lines.unexpected("the first line of a record")),
+                None => {
+                    let unknown = UnknownSection::begun_by(line)
+                        .ok_or_else(|| lines.unexpected("the first line of a record"))?;
+                    unknown::skip(lines, &unknown.name)?;
+                    let record = self::note(&mut self.notes, unknown.text.into_owned());
+                    untimed(TextItem::Record(record))
+                }
             },
         })
+    }
+
+    /// Reads the section whose first line was just read.
+    fn section(
+        &mut self,
+        section: TextSection,
+        left_out: Option<String>,
+    ) -> Result<Option<(Micros, TextItem)>, TextError> {
+        let TextReader {
+            lines, names, head, ..
+        } = self;
+        let left_out = left_out.as_deref();
+        let (time, noted) = match section {
+            TextSection::CpuSamples | TextSection::CallTimes => {
+                return Ok(Some(cpu::read(lines, head, left_out)?));
+            }
+            TextSection::Sites => {
+                let (time, record) = sites::read(lines, names, head, left_out)?;
+                return Ok(Some((time, TextItem::Record(record))));
+            }
+            TextSection::Monitors => {
+                return Ok(Some((Micros(0), TextItem::Monitor(monitor::dump(lines)?))));
+            }
+            TextSection::Contention => {
+                let (time, record) = monitor::times(lines, names, head, left_out)?;
+                return Ok(Some((time, TextItem::Monitor(record))));
+            }
+            TextSection::Lifetimes => {
+                let (time, lifetimes) = lifetimes::read(lines, names, head)?;
+                (time, lifetimes.note())
+            }
+            TextSection::WallSamples => {
+                let (time, samples) = wall::read(lines, head)?;
+                (time, samples.note())
+            }
+            TextSection::LockWaits => {
+                let (time, waits) = lock_waits::read(lines, names, head)?;
+                (time, waits.note())
+            }
+            TextSection::Course => {
+                let (time, course) = course::read(lines, names, head)?;
+                (time, course.note())
+            }
+        };
+        let record = note(&mut self.notes, noted);
+        Ok(Some((time, TextItem::Record(record))))
     }
 }
 

@@ -66,7 +66,9 @@ fn dumps_without_totals_are_counted_in_one_more_pass_over_a_compressed_file() {
         let offset = entry.offset;
         if matches!(entry.item, Item::HeapDump { .. }) {
             dumps += 1;
-            let totals = reader.count_heap_dump(offset).expect("it can be read");
+            let totals = reader
+                .count_heap_dump(offset, ObjectLayout::USUAL)
+                .expect("it can be read");
             assert_eq!(totals.objects, 3);
             while reader.read_heap().expect("a sound file").is_some() {}
         }
@@ -110,7 +112,9 @@ fn counting_a_dump_that_broke_off_ends_with_it() {
     ]);
     let mut reader = Reader::new(Cursor::new(&file)).expect("a file");
     let offset = reader.read().expect("sound").expect("a segment").offset;
-    let totals = reader.count_heap_dump(offset).expect("it can be read");
+    let totals = reader
+        .count_heap_dump(offset, ObjectLayout::USUAL)
+        .expect("it can be read");
     assert_eq!(totals.objects, 3);
 }
 

@@ -467,7 +467,7 @@ proptest! {
                 Item::Record(ref record) => encoder.record(Micros(0), record, &mut text),
                 Item::HeapDumpEnd => encoder.heap_end(&mut text).expect("a Vec"),
                 Item::HeapDump { .. } => {
-                    reader.count_heap_dump(offset).expect("a cursor goes back");
+                    reader.count_heap_dump(offset, ObjectLayout::USUAL).expect("a cursor goes back");
                     encoder.heap_segment(Micros(0), &mut text).expect("a Vec");
                     while let Ok(Some(entry)) = reader.read_heap() {
                         encoder.heap_item(IdSize::Eight, &entry.item, &mut text).expect("a Vec");

@@ -143,7 +143,9 @@ fn text_of(file: &[u8]) -> String {
             Item::HeapDump { .. } => {
                 let time = entry.time;
                 if !encoder.has_heap_totals() {
-                    let totals = reader.count_heap_dump(offset).expect("a cursor goes back");
+                    let totals = reader
+                        .count_heap_dump(offset, ObjectLayout::USUAL)
+                        .expect("a cursor goes back");
                     encoder.heap_totals(totals);
                 }
                 encoder.heap_segment(time, &mut text).expect("a Vec");

@@ -4,14 +4,23 @@ use std::borrow::Cow;
 
 use hprof_format::{
     BinaryEncoder, ClassSerial, ContendedTime, Encoder, LoadClassRecord, Micros, MonitorRecord,
-    MonitorState, ObjectId, Record, StringId, StringRecord, TextEncoder, ThreadSerial, ThreadState,
-    ThreadStatus, TraceSerial,
+    MonitorState, ObjectId, Record, Section, StringId, StringRecord, TextEncoder, ThreadSerial,
+    ThreadState, ThreadStatus, TraceSerial,
 };
 
 fn text(encoder: &mut dyn Encoder, record: &MonitorRecord<'_>) -> String {
     let mut out = Vec::new();
     encoder.monitor(Micros(0), record, &mut out);
     String::from_utf8(out).expect("UTF-8")
+}
+
+/// The note that a binary file has for a section.
+fn noted(section: &Section<'_>) -> Record<'static> {
+    let note = section.note().expect("a note").into_owned();
+    Record::String(StringRecord {
+        id: StringId::note(3),
+        text: note.into_bytes().into(),
+    })
 }
 
 fn state(thread: u32, status: ThreadStatus) -> ThreadState {
@@ -181,8 +190,9 @@ fn the_binary_format_has_notes_in_their_place() {
         count: 4_294_967_308,
         rows: two_rows().into(),
     };
-    let note = time.note().expect("a note");
-    assert_eq!(MonitorRecord::of_note(&note), Some(time));
+    let section = Section::of_monitor(&time).expect("a section");
+    let note = noted(&section);
+    assert_eq!(Section::of(&note), Some(section));
     // The names of threads are in the records of their start.
     let mut unnamed = dump();
     if let MonitorRecord::Dump { threads, .. } = &mut unnamed {
@@ -191,15 +201,12 @@ fn the_binary_format_has_notes_in_their_place() {
             .iter_mut()
             .for_each(|thread| thread.name.clear());
     }
-    let note = dump().note().expect("a note");
-    assert_eq!(MonitorRecord::of_note(&note), Some(unnamed.clone()));
+    let named = dump();
+    let note = noted(&Section::of_monitor(&named).expect("a section"));
+    assert_eq!(Section::of(&note), Section::of_monitor(&unnamed));
     // The text format prints the note as the record.
     let mut out = Vec::new();
-    let record = Record::String(StringRecord {
-        id: StringId::note(3),
-        text: note.into_bytes().into(),
-    });
-    TextEncoder::new().record(Micros(0), &record, &mut out);
+    TextEncoder::new().record(Micros(0), &note, &mut out);
     let printed = String::from_utf8(out).expect("UTF-8");
     assert_eq!(printed, text(&mut TextEncoder::new(), &unnamed));
     let wait = MonitorRecord::Wait {
@@ -207,5 +214,5 @@ fn the_binary_format_has_notes_in_their_place() {
         timeout: 0,
         thread: ThreadSerial(200_001),
     };
-    assert_eq!(wait.note(), None);
+    assert_eq!(Section::of_monitor(&wait), None);
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use hprof_format::{Age, BirthsError, BirthsHead, BirthsReader, ObjectId, births_path};
 
 use crate::data::dump::Dump;
+use crate::data::index_head::open_file;
 
 /// The births of a dump's objects.
 #[derive(Debug)]
@@ -126,7 +127,8 @@ impl Births {
     pub fn beside(file: &Path, dump: &Dump) -> Result<Births, NoBirths> {
         let (number, _) = dump.number_and_count();
         let path = births_path(file, u32::try_from(number).unwrap_or(u32::MAX));
-        let opened = match File::open(&path) {
+        // Nobody has named it, and a pipe in its place is not waited for.
+        let opened = match open_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(NoBirths::Missing(path));
             }

@@ -7,7 +7,7 @@ use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize, ObjectId};
 
 use crate::data::dump::Dump;
 use crate::data::error::Error;
-use crate::data::layout::Layout;
+use crate::data::layout::{Known as Origin, Layout};
 use crate::data::numbers::ClassIndex;
 use crate::data::records;
 use crate::data::references::{Excluded, Strength};
@@ -15,11 +15,7 @@ use crate::data::references::{Excluded, Strength};
 /// No class.
 pub(crate) const NO_CLASS: ClassIndex = ClassIndex(u32::MAX);
 
-/// A class that the dump lacks, in an index: one by the id of its object, of arrays of a primitive type, and of classes.
-const OBJECT: u64 = 0;
-const ARRAY: u64 = 1;
-const OF_CLASSES: u64 = 2;
-
+const OBJECT_CLASS: &str = "java.lang.Object";
 /// The name of `java.lang.Class` in a dump that does not have it.
 const CLASS: &str = "java.lang.Class";
 
@@ -70,6 +66,8 @@ pub(crate) struct Class {
     strength: Strength,
     /// Computed when the first instance is seen, so that the memory is proportional to that instance.
     references: OnceLock<ReferenceOffsets>,
+    /// The size of an instance according to its CLASS DUMP, in bytes.
+    pub(crate) stated: u32,
     /// The size of an instance in the VM, in bytes.
     pub(crate) instance_size: u64,
 }
@@ -98,9 +96,9 @@ pub(crate) enum ClassOf {
 #[derive(Debug)]
 pub(crate) struct Classes {
     index: HashMap<u64, ClassIndex>,
-    all: Vec<Class>,
+    pub(super) all: Vec<Class>,
     /// The classes of the dump, each after its superclass.
-    downwards: Vec<ClassIndex>,
+    pub(super) downwards: Vec<ClassIndex>,
     /// The classes of arrays of primitive types, by the type's byte.
     primitive_arrays: [ClassIndex; 12],
     class_class: ClassIndex,
@@ -136,6 +134,7 @@ impl Classes {
         added.id = id;
         added.object = id;
         added.super_id = class.super_class.0;
+        added.stated = class.instance_size;
         added.loader = class.loader.0;
         added.declared = class
             .fields
@@ -226,6 +225,14 @@ impl Classes {
         found
     }
 
+    /// Returns for each class the first one of its name.
+    pub(crate) fn first_of_names(&self) -> Vec<ClassIndex> {
+        let mut first: HashMap<&str, ClassIndex> = HashMap::default();
+        let all = self.iter();
+        all.map(|(index, class)| *first.entry(&class.name).or_insert(index))
+            .collect()
+    }
+
     /// Returns `true` for `java.lang.Class`.
     pub(crate) fn is_class_of_classes(&self, index: ClassIndex) -> bool {
         index == self.class_class
@@ -249,10 +256,21 @@ impl Classes {
         self.primitive_arrays = arrays;
     }
 
+    /// Returns the size of an object without fields, if the dump states the true sizes of instances: HotSpot's state the sum
+    /// of their fields, which is 0 for it.
+    pub(crate) fn stated_header(&self) -> Option<u64> {
+        let object = self.all.iter().find(|class| &*class.name == OBJECT_CLASS)?;
+        let is_true = object.stated > 0 && object.fields == (0, 0);
+        is_true.then_some(object.stated.into())
+    }
+
     /// Computes the sizes of instances.
     pub(crate) fn lay_out(&mut self, layout: &Layout) {
         for class in &mut self.all {
-            class.instance_size = layout.instance(class.fields.0, class.fields.1);
+            class.instance_size = match layout.known {
+                Origin::Stated if class.stated > 0 => class.stated.into(),
+                _ => layout.instance(class.fields.0, class.fields.1),
+            };
         }
     }
 
@@ -285,38 +303,6 @@ impl Classes {
     /// Iterates over the classes of the dump, in the order in which they were added.
     pub(crate) fn dumped(&self) -> impl Iterator<Item = &Class> {
         self.all.iter().take(self.downwards.len())
-    }
-
-    /// Returns the classes that objects refer to and the dump lacks, in the form of [`Classes::add_other`].
-    pub(crate) fn others(&self) -> Vec<[u64; 2]> {
-        let others = self.all.iter().skip(self.downwards.len());
-        let other = |class: &Class| {
-            let element = class.name.strip_suffix("[]").and_then(primitive);
-            match (class.object, element) {
-                (0, Some(element)) => [ARRAY, element as u64],
-                (0, None) => [OF_CLASSES, 0],
-                (object, _) => [OBJECT, object],
-            }
-        };
-        others.map(other).collect()
-    }
-
-    /// Returns `true` if the dump lacks classes that the VM does not make up itself.
-    pub(crate) fn lacks_some(&self) -> bool {
-        let others = self.all.iter().skip(self.downwards.len());
-        others.into_iter().any(|class| class.object != 0)
-    }
-
-    /// Adds a class that the dump lacks; `None` if there is no such class.
-    pub(crate) fn add_other(&mut self, [kind, value]: [u64; 2], dump: &Dump) -> Option<()> {
-        let next = ClassIndex::at(self.all.len());
-        let class = match kind {
-            OBJECT => ClassOf::Object(value),
-            ARRAY => ClassOf::Primitives(BasicType::from_byte(u8::try_from(value).ok()?)?),
-            OF_CLASSES => ClassOf::Classes,
-            _ => return None,
-        };
-        (self.index_of(class, dump) == next).then_some(())
     }
 
     /// Returns the index of a class, which is added if it has none.
@@ -385,6 +371,17 @@ impl Classes {
         ClassIndex::at(self.all.len() - 1)
     }
 
+    /// Returns the strength with which the reference objects of a class hold their referents.
+    pub(crate) fn strength(&self, index: ClassIndex) -> Strength {
+        let class = self.all.get(index.place());
+        class.map_or(Strength::Strong, |class| class.strength)
+    }
+
+    /// Returns `true` if the instances of a class keep alive what nothing else does.
+    pub(crate) fn is_finalizer(&self, index: ClassIndex) -> bool {
+        !self.excluded.finalizer && self.strength(index) == Strength::Final
+    }
+
     /// Returns the number of references in an instance, and the bytes of its other fields.
     pub(crate) fn field_sizes(&self, index: ClassIndex) -> (u64, u64) {
         self.get(index).fields
@@ -409,7 +406,7 @@ impl Classes {
         let (mut counting, mut omitted) = (Vec::new(), Vec::new());
         for field in self.fields(index) {
             let weak = &*self.get(field.class).name == "java.lang.ref.Reference"
-                && self.excluded.has(strength);
+                && self.excluded.omits(strength);
             if field.kind == BasicType::Object {
                 let offsets = if weak { &mut omitted } else { &mut counting };
                 offsets.push(field.offset as u32);
@@ -480,6 +477,7 @@ impl Class {
             fields: (0, 0),
             strength: Strength::Strong,
             references: OnceLock::new(),
+            stated: 0,
             instance_size: 0,
         }
     }

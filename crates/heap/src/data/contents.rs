@@ -84,7 +84,7 @@ impl<'a> Contents<'a> {
                     id: object.0,
                     class: self.class(class.0),
                     trace: trace.0,
-                    size: self.layout.array(length, self.layout.reference.into()),
+                    size: self.layout.references(length),
                     content: Content::Elements(elements),
                 }
             }

@@ -246,7 +246,7 @@ impl<'a> CountPass<'a> {
                 ..
             } => {
                 let length = elements.len() as u64 / self.dump.id_size().bytes();
-                let size = self.layout.array(length, self.layout.reference.into());
+                let size = self.layout.references(length);
                 let sum = self.sum(object, class.0, false, trace.0);
                 sum.objects += 1;
                 sum.bytes += size;

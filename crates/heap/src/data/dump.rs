@@ -9,20 +9,17 @@ use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
-    AllocSite, Header, HeapError, HeapRecords, IdSize, Item, Line, Millis, RECORD_HEADER,
-    RawHeapRecord, ReadError, Reader, Record, SITES_INCREMENTAL, StringId, Version, printable,
-    shortened,
+    AllocSite, Completeness, HeapError, HeapRecords, IdSize, Item, Line, Millis, ObjectLayout,
+    RawHeapRecord, Reader, Record, SITES_INCREMENTAL, StringId, Version, printable, shortened,
 };
 
 use crate::data::compressed::Compressed;
 use crate::data::error::Error;
+use crate::data::find_dump::{FoundDump, content};
 use crate::data::mapping::Mapped;
 use crate::data::names;
 use crate::data::names::Stack;
 use crate::data::tables::{RawFrame, Tables};
-
-/// The segments after which the memory of read pages is given back.
-const SEGMENTS: usize = 128;
 
 /// More threads are no faster.
 const MOST_THREADS: usize = 64;
@@ -45,11 +42,14 @@ pub struct Dump {
     time: Millis,
     /// The ranges of its content in the file.
     segments: Vec<Range<usize>>,
+    completeness: Completeness,
     /// Its number among the file's dumps, from 1, and the number of dumps found so far.
     number_and_count: (usize, usize),
     /// The time of the last record that was read, in microseconds since the beginning.
     reached: u64,
     tables: Tables,
+    /// The layout that the agent noted before it.
+    layout: Option<ObjectLayout>,
     /// The most threads that read it at the same time.
     threads: NonZero<usize>,
     texts: Mutex<Texts>,
@@ -94,64 +94,29 @@ impl Dump {
         if compressed.as_ref().is_some_and(Compressed::has_gaps) {
             bytes.expect_single_pages();
         }
-        let found = Dump::find(&bytes, wanted);
+        let has_gaps = compressed.as_ref().is_some_and(Compressed::has_gaps);
+        let found = FoundDump::find(&bytes, wanted, has_gaps);
         if !bytes.is_whole() {
             return Err(Error::Changed);
         }
-        let (header, dumps, tables, reached) = found?;
+        let found = found?;
+        let FoundDump { header, count, .. } = found;
         Ok(Dump {
             bytes,
             compressed,
             id_size: header.id_size,
             version: header.version,
             time: header.time,
-            segments: dumps.segments,
-            number_and_count: (wanted.unwrap_or(dumps.count), dumps.count),
-            reached,
-            tables,
+            segments: found.segments,
+            completeness: found.completeness,
+            number_and_count: (wanted.unwrap_or(count), count),
+            reached: found.reached,
+            tables: found.tables,
+            layout: found.layout,
             threads: thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
             texts: Mutex::default(),
             indexes: Mutex::default(),
         })
-    }
-
-    fn find(bytes: &Mapped, wanted: Option<usize>) -> Result<(Header, Dumps, Tables, u64), Error> {
-        let mut reader = Reader::new(Cursor::new(&bytes[..]))?;
-        let header = reader.header();
-        let mut tables = Tables::default();
-        let mut dumps = Dumps::default();
-        let mut reached = 0;
-        while let Some(entry) = reader.read()? {
-            reached = entry.time.0.max(reached);
-            let offset = entry.offset;
-            match entry.item {
-                Item::Record(record) => tables.add(&record, offset, header.id_size),
-                Item::HeapDumpEnd => dumps.end(),
-                Item::HeapDump { segment, length } => {
-                    let content = within(bytes, offset, length)?;
-                    let end = content.end as u64;
-                    dumps.add(content, segment);
-                    // The system maps pages around each one that is read, and few of them are needed.
-                    if dumps.segments.len().is_multiple_of(SEGMENTS) {
-                        bytes.release();
-                    }
-                    reader.seek(end)?;
-                }
-            }
-            if wanted.is_some_and(|wanted| dumps.count == wanted && !dumps.is_open) {
-                break;
-            }
-        }
-        if dumps.count == 0 {
-            return Err(Error::NoDump);
-        }
-        if let Some(wanted) = wanted
-            && wanted != dumps.count
-        {
-            let dumps = dumps.count;
-            return Err(Error::NoSuchDump { wanted, dumps });
-        }
-        Ok((header, dumps, tables, reached))
     }
 
     /// Returns the answer to a question, if the file is still unchanged since it was opened.
@@ -205,7 +170,7 @@ impl Dump {
         let (mut parts, mut start) = (Vec::new(), 0);
         while let Ok(Some(entry)) = reader.read() {
             if let Item::HeapDump { length, .. } = entry.item {
-                let content = within(&self.bytes, entry.offset, length)?;
+                let content = content(entry.offset, length);
                 parts.push(start..content.start);
                 start = content.end;
                 reader.seek(content.end as u64)?;
@@ -253,12 +218,22 @@ impl Dump {
         &self.segments
     }
 
+    pub(crate) fn noted_layout(&self) -> Option<ObjectLayout> {
+        self.layout
+    }
+
     pub(crate) fn id_size(&self) -> IdSize {
         self.id_size
     }
 
     pub(crate) fn is_android(&self) -> bool {
         self.version == Version::V1_0_3
+    }
+
+    /// Returns how much of it the file has.
+    #[must_use]
+    pub fn completeness(&self) -> Completeness {
+        self.completeness
     }
 
     /// Returns the time stamp of its file.
@@ -417,6 +392,15 @@ impl Dump {
         stack
     }
 
+    /// Returns the stacks of all traces that have frames, in the order of their numbers.
+    pub(crate) fn all_stacks(&self) -> Vec<Stack> {
+        let traces = self.tables.traces.iter();
+        let traces = traces.filter(|(_, frames)| !frames.is_empty());
+        let mut traces: Vec<u32> = traces.map(|(&trace, _)| trace).collect();
+        traces.sort_unstable();
+        traces.into_iter().map(|trace| self.stack(trace)).collect()
+    }
+
     fn texts(&self) -> impl DerefMut<Target = Texts> {
         // Each entry is complete before it is inserted: a panic leaves none half made.
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
@@ -477,17 +461,6 @@ impl Texts {
     }
 }
 
-fn within(bytes: &[u8], offset: u64, length: u32) -> Result<Range<usize>, ReadError> {
-    let start = offset + RECORD_HEADER as u64;
-    let end = start + u64::from(length);
-    let missing = end.saturating_sub(bytes.len() as u64);
-    if missing > 0 {
-        return Err(ReadError::Truncated { offset, missing });
-    }
-    // Both are offsets in a slice.
-    Ok(start as usize..end as usize)
-}
-
 pub(crate) fn record_error(offset: u64, mut error: HeapError) -> Error {
     match &mut error {
         HeapError::Incomplete { offset, .. }
@@ -495,28 +468,4 @@ pub(crate) fn record_error(offset: u64, mut error: HeapError) -> Error {
         | HeapError::Value { offset, .. } => *offset = 0,
     }
     Error::Record { offset, error }
-}
-
-/// The dumps of a file, of which the last one is kept.
-#[derive(Default)]
-struct Dumps {
-    segments: Vec<Range<usize>>,
-    count: usize,
-    /// `true` if further segments of the last one may follow.
-    is_open: bool,
-}
-
-impl Dumps {
-    fn add(&mut self, content: Range<usize>, segment: bool) {
-        if !segment || !self.is_open {
-            self.segments.clear();
-            self.count += 1;
-        }
-        self.segments.push(content);
-        self.is_open = segment;
-    }
-
-    fn end(&mut self) {
-        self.is_open = false;
-    }
 }

@@ -2,13 +2,14 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use hprof_format::{HeapRecord, IdSize};
+use hprof_format::{HeapRecord, IdSize, ObjectLayout};
 
 use crate::data::classes::Classes;
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::layout::{Known, Layout};
 use crate::data::records;
+use crate::data::stated_layout::stated;
 
 /// The number of objects examined to determine the layout.
 const SAMPLE: usize = 200_000;
@@ -17,8 +18,15 @@ const ENOUGH: u32 = 100;
 
 /// Returns the layout of the VM that wrote a dump.
 pub(crate) fn layout_of(dump: &Dump, classes: &mut Classes) -> Result<Layout, Error> {
+    if let Some(layout) = stated(classes) {
+        return Ok(layout);
+    }
     if dump.is_android() {
         return Ok(Layout::new(8, 4, 8, Known::Assumed));
+    }
+    if let Some(of) = dump.noted_layout() {
+        let known = Known::Noted;
+        return Ok(Layout { of, known });
     }
     Ok(match find(dump, classes)? {
         Some(layout) => layout,
@@ -39,7 +47,7 @@ impl Shape {
     fn size(self, layout: &Layout) -> u64 {
         match self {
             Shape::Instance { references, others } => layout.instance(references, others),
-            Shape::References { length } => layout.array(length, layout.reference.into()),
+            Shape::References { length } => layout.references(length),
             Shape::Primitives { length, element } => layout.array(length, element),
         }
     }
@@ -78,7 +86,6 @@ fn best(objects: &[(u64, Shape)]) -> Option<Layout> {
         }
     }
     // If all objects have the same size, several candidates fit equally well.
-    let usual = |layout: &Layout| (layout.header, layout.reference, layout.alignment) == (12, 4, 8);
     let best = candidates
         .iter()
         // HotSpot adds its own fields to some classes, and dumps without them make objects look too small, never too
@@ -86,8 +93,9 @@ fn best(objects: &[(u64, Shape)]) -> Option<Layout> {
         .filter(|of| of.touching >= distances / 4 && of.overlapping <= distances / 500)
         .max_by_key(|of| {
             let overlapping = Reverse(of.overlapping);
-            let alignment = Reverse(of.layout.alignment);
-            (of.touching, overlapping, usual(&of.layout), alignment)
+            let alignment = Reverse(of.layout.of.alignment);
+            let is_usual = of.layout.of == ObjectLayout::USUAL;
+            (of.touching, overlapping, is_usual, alignment)
         });
     best.filter(|_| distances >= ENOUGH).map(|best| best.layout)
 }
@@ -110,17 +118,8 @@ impl Candidate {
 }
 
 fn candidates() -> impl Iterator<Item = Layout> {
-    let headers = [(8, 12), (12, 16), (16, 24), (16, 20)];
-    headers.into_iter().flat_map(|(header, array_header)| {
-        let sizes = [4, 8].into_iter().flat_map(move |reference| {
-            [8, 16, 32]
-                .map(move |alignment| Layout::new(header, reference, alignment, Known::Found))
-        });
-        sizes.map(move |layout| Layout {
-            array_header,
-            ..layout
-        })
-    })
+    let known = Known::Found;
+    ObjectLayout::all(&[8, 16, 32]).map(move |of| Layout { of, known })
 }
 
 fn shape(record: &HeapRecord<'_>, dump: &Dump, classes: &mut Classes) -> Option<(u64, Shape)> {
@@ -164,7 +163,7 @@ mod tests {
     }
 
     fn sizes(layout: Layout) -> (u32, u32, u32) {
-        (layout.header, layout.reference, layout.alignment)
+        (layout.of.header, layout.of.reference, layout.of.alignment)
     }
 
     #[test]

@@ -12,8 +12,9 @@ use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
 use crate::data::omitted::Omitted;
 use crate::data::rows::{Cursor, Row, Rows};
-use crate::data::sections::SectionWriter;
+use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::turns::in_turn;
+use crate::data::waiting::Waiting;
 use crate::data::zones::{Zones, entries_in, entries_of, zones_of, zones_with};
 
 /// The objects of a part, which are whole blocks of rows.
@@ -36,6 +37,8 @@ pub(crate) struct Graph {
     /// The class object of each kind of objects; [`ObjectNumber::NONE`] if it is a root or not in the dump.
     class_of_kind: Vec<ObjectNumber>,
     omitted: Omitted,
+    /// What only finalizers keep alive. Their references to it are among the further ones.
+    pub(crate) waiting: Waiting,
     pub(crate) roots: Roots,
 }
 
@@ -126,7 +129,8 @@ impl Graph {
     /// Writes the references as sections of an index, except those of classes, which are read again.
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
         self.rows.save(out)?;
-        self.omitted.save(out)
+        self.omitted.save(out)?;
+        self.waiting.save(out)
     }
 
     /// Creates the graph of references that have been read. `more` has those of classes and threads.
@@ -145,8 +149,34 @@ impl Graph {
             has_more,
             class_of_kind,
             omitted,
+            waiting: Waiting::default(),
             roots,
         }
+    }
+
+    /// Lets finalizers keep alive what nothing else does.
+    pub(crate) fn add_waiting(&mut self, waiting: Waiting) {
+        for &[from, to] in &waiting.references {
+            self.has_more.insert(from.place() / NEAR);
+            self.more.entry(from).or_default().push(to);
+        }
+        self.waiting = waiting;
+    }
+
+    /// Reads what [`Graph::add_waiting`] has added from an index; `None` if it is damaged.
+    pub(crate) fn load_waiting(&mut self, index: &mut SectionReader) -> Option<()> {
+        let waiting = Waiting::load(index, self.rows.objects())?;
+        self.add_waiting(waiting);
+        Some(())
+    }
+
+    /// Iterates over the references that are omitted; `None` if they are not known.
+    pub(crate) fn omitted(&self) -> Option<impl Iterator<Item = [ObjectNumber; 2]>> {
+        let objects = self.rows.objects();
+        let all = self.omitted.iter()?;
+        // Those of a damaged index may be any.
+        let all = all.filter(move |[from, to]| *from < objects && *to < objects);
+        Some(all.map(|[from, to]| [ObjectNumber(from), ObjectNumber(to)]))
     }
 
     /// Returns the objects that refer to one, in their order, at most `most`; `None` if the dump has to be asked. Local

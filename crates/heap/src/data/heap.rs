@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock};
 use fixedbitset::FixedBitSet;
 use hprof_format::Root;
 
+use crate::data::assumed_roots::assumed_roots;
 use crate::data::classes::Classes;
 use crate::data::counts::Counts;
-use crate::data::dominators::{Dominators, Node};
+use crate::data::dominators::{Dominators, Node, TOP};
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::find_layout::layout_of;
@@ -23,8 +24,9 @@ use crate::data::progress::{Progress, Stage};
 use crate::data::record_offsets::RecordOffsets;
 use crate::data::reference_pass::{ReferencePass, SecondPass};
 use crate::data::references::Excluded;
-use crate::data::shortest_paths::ShortestPaths;
+use crate::data::shortest_paths::{ShortestPaths, Through};
 use crate::data::usual::{Usual, UsualSuspect};
+use crate::data::waiting::Waiting;
 use crate::data::zones::SearchZones;
 
 /// The objects of a piece, which one thread looks at.
@@ -71,6 +73,49 @@ pub struct Heap<'a> {
     pub(crate) zones: OnceLock<SearchZones>,
 }
 
+/// What the passes over a dump have found.
+struct BothPasses {
+    roots: Vec<(u64, Root)>,
+    record_offsets: RecordOffsets,
+    layout: Layout,
+    second: SecondPass,
+}
+
+impl BothPasses {
+    /// Makes the passes. Of a dump that lacks roots its classes are roots, too, and of any the objects with the `assumed` ids.
+    fn of(
+        dump: &Dump,
+        options: &Options,
+        assumed: &[u64],
+        progress: &dyn Progress,
+    ) -> Result<BothPasses, Error> {
+        let FirstPass {
+            ids,
+            mut classes,
+            mut roots,
+            record_offsets,
+        } = FirstPass::of(dump, options.excluded, progress)?;
+        if dump.completeness().lacks_roots() {
+            roots.extend(classes.dumped().map(|class| (class.id, Root::Unknown)));
+        }
+        roots.extend(assumed.iter().map(|&id| (id, Root::Unknown)));
+        let layout = match options.layout {
+            Some(layout) => layout,
+            None => layout_of(dump, &mut classes)?,
+        };
+        classes.lay_out(&layout);
+        let objects = Objects::new(ids, &options.memory)?;
+        let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
+        let second = pass.read(&record_offsets, &options.memory, progress)?;
+        Ok(BothPasses {
+            roots,
+            record_offsets,
+            layout,
+            second,
+        })
+    }
+}
+
 impl<'a> Heap<'a> {
     /// Returns the dump.
     #[must_use]
@@ -91,29 +136,43 @@ impl<'a> Heap<'a> {
     }
 
     fn read(dump: &'a Dump, options: &Options, progress: &dyn Progress) -> Result<Heap<'a>, Error> {
-        let FirstPass {
-            ids,
-            mut classes,
+        let mut assumed = Vec::new();
+        if dump.completeness().is_cut() {
+            let found = BothPasses::of(dump, options, &assumed, progress)?.second;
+            assumed = assumed_roots(&found.graph, &found.objects, &found.classes);
+        }
+        let BothPasses {
             roots,
             record_offsets,
-        } = FirstPass::of(dump, options.excluded, progress)?;
-        let layout = match options.layout {
-            Some(layout) => layout,
-            None => layout_of(dump, &mut classes)?,
-        };
-        classes.lay_out(&layout);
-        let objects = Objects::new(ids, &options.memory)?;
-        let pass = ReferencePass::new(dump, objects, classes, &roots, &layout);
-        let SecondPass {
-            graph,
-            objects,
-            classes,
-            tallies,
-        } = pass.read(&record_offsets, &options.memory, progress)?;
+            layout,
+            second:
+                SecondPass {
+                    mut graph,
+                    objects,
+                    classes,
+                    tallies,
+                    finalizers,
+                },
+        } = BothPasses::of(dump, options, &assumed, progress)?;
         let counts = tallies.counts(&objects.sites, &classes, layout, dump)?;
         progress.at(Stage::Dominators, 0, 1);
         let resources = (&options.memory, dump.threads());
-        let dominators = Dominators::of(&graph, &objects, resources, progress)?;
+        let mut dominators = Dominators::of(&graph, &objects, resources, progress)?;
+        let is_live = |object| dominators.retained_of(object, &objects).is_some();
+        let waiting = finalizers
+            .into_iter()
+            .filter(|&[from, to]| is_live(from) && !is_live(to));
+        let references: Vec<_> = waiting.collect();
+        // Few dumps have some, and the others are searched only once.
+        if !references.is_empty() {
+            let bytes = dominators.retained(TOP, &objects);
+            graph.add_waiting(Waiting {
+                references,
+                bytes: 0,
+            });
+            dominators = Dominators::of(&graph, &objects, resources, progress)?;
+            graph.waiting.bytes = dominators.retained(TOP, &objects) - bytes;
+        }
         Ok(Heap {
             dump,
             memory: options.memory.clone(),
@@ -220,8 +279,31 @@ impl<'a> Heap<'a> {
         if let Some(shortest_paths) = self.shortest_paths.get() {
             return Ok(Arc::clone(shortest_paths));
         }
-        let shortest_paths =
-            ShortestPaths::to_wanted(objects, &self.graph, &self.objects, &self.memory)?;
+        let graph = (&self.graph, &self.objects);
+        let shortest_paths = ShortestPaths::to_wanted(objects, Through::All, graph, &self.memory)?;
         Ok(Arc::new(shortest_paths))
+    }
+
+    /// Returns the paths to those of some objects that a local variable holds on the shortest one, if something else holds them,
+    /// too: that is there when the call is over.
+    pub(crate) fn lasting_paths_to(
+        &self,
+        objects: &[ObjectNumber],
+        shortest_paths: &ShortestPaths,
+    ) -> Result<Option<ShortestPaths>, Error> {
+        let is_local = |&&object: &&ObjectNumber| match shortest_paths.to(object)[..] {
+            [first, second, ..] => {
+                let mut locals = self.graph.roots.locals_of(first).iter();
+                locals.any(|local| local.object == second)
+            }
+            _ => false,
+        };
+        let held: Vec<ObjectNumber> = objects.iter().filter(is_local).copied().collect();
+        if held.is_empty() {
+            return Ok(None);
+        }
+        let graph = (&self.graph, &self.objects);
+        let paths = ShortestPaths::to_wanted(&held, Through::Lasting, graph, &self.memory)?;
+        Ok(Some(paths))
     }
 }

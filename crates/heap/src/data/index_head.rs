@@ -5,7 +5,7 @@
 //! long as they are the same, all of the file is.
 
 use std::convert::Infallible;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::hash::BuildHasher;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -18,7 +18,7 @@ use crate::data::mapping::Mapped;
 use crate::data::turns::in_turn;
 
 /// The first eight bytes of an index; the last is the version of the format.
-pub(crate) const MAGIC: [u8; 8] = *b"hprofix8";
+pub(crate) const MAGIC: [u8; 8] = *b"hprofix9";
 /// The number of these bytes that are the same in all versions.
 pub(crate) const ANY: usize = 7;
 /// The numbers of a head: those of the file and the dump, those of the options, the length of the index, and the checksum.
@@ -41,6 +41,8 @@ const PART: usize = 16;
 /// An index whose checksum is right.
 pub(crate) struct SoundIndex {
     pub(crate) file: Arc<Mapped>,
+    /// The file itself, if it can be written to. Its path may lead to another file by now.
+    writable: Option<File>,
     of_file: [u64; OF_FILE],
     /// The number of the dump among those of its file, and how many there are.
     pub(crate) of_dump: [u64; OF_DUMP],
@@ -51,7 +53,11 @@ pub(crate) struct SoundIndex {
 impl SoundIndex {
     /// Opens an index of this user; `None` if there is none, or it is damaged.
     pub(crate) fn open(index: &Path, threads: usize) -> Option<SoundIndex> {
-        let file = open_file(index).ok()?;
+        let opened = open_with(File::options().read(true).write(true), index);
+        let (file, is_writable) = match opened {
+            Ok(file) => (file, true),
+            Err(_) => (open_file(index).ok()?, false),
+        };
         let found = file.metadata().ok()?;
         // Another user who can write to it could change it while it is read.
         let is_own =
@@ -59,7 +65,8 @@ impl SoundIndex {
         if !is_own || !found.is_file() || found.len() < START as u64 {
             return None;
         }
-        let sound = SoundIndex::of(Arc::new(Mapped::of(&file).ok()?))?;
+        let mut sound = SoundIndex::of(Arc::new(Mapped::of(&file).ok()?))?;
+        sound.writable = is_writable.then_some(file);
         (sound_sum(&sound, threads) == sound.sum).then_some(sound)
     }
 
@@ -73,6 +80,7 @@ impl SoundIndex {
         let is_whole = length == file.len() as u64 && of_file[0] == u64::from_ne_bytes(MAGIC);
         is_whole.then_some(SoundIndex {
             file,
+            writable: None,
             of_file,
             of_dump,
             options,
@@ -80,9 +88,8 @@ impl SoundIndex {
         })
     }
 
-    /// Returns `true` if it is that of a file. If the whole file had to be read to know, that is noted in the index at this
-    /// path.
-    pub(crate) fn is_of(&self, file: &Mapped, index: &Path, threads: usize) -> bool {
+    /// Returns `true` if it is that of a file. If the whole file had to be read to know, that is noted in the index.
+    pub(crate) fn is_of(&self, file: &Mapped, threads: usize) -> bool {
         let [.., whole] = self.of_file;
         if self.of_file != of_file(file, whole) {
             return false;
@@ -93,7 +100,7 @@ impl SoundIndex {
         }
         // The file was copied, moved or touched, or it is another one that looks the same.
         let is_same = sum_of(file, threads) == whole && file.is_untouched();
-        if is_same && let Ok(index) = File::options().write(true).open(index) {
+        if is_same && let Some(index) = &self.writable {
             // If it cannot be noted, the next question finds it out again.
             let _ = index.write_all_at(&bytes(&seen), NUMBERS as u64 * 8);
         }
@@ -119,9 +126,12 @@ pub(crate) fn head(
 
 /// Opens a file; does not wait, even if it is a pipe without a writer.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
-    let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC).bits();
-    let flags = i32::try_from(flags).unwrap_or_default();
-    File::options().read(true).custom_flags(flags).open(path)
+    open_with(File::options().read(true), path)
+}
+
+fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    options.custom_flags(flags).open(path)
 }
 
 /// Returns the facts about a file that must be the same when an index is made and when it is read.
@@ -228,4 +238,76 @@ fn add_hash(sum: u64, hash: u64) -> u64 {
 
 fn hasher() -> FixedState {
     FixedState::with_seed(u64::from_ne_bytes(MAGIC))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const DUMP: &[u8] = b"what the index was made of";
+    const THEIRS: &[u8] = &[b'x'; 2 * START];
+
+    /// A folder with `dump`, which has changed its times since `index` was made of it.
+    fn folder() -> (TempDir, PathBuf, Mapped) {
+        let folder = TempDir::new().expect("a folder");
+        let dump = folder.path().join("dump");
+        let mapped = || Mapped::of(&File::open(&dump).expect("a file")).expect("it can be mapped");
+        fs::write(&dump, DUMP).expect("room for it");
+        let made = mapped();
+        let head = head(
+            (&made, sum_of(&made, 1), [1, 1]),
+            [0; OF_OPTIONS],
+            (START as u64, 0),
+        );
+        let index = folder.path().join("index");
+        fs::write(&index, head).expect("room for it");
+        fs::set_permissions(&index, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        fs::remove_file(&dump).expect("it is ours");
+        fs::write(&dump, DUMP).expect("room for it");
+        let touched = mapped();
+        (folder, index, touched)
+    }
+
+    #[test]
+    fn that_a_dump_is_the_same_is_noted_in_the_index_that_was_read() {
+        for exchange in ["link", "file", "pipe", "nothing"] {
+            let (folder, index, dump) = folder();
+            let sound = SoundIndex::open(&index, 1).expect("it is sound");
+            let (moved, theirs) = (folder.path().join("moved"), folder.path().join("theirs"));
+            fs::write(&theirs, THEIRS).expect("room for it");
+            fs::rename(&index, &moved).expect("it is ours");
+            match exchange {
+                "link" => symlink(&theirs, &index).expect("a link"),
+                "file" => fs::hard_link(&theirs, &index).expect("another name"),
+                "pipe" => {
+                    let made = std::process::Command::new("mkfifo").arg(&index).status();
+                    assert!(made.expect("mkfifo").success());
+                }
+                _ => {}
+            }
+            assert!(sound.is_of(&dump, 1), "{exchange}");
+            assert_eq!(
+                fs::read(&theirs).expect("it is there"),
+                THEIRS,
+                "{exchange}"
+            );
+            let noted = fs::read(&moved).expect("it is there");
+            let seen = bytes(&seen(&dump, sound.sum));
+            assert_eq!(noted[NUMBERS * 8..START], seen, "{exchange}");
+        }
+    }
+
+    #[test]
+    fn an_index_that_cannot_be_written_to_is_used() {
+        let (_folder, index, dump) = folder();
+        fs::set_permissions(&index, fs::Permissions::from_mode(0o400)).expect("it is ours");
+        let sound = SoundIndex::open(&index, 1).expect("it is sound");
+        assert!(sound.is_of(&dump, 1));
+    }
 }

@@ -3,21 +3,30 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use hprof_format::ObjectLayout;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 /// The VM's object layout, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The bytes before the fields: 8, 12 or 16.
-    pub header: u32,
-    /// The bytes before the elements of a byte array: 12, 16, 20 or 24.
-    pub array_header: u32,
-    /// The size of a reference: 4 or 8.
-    pub reference: u32,
-    /// Sizes are multiples of this: 8 to 256.
-    pub alignment: u32,
+    /// The sizes.
+    pub of: ObjectLayout,
     /// The origin of this information.
     pub known: Known,
+}
+
+/// The sizes and their origin, side by side.
+impl Serialize for Layout {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut layout = serializer.serialize_struct("Layout", 5)?;
+        layout.serialize_field("header", &self.of.header)?;
+        layout.serialize_field("array_header", &self.of.array_header)?;
+        layout.serialize_field("reference", &self.of.reference)?;
+        layout.serialize_field("alignment", &self.of.alignment)?;
+        layout.serialize_field("known", &self.known)?;
+        layout.end()
+    }
 }
 
 /// The origin of a layout.
@@ -30,6 +39,10 @@ pub enum Known {
     Assumed,
     /// Given by the user.
     Given,
+    /// Stated by the classes of the dump, as in those of native images.
+    Stated,
+    /// Noted by the agent, which the VM told the sizes of its arrays.
+    Noted,
 }
 
 /// The reason a layout is invalid.
@@ -59,16 +72,18 @@ impl FromStr for Layout {
 
 impl fmt::Display for Layout {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Layout {
+        let ObjectLayout {
             header,
             reference,
             alignment,
             ..
-        } = self;
+        } = self.of;
         let known = match self.known {
+            Known::Noted => "as the VM told the agent",
             Known::Found => "found from the distances between objects",
             Known::Assumed => "assumed; --layout sets another",
             Known::Given => "as --layout says",
+            Known::Stated => "as the classes state",
         };
         write!(
             formatter,
@@ -79,24 +94,20 @@ impl fmt::Display for Layout {
 
 impl Layout {
     pub(crate) fn new(header: u32, reference: u32, alignment: u32, known: Known) -> Layout {
-        Layout {
+        let of = ObjectLayout {
             header,
             // The length of an array follows the header; with one of 16 bytes, elements start at a multiple of 8.
             array_header: if header == 16 { 24 } else { header + 4 },
             reference,
             alignment,
-            known,
-        }
+        };
+        Layout { of, known }
     }
 
     /// Returns it in numbers, for an index.
     pub(crate) fn numbers(&self) -> [u64; 5] {
-        let sizes = [
-            self.header,
-            self.array_header,
-            self.reference,
-            self.alignment,
-        ];
+        let of = self.of;
+        let sizes = [of.header, of.array_header, of.reference, of.alignment];
         let [header, array_header, reference, alignment] = sizes.map(u64::from);
         let known = self.known as u64;
         [header, array_header, reference, alignment, known]
@@ -105,22 +116,27 @@ impl Layout {
     /// Returns the layout of these numbers; `None` if there is none.
     pub(crate) fn from_numbers(numbers: [u64; 5]) -> Option<Layout> {
         let [header, array_header, reference, alignment, of] = numbers;
-        let known = [Known::Found, Known::Assumed, Known::Given];
+        let known = [
+            Known::Found,
+            Known::Assumed,
+            Known::Given,
+            Known::Stated,
+            Known::Noted,
+        ];
         let known = known.into_iter().find(|&known| known as u64 == of)?;
         let size = |number| u32::try_from(number).ok().filter(|&size| size <= 256);
-        Some(Layout {
+        let of = ObjectLayout {
             header: size(header)?,
             array_header: size(array_header)?,
             reference: size(reference).filter(|&size| size > 0)?,
             alignment: size(alignment).filter(|size| size.is_power_of_two())?,
-            known,
-        })
+        };
+        Some(Layout { of, known })
     }
 
     /// Returns `true` if all sizes are the same as with another one, however it is known.
     pub(crate) fn is_same(&self, other: &Layout) -> bool {
-        let known = self.known;
-        *self == Layout { known, ..*other }
+        self.of == other.of
     }
 
     /// Returns `true` if it is what was asked for: by name, or else by nobody.
@@ -131,20 +147,19 @@ impl Layout {
     /// Returns the size of an instance with that many references and that many bytes of other fields.
     #[inline]
     pub(crate) fn instance(&self, references: u64, others: u64) -> u64 {
-        self.align(u64::from(self.header) + references * u64::from(self.reference) + others)
+        self.of.instance(references, others)
     }
 
     /// Returns the size of an array with `length` elements of this size.
     #[inline]
     pub(crate) fn array(&self, length: u64, element: u64) -> u64 {
-        let base = u64::from(self.array_header).next_multiple_of(element);
-        self.align(base + length * element)
+        self.of.array(length, element)
     }
 
+    /// Returns the size of an array with `length` references.
     #[inline]
-    fn align(&self, size: u64) -> u64 {
-        let mask = u64::from(self.alignment) - 1;
-        (size + mask) & !mask
+    pub(crate) fn references(&self, length: u64) -> u64 {
+        self.array(length, self.of.reference.into())
     }
 }
 
@@ -153,22 +168,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_those_of_hotspot() {
-        let layout: Layout = "12,4,8".parse().expect("a layout");
-        // java.lang.Object, java.lang.Integer, a String of JDK 17 (one reference, an int, two bytes).
-        assert_eq!(layout.instance(0, 0), 16);
-        assert_eq!(layout.instance(0, 4), 16);
-        assert_eq!(layout.instance(1, 6), 24);
-        assert_eq!(layout.array(0, 1), 16);
-        assert_eq!(layout.array(3, 4), 32);
-        assert_eq!(layout.array(3, 8), 40);
-        let compact: Layout = "8,4,8".parse().expect("a layout");
-        assert_eq!(compact.instance(0, 0), 8);
-        assert_eq!(compact.array(4, 1), 16);
-        assert_eq!(compact.array(1, 8), 24);
-        let wide: Layout = "16,8,16".parse().expect("a layout");
-        assert_eq!(wide.instance(1, 0), 32);
-        assert_eq!(wide.array(1, 1), 32);
+    fn headers_of_arrays_follow_from_those_of_objects() {
+        let of = |text: &str| text.parse::<Layout>().expect("a layout").of;
+        assert_eq!(of("12,4,8"), ObjectLayout::USUAL);
+        assert_eq!(of("8,4,8").array_header, 12);
+        assert_eq!(of("16,8,16").array_header, 24);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A dump as tables: its records, classes and objects, the references between them, and the dominator tree. Every object
 //! has a number, and all tables are indexed by it.
 
+pub(crate) mod assumed_roots;
 pub(crate) mod births;
 pub(crate) mod classes;
 pub(crate) mod compressed;
@@ -11,6 +12,7 @@ pub(crate) mod dominators;
 pub(crate) mod dump;
 pub(crate) mod error;
 pub(crate) mod facts;
+pub(crate) mod find_dump;
 pub(crate) mod find_layout;
 pub(crate) mod findings;
 pub(crate) mod first_pass;
@@ -31,6 +33,7 @@ pub(crate) mod object_record;
 pub(crate) mod objects;
 pub(crate) mod offsets;
 pub(crate) mod omitted;
+pub(crate) mod other_classes;
 pub(crate) mod packed;
 pub(crate) mod parts;
 pub(crate) mod pieces;
@@ -45,9 +48,11 @@ pub(crate) mod saved;
 pub(crate) mod sections;
 pub(crate) mod shortest_paths;
 pub(crate) mod small_numbers;
+pub(crate) mod stated_layout;
 pub(crate) mod tables;
 pub(crate) mod tallies;
 pub(crate) mod turns;
 pub(crate) mod usual;
 pub(crate) mod varint;
+pub(crate) mod waiting;
 pub(crate) mod zones;

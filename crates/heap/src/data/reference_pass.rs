@@ -31,6 +31,7 @@ pub(crate) struct ReferencePass<'a> {
     more: HashMap<ObjectNumber, Vec<ObjectNumber>>,
     roots: Roots,
     tallies: Tallies,
+    finalizers: Vec<[ObjectNumber; 2]>,
 }
 
 /// What the second pass has found.
@@ -39,6 +40,8 @@ pub(crate) struct SecondPass {
     pub(crate) objects: Objects,
     pub(crate) classes: Classes,
     pub(crate) tallies: Tallies,
+    /// The references of finalizers.
+    pub(crate) finalizers: Vec<[ObjectNumber; 2]>,
 }
 
 /// The classes that the dump lacks, in the order in which objects of them occur.
@@ -70,6 +73,8 @@ struct Collected<'p> {
     more: &'p mut HashMap<ObjectNumber, Vec<ObjectNumber>>,
     tallies: &'p mut Tallies,
     omitted: NewOmitted,
+    finalizers: &'p mut Vec<[ObjectNumber; 2]>,
+    classes: &'p Classes,
     /// The sites of the piece.
     sites: Vec<SiteIndex>,
 }
@@ -97,6 +102,14 @@ impl Collected<'_> {
             }
             for &(_, to) in object.omitted {
                 self.omitted.add([number.0, to.0]);
+            }
+            if !object.omitted.is_empty()
+                && self
+                    .classes
+                    .is_finalizer(self.objects.sites.get(site).class)
+            {
+                let references = object.omitted.iter().map(|&(_, to)| [number, to]);
+                self.finalizers.extend(references);
             }
             match object.content {
                 References::Row(row) => visit(number, row),
@@ -128,6 +141,7 @@ impl<'a> ReferencePass<'a> {
             objects,
             more: HashMap::default(),
             tallies: Tallies::default(),
+            finalizers: Vec::new(),
         }
     }
 
@@ -156,7 +170,9 @@ impl<'a> ReferencePass<'a> {
         let rows = Rows::load(index, self.objects.count())?;
         let omitted = Omitted::load(index)?;
         self.add_classes().ok()?;
-        Some(self.finish(rows, omitted))
+        let mut found = self.finish(rows, omitted);
+        found.graph.load_waiting(index)?;
+        Some(found)
     }
 
     fn finish(mut self, rows: Rows, omitted: Omitted) -> SecondPass {
@@ -169,6 +185,7 @@ impl<'a> ReferencePass<'a> {
             objects: self.objects,
             classes: self.contents.classes,
             tallies: self.tallies,
+            finalizers: self.finalizers,
         }
     }
 
@@ -288,6 +305,8 @@ impl<'a> ReferencePass<'a> {
             more: &mut self.more,
             tallies: &mut self.tallies,
             omitted: NewOmitted::new(count, memory),
+            finalizers: &mut self.finalizers,
+            classes: &self.contents.classes,
             sites: Vec::new(),
         };
         each_piece(reader, pieces, progress, |piece| {

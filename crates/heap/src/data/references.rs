@@ -27,6 +27,9 @@ impl Strength {
 }
 
 /// The kinds of reference objects that do not keep their referents alive.
+///
+/// The VM's references to objects with a `finalize` method are a case of their own: unless they are excluded, they keep
+/// alive what nothing else does, until it has been finalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Excluded {
     /// `SoftReference` and its subclasses.
@@ -48,13 +51,15 @@ impl Excluded {
         finalizer: false,
     };
 
-    pub(crate) fn has(self, strength: Strength) -> bool {
+    /// Returns `true` if a reference of this strength is not among those that count from the start. Those to objects with
+    /// a `finalize` method never are: whether they keep anything alive is known when all others have been followed.
+    pub(crate) fn omits(self, strength: Strength) -> bool {
         match strength {
             Strength::Strong => false,
             Strength::Soft => self.soft,
             Strength::Weak => self.weak,
             Strength::Phantom => self.phantom,
-            Strength::Final => self.finalizer,
+            Strength::Final => true,
         }
     }
 
@@ -72,13 +77,12 @@ impl Excluded {
     }
 }
 
-/// As a collection treats them: only soft references keep their referents alive.
+/// As collections treat them: soft references keep their referents alive, and so does what waits for its finalizer.
 impl Default for Excluded {
     fn default() -> Excluded {
         Excluded {
             weak: true,
             phantom: true,
-            finalizer: true,
             ..Excluded::NONE
         }
     }

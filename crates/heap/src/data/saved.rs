@@ -59,7 +59,7 @@ impl<'a> Saved<'a> {
             None => {
                 let threads = dump.threads();
                 let sound = SoundIndex::open(index, threads);
-                sound.filter(|sound| sound.is_of(dump.file(), index, threads))?
+                sound.filter(|sound| sound.is_of(dump.file(), threads))?
             }
         };
         if sound.of_dump != place_of(dump) {
@@ -132,7 +132,7 @@ impl Dump {
         index: &Path,
     ) -> Option<Dump> {
         let file = Mapped::of(file).ok()?;
-        let sound = SoundIndex::open(index, 1).filter(|sound| sound.is_of(&file, index, 1))?;
+        let sound = SoundIndex::open(index, 1).filter(|sound| sound.is_of(&file, 1))?;
         let memory = Memory::unlimited();
         let mut sections = SectionReader::new(Arc::clone(&sound.file), START, &memory);
         let sections = CompressedSections::load(&mut sections)??;

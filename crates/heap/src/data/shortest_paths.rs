@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use foldhash::HashSet;
+use hprof_format::Root;
 
-use crate::data::graph::Graph;
+use crate::data::graph::{Graph, Local};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
@@ -27,19 +28,19 @@ impl ShortestPaths {
         objects: &Objects,
         memory: &Memory,
     ) -> io::Result<ShortestPaths> {
-        PathSearch::of(graph, objects, memory, |_| false)?.pack(memory)
+        PathSearch::of(graph, objects, memory, Through::All, |_| false)?.pack(memory)
     }
 
     /// Searches from all roots until all wanted objects are found. The paths to others may be missing.
     pub(crate) fn to_wanted(
         wanted: &[ObjectNumber],
-        graph: &Graph,
-        objects: &Objects,
+        through: Through<'_>,
+        (graph, objects): (&Graph, &Objects),
         memory: &Memory,
     ) -> io::Result<ShortestPaths> {
         let mut missing: HashSet<ObjectNumber> = wanted.iter().copied().collect();
         let found_all = |object| missing.remove(&object) && missing.is_empty();
-        PathSearch::of(graph, objects, memory, found_all)?.pack(memory)
+        PathSearch::of(graph, objects, memory, through, found_all)?.pack(memory)
     }
 
     /// Writes them as sections of an index.
@@ -100,6 +101,40 @@ impl ShortestPaths {
     }
 }
 
+/// What paths may lead through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Through<'a> {
+    All,
+    /// All but the stacks of threads, which end with the calls that they are in.
+    Lasting,
+    /// All but these references.
+    Without(&'a [[ObjectNumber; 2]]),
+}
+
+impl Through<'_> {
+    /// Returns `true` if a path may lead from an object to another, given the local variables of the first.
+    fn includes(self, from: ObjectNumber, to: ObjectNumber, locals: &[Local]) -> bool {
+        match self {
+            Through::All => true,
+            Through::Lasting => !locals.iter().any(|local| local.object == to),
+            Through::Without(references) => !references.contains(&[from, to]),
+        }
+    }
+}
+
+/// Returns `true` unless a root is one because of a call that a thread is in.
+fn lasts(root: Root) -> bool {
+    !matches!(
+        root,
+        Root::JavaFrame { .. }
+            | Root::JniLocal { .. }
+            | Root::NativeStack { .. }
+            | Root::ThreadBlock { .. }
+            | Root::JniMonitor { .. }
+            | Root::MonitorUsed
+    )
+}
+
 /// A breadth-first search from all roots.
 struct PathSearch {
     /// The object before each one, plus one; 0 for objects that were not reached. So a new table of zeros has reached
@@ -113,6 +148,7 @@ impl PathSearch {
         graph: &Graph,
         objects: &Objects,
         memory: &Memory,
+        through: Through<'_>,
         mut is_last: impl FnMut(ObjectNumber) -> bool,
     ) -> io::Result<PathSearch> {
         let count = objects.count() as usize;
@@ -121,8 +157,8 @@ impl PathSearch {
         // The objects at one distance, and at the next. What is not used is never allocated.
         let (mut near, mut far) = (memory.table::<u32>(count)?, memory.table::<u32>(count)?);
         let (mut used, mut found) = (0, 0);
-        for &(root, _) in &graph.roots.all {
-            if from[root.place()] == 0 {
+        for &(root, reason) in &graph.roots.all {
+            if from[root.place()] == 0 && (through != Through::Lasting || lasts(reason)) {
                 from[root.place()] = root.0 + 1;
                 near[used] = root.0;
                 used += 1;
@@ -132,8 +168,13 @@ impl PathSearch {
         while used > 0 && !is_done {
             let (all, waiting) = (&mut from[..], &mut far[..]);
             for &object in &near[..used] {
-                graph.each(ObjectNumber(object), objects, |to| {
-                    if all[to.place()] == 0 {
+                let own = ObjectNumber(object);
+                let locals = match through {
+                    Through::Lasting => graph.roots.locals_of(own),
+                    Through::All | Through::Without(_) => &[],
+                };
+                graph.each(own, objects, |to| {
+                    if all[to.place()] == 0 && through.includes(own, to, locals) {
                         all[to.place()] = object + 1;
                         waiting[found] = to.0;
                         found += 1;

@@ -104,6 +104,8 @@ pub(crate) struct ClassObjects {
 pub(crate) struct ClassPaths {
     pub(crate) class: ClassIndex,
     pub(crate) paths: Vec<UsualPath>,
+    /// How many there are, of which these are the first.
+    pub(crate) all: u64,
 }
 
 /// The first of the objects to which paths over the same classes lead.
@@ -177,7 +179,7 @@ impl Usual {
             bytes.put([area.objects, area.retained]);
         });
         bytes.list(&self.paths, |bytes, class| {
-            bytes.put([class.class.0.into()]);
+            bytes.put([class.class.0.into(), class.all]);
             bytes.list(&class.paths, |bytes, path| {
                 bytes.put([path.distance.into(), path.object.0.into(), path.alike]);
             });
@@ -238,6 +240,7 @@ impl Usual {
             paths: bytes.list(|bytes| {
                 Some(ClassPaths {
                     class: class(bytes)?,
+                    all: bytes.sum()?,
                     paths: bytes.list(|bytes| {
                         Some(UsualPath {
                             distance: bytes.below(u64::from(u32::MAX))?,

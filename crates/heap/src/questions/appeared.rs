@@ -9,7 +9,7 @@ use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::Holder;
 use crate::data::shortest_paths::ShortestPaths;
-use crate::questions::leaks::holder;
+use crate::questions::paths::holder;
 use crate::questions::paths::{ByReference, Shapes};
 
 /// The live objects made after an earlier dump that older objects retain, each for itself: one object, or those to which paths

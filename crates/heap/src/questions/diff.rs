@@ -1,5 +1,6 @@
 //! The differences between two dumps.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
@@ -25,10 +26,19 @@ pub struct Change {
     pub retained: (u64, u64),
 }
 
+/// Returns a name of a class that is the same in every run.
+pub type StableClass = fn(&str) -> Cow<'_, str>;
+
 /// Returns the groups whose figures differ, those that grew most first. Groups with the same name and stack, such as
-/// classes from two loaders, count as one.
+/// classes from two loaders, count as one; names are those that `stable` returns for them.
 #[must_use]
-pub fn diff(old: Vec<Group>, new: Vec<Group>) -> Vec<Change> {
+pub fn diff(old: Vec<Group>, new: Vec<Group>, stable: StableClass) -> Vec<Change> {
+    let mut names = StableNames {
+        stable,
+        names: HashMap::new(),
+        stacks: HashMap::new(),
+    };
+    let [old, new] = [&old, &new].map(|groups| names.of_groups(groups));
     let mut numbers = Numbers::default();
     let mut changes: HashMap<(u32, u32), Change> = HashMap::new();
     for (groups, is_new) in [(&old, false), (&new, true)] {
@@ -71,6 +81,56 @@ pub fn diff(old: Vec<Group>, new: Vec<Group>) -> Vec<Change> {
             .then_with(|| (&one.name, number).cmp(&(&other.name, other_number)))
     });
     changes.into_iter().map(|(_, change)| change).collect()
+}
+
+/// The names of classes in all runs. Each shared text is examined once: thousands of groups may have the same stack, as long
+/// as the file.
+struct StableNames {
+    stable: StableClass,
+    /// By the text, and `true` for a frame.
+    names: HashMap<(Arc<str>, bool), Arc<str>>,
+    /// By the address of the stack.
+    stacks: HashMap<*const Arc<str>, Stack>,
+}
+
+impl StableNames {
+    fn of_groups(&mut self, groups: &[Group]) -> Vec<Group> {
+        let groups = groups.iter().map(|group| Group {
+            name: self.of_name(&group.name, false),
+            stack: self.of_stack(&group.stack),
+            ..group.clone()
+        });
+        groups.collect()
+    }
+
+    fn of_stack(&mut self, stack: &Stack) -> Stack {
+        if let Some(known) = self.stacks.get(&stack.as_ptr()) {
+            return Arc::clone(known);
+        }
+        let frames = stack.iter().map(|frame| self.of_name(frame, true));
+        let frames: Stack = frames.collect();
+        self.stacks.insert(stack.as_ptr(), Arc::clone(&frames));
+        frames
+    }
+
+    /// Returns the name for that of a class, or for a frame, `Class.method(File.java:12)`.
+    fn of_name(&mut self, name: &Arc<str>, is_frame: bool) -> Arc<str> {
+        let key = (Arc::clone(name), is_frame);
+        if let Some(known) = self.names.get(&key) {
+            return Arc::clone(known);
+        }
+        let class = match is_frame {
+            true => name.split('(').next().and_then(|at| at.rsplit_once('.')),
+            false => Some((&**name, "")),
+        };
+        let class = class.map_or("", |(class, _)| class);
+        let stable = match (self.stable)(class) {
+            Cow::Borrowed(_) => Arc::clone(name),
+            Cow::Owned(stable) => (stable + &name[class.len()..]).into(),
+        };
+        self.names.insert(key, Arc::clone(&stable));
+        stable
+    }
 }
 
 /// Assigns numbers to names and stacks, equal ones to equal texts. Each shared text is examined once: thousands of
@@ -134,10 +194,29 @@ mod tests {
             group("Twice", 1, 8),
             group("Twice", 3, 24),
         ];
-        let changes = diff(old, new);
+        let changes = diff(old, new, |name| name.into());
         let names: Vec<&str> = changes.iter().map(|change| &*change.name).collect();
         assert_eq!(names, ["Twice", "Gone"]);
         assert_eq!(changes[0].objects, (1, 4));
         assert_eq!(changes[1].shallow, (16, 0));
+    }
+
+    #[test]
+    fn names_that_differ_from_run_to_run_are_the_same() {
+        let site = |run: &str| Group {
+            stack: [format!("Main$$Lambda/{run}.get(Unknown Source)").into()].into(),
+            ..group(&format!("Main$$Lambda/{run}"), 1, 8)
+        };
+        let stable: StableClass = |name| match name.split_once('/') {
+            Some((name, _)) => Cow::Owned(name.to_owned()),
+            None => Cow::Borrowed(name),
+        };
+        let changes = diff(vec![site("0x1")], vec![site("0x2"), site("0x3")], stable);
+        let [change] = &changes[..] else {
+            panic!("{changes:?}");
+        };
+        assert_eq!((&*change.name, change.objects), ("Main$$Lambda", (1, 2)));
+        assert_eq!(&*change.stack[0], "Main$$Lambda.get(Unknown Source)");
+        assert!(diff(vec![site("0x1")], vec![site("0x2")], stable).is_empty());
     }
 }

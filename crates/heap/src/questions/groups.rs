@@ -255,6 +255,18 @@ impl Heap<'_> {
         }
     }
 
+    /// Returns the number and the bytes of the live objects whose classes each loader has loaded.
+    pub(crate) fn sums_by_loader(&self) -> HashMap<u64, (u64, u64)> {
+        let grouping = self.grouping(By::Loader);
+        let tallies = self.tally_all(&grouping).into_iter();
+        let sums = tallies.map(|tally| {
+            let class = grouping.first[tally.group].class;
+            let loader = self.classes.get(class).loader;
+            (loader, (tally.objects, tally.shallow))
+        });
+        sums.collect()
+    }
+
     fn group_name(&self, grouping: &Grouping, group: usize) -> Arc<str> {
         let class = self.classes.get(grouping.first[group].class);
         match grouping.by {

@@ -10,16 +10,19 @@ use crate::data::births::{Births, MadeWhen};
 use crate::data::dominators::{Node, TOP};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::label::{Holder, Reference};
+use crate::data::label::Holder;
 use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::usual::UsualSuspect;
 use crate::questions::allocated::{Allocated, Rest, largest};
 use crate::questions::growing::{GrowingSites, LEAST, Piling};
+use crate::questions::loaders::PilingLoaders;
+use crate::questions::outside_heap::OutsideHeap;
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
-use crate::questions::paths::Path;
+use crate::questions::paths::{Path, holder};
 use crate::questions::suspects::{FoundSuspect, KeptBy, SuspectKind};
 use crate::questions::turnover::{TurningSites, Turnover};
+use crate::questions::unreached::{Unreached, WaitingForFinalizer};
 
 /// The default threshold of `hprof heap leaks`.
 const USUAL_THRESHOLD: f64 = 0.1;
@@ -35,6 +38,15 @@ const REPLACED: f64 = 0.9;
 pub struct Leaks {
     /// Bytes of all that roots reach.
     pub live_bytes: u64,
+    /// What is not counted as live.
+    pub unreached: Unreached,
+    /// The objects that wait for their finalizer, if there are some; they are live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<WaitingForFinalizer>,
+    /// The memory outside of the heap that live objects own.
+    pub outside_heap: OutsideHeap,
+    /// Class loaders that pile up, however little they retain.
+    pub piling_loaders: Vec<PilingLoaders>,
     /// The share of it from which something is a suspect.
     pub threshold: f64,
     /// Those whose objects pile up first, and of these and of the others those that retain most.
@@ -62,9 +74,14 @@ pub struct Suspect {
     pub id: ObjectId,
     /// Bytes it keeps alive; for several, the bytes that would be freed without all of them.
     pub retained: u64,
+    /// Those of them that no suspect below it keeps alive: of all suspects together no byte counts twice.
+    pub own: u64,
     /// The part of the program that holds it: the last static field, thread-local or local variable on the path.
     #[serde(serialize_with = "crate::data::label::text_or_nothing")]
     pub holder: Option<Holder>,
+    /// What holds it, too: without only one of the holders it would stay. For several, that of the largest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also_held_by: Vec<Holder>,
     /// The shortest path to it, or to the largest of several.
     pub path: Option<Path>,
     /// When the objects were made that it keeps alive; `None` without a births file.
@@ -178,10 +195,12 @@ impl Heap<'_> {
             .map(|suspect| self.dominators.object(suspect.node))
             .collect();
         let shortest_paths = self.shortest_paths_to(&objects)?;
+        let lasting_paths = self.lasting_paths_to(&objects, &shortest_paths)?;
+        let paths = (lasting_paths.as_ref(), &*shortest_paths);
         let is_judged = births.is_some_and(|births| births.time() >= LEAST);
         let (mut suspects, mut not_growing) = (Vec::new(), Vec::new());
         for suspect in found {
-            let suspect = self.suspect(suspect, &shortest_paths, own)?;
+            let suspect = self.suspect(suspect, paths, own)?;
             if is_judged && (suspect.is_from_the_start() || suspect.is_replaced()) {
                 not_growing.push(suspect);
             } else {
@@ -190,6 +209,10 @@ impl Heap<'_> {
         }
         Ok(Leaks {
             live_bytes: live,
+            unreached: self.unreached(),
+            waiting: self.waiting_for_finalizer()?,
+            outside_heap: self.outside_heap()?,
+            piling_loaders: self.piling_loaders()?,
             threshold,
             suspects,
             not_growing,
@@ -262,15 +285,20 @@ impl Heap<'_> {
         })
     }
 
-    /// Describes a suspect by the first of its objects.
+    /// Describes a suspect by the first of its objects, with a path that lasts if there is one.
     fn suspect(
         &self,
         mut suspect: Measured,
-        shortest_paths: &ShortestPaths,
+        (lasting_paths, shortest_paths): (Option<&ShortestPaths>, &ShortestPaths),
         own: Option<IsOwn<'_>>,
     ) -> Result<Suspect, Error> {
         let object = self.dominators.object(suspect.node);
-        let path = self.path(shortest_paths, object)?;
+        let lasting = lasting_paths.map(|paths| self.path(paths, object));
+        let (path, paths) = match (lasting.transpose()?.flatten(), lasting_paths) {
+            (Some(path), Some(paths)) => (Some(path), paths),
+            _ => (self.path(shortest_paths, object)?, shortest_paths),
+        };
+        let also_held_by = self.other_holders(suspect.node, paths)?;
         let stack = || self.dump.stack(self.objects.trace(object));
         let (kept, kept_else) = self.kept(&suspect.sites);
         let without_stack = self.remove_without_stack(&mut suspect.sites);
@@ -291,7 +319,9 @@ impl Heap<'_> {
             objects: suspect.objects,
             id: self.objects.ids.id(object),
             retained: suspect.retained,
+            own: suspect.own,
             holder: path.as_ref().and_then(holder),
+            also_held_by,
             path,
             made: suspect.made,
             piling: suspect.piling,
@@ -397,33 +427,4 @@ impl Measured {
             sites,
         }
     }
-}
-
-/// Returns the last part of the program on a path.
-pub(crate) fn holder(path: &Path) -> Option<Holder> {
-    let found = path.steps.windows(2).rev().find_map(|pair| {
-        let from = || pair[0].object.clone();
-        match pair[1].reference.as_ref()? {
-            Reference::Static(field) => Some(Holder::Static {
-                class: from(),
-                field: Arc::clone(field),
-            }),
-            Reference::Field(name)
-                if matches!(&**name, "threadLocals" | "inheritableThreadLocals") =>
-            {
-                Some(Holder::ThreadLocal(from()))
-            }
-            Reference::Local(frame) => Some(Holder::Local {
-                frame: frame.clone(),
-                thread: from(),
-            }),
-            _ => None,
-        }
-    });
-    found.or_else(|| {
-        Some(Holder::Root {
-            object: path.steps.first()?.object.clone(),
-            root: path.root.clone(),
-        })
-    })
 }

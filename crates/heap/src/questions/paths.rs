@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::label::{Label, Reference};
+use crate::data::label::{Holder, Label, Reference};
 use crate::data::numbers::{ClassIndex, ObjectNumber};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::small_numbers::SmallNumbers;
@@ -101,12 +101,21 @@ impl Heap<'_> {
     /// # Errors
     /// [`Error::NoObject`], [`Error::NoClass`], and those of reading records.
     pub fn paths(&self, target: &Target, most: usize) -> Result<Vec<Path>, Error> {
+        self.paths_of_all(target, most).map(|(paths, _)| paths)
+    }
+
+    /// As [`Heap::paths`]; also returns how many there are in all.
+    ///
+    /// # Errors
+    /// As [`Heap::paths`].
+    pub fn paths_of_all(&self, target: &Target, most: usize) -> Result<(Vec<Path>, u64), Error> {
         self.dump.unless_changed(|| {
-            let found = match target {
+            let (found, all) = match target {
                 Target::Object(id) => {
                     let object = self.objects.ids.find(*id).ok_or(Error::NoObject(*id))?;
                     let path = self.path(&*self.shortest_paths_to(&[object])?, object)?;
-                    return Ok(path.into_iter().take(most).collect());
+                    let all = path.iter().len() as u64;
+                    return Ok((path.into_iter().take(most).collect(), all));
                 }
                 Target::Class(name) => self.paths_to(&self.classes_named(name)?, most)?,
             };
@@ -116,23 +125,30 @@ impl Heap<'_> {
                 let path = self.path(shortest_paths, object)?;
                 paths.extend(path.map(|path| Path { alike, ..path }));
             }
-            Ok(paths)
+            Ok((paths, all))
         })
     }
 
-    /// Returns the first of the objects of classes to which paths over the same classes lead; at most `most`.
-    fn paths_to(&self, classes: &FixedBitSet, most: usize) -> Result<Vec<UsualPath>, Error> {
-        let mut found = match self.usual.get() {
-            Some(usual) if most <= USUAL_PATHS => {
-                let known = usual.paths.iter();
-                let known = known.filter(|known| classes.contains(known.class.place()));
-                known.flat_map(|known| known.paths.clone()).collect()
+    /// Returns the first of the objects of classes to which paths over the same classes lead, at most `most`, and how many
+    /// there are in all.
+    fn paths_to(&self, classes: &FixedBitSet, most: usize) -> Result<(Vec<UsualPath>, u64), Error> {
+        let of_one_class = classes.count_ones(..) == 1;
+        let (mut found, all) = match self.usual.get() {
+            // The paths to objects of several classes of a name may be alike.
+            Some(usual) if most <= USUAL_PATHS && of_one_class => {
+                let mut known = usual.paths.iter();
+                let known = known.find(|known| classes.contains(known.class.place()));
+                known.map_or((Vec::new(), 0), |known| (known.paths.clone(), known.all))
             }
-            _ => self.find_paths(Some(classes))?,
+            _ => {
+                let found = self.find_paths(Some(classes))?;
+                let all = found.len() as u64;
+                (found, all)
+            }
         };
         found.sort_unstable();
         found.truncate(most);
-        Ok(found)
+        Ok((found, all))
     }
 
     /// Returns the first of the objects to which paths over the same classes lead, in any order; only those of some classes
@@ -235,6 +251,35 @@ fn last_name(class: &str) -> &str {
     class.rsplit(['.', '$']).next().unwrap_or(class)
 }
 
+/// Returns the last part of the program on a path.
+pub(crate) fn holder(path: &Path) -> Option<Holder> {
+    let found = path.steps.windows(2).rev().find_map(|pair| {
+        let from = || pair[0].object.clone();
+        match pair[1].reference.as_ref()? {
+            Reference::Static(field) => Some(Holder::Static {
+                class: from(),
+                field: Arc::clone(field),
+            }),
+            Reference::Field(name)
+                if matches!(&**name, "threadLocals" | "inheritableThreadLocals") =>
+            {
+                Some(Holder::ThreadLocal(from()))
+            }
+            Reference::Local(frame) => Some(Holder::Local {
+                frame: frame.clone(),
+                thread: from(),
+            }),
+            _ => None,
+        }
+    });
+    found.or_else(|| {
+        Some(Holder::Root {
+            object: path.steps.first()?.object.clone(),
+            root: path.root.clone(),
+        })
+    })
+}
+
 /// Returns a short name for the reason an object is alive: `jni global`, `java frame`, `sticky class`.
 #[must_use]
 pub fn root_name(root: Root) -> String {
@@ -260,6 +305,8 @@ pub(crate) struct Shapes<'a, 'dump> {
     last: Vec<Step>,
     /// The objects on a way, while it is followed.
     way: Vec<ObjectNumber>,
+    /// The first class of the name of each class: paths through classes that several loaders have loaded are alike.
+    first_of_name: Vec<ClassIndex>,
 }
 
 /// `Yes` if the shapes of paths through different fields and local variables are different, whatever the classes.
@@ -276,6 +323,8 @@ enum Step {
     Instance(ClassIndex),
     /// Through an object of this class, which a field or a local variable refers to.
     Held(ClassIndex, Arc<str>),
+    /// Through the object of this class.
+    Class(ClassIndex),
     /// Through this object, which is a class, or in a static field.
     This(ObjectNumber),
 }
@@ -285,7 +334,7 @@ impl Step {
     fn is_alike(&self, other: &Step) -> bool {
         let class = |step: &Step| match *step {
             Step::Instance(class) | Step::Held(class, _) => Some(class),
-            Step::This(_) => None,
+            Step::Class(_) | Step::This(_) => None,
         };
         self == other || class(self).is_some_and(|own| class(other) == Some(own))
     }
@@ -306,6 +355,7 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
             ids: HashMap::new(),
             last: Vec::new(),
             way: Vec::new(),
+            first_of_name: heap.classes.first_of_names(),
         })
     }
 
@@ -370,11 +420,14 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
     fn step(&self, object: ObjectNumber) -> Result<Step, Error> {
         let heap = self.heap;
         let class = heap.objects.class(object);
+        let first = |class: ClassIndex| self.first_of_name[class.place()];
         if heap.classes.is_class_of_classes(class) {
-            return Ok(Step::This(object));
+            let own = heap.class_of_object(object);
+            let own = own.filter(|_| self.by_reference == ByReference::No);
+            return Ok(own.map_or(Step::This(object), |class| Step::Class(first(class))));
         }
         if self.by_reference == ByReference::No {
-            return Ok(Step::Instance(class));
+            return Ok(Step::Instance(first(class)));
         }
         let Some(from) = self.shortest_paths.before(object) else {
             return Ok(Step::Instance(class));

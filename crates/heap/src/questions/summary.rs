@@ -18,6 +18,8 @@ use crate::data::layout::Layout;
 use crate::data::names::Stack;
 use crate::data::numbers::ObjectNumber;
 use crate::data::turns::in_turn;
+use crate::questions::outside_heap::OutsideHeap;
+use crate::questions::unreached::{Excluding, WaitingForFinalizer};
 
 /// A summary of a dump.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +38,15 @@ pub struct Summary {
     pub unreachable_objects: u64,
     /// Their size, in bytes.
     pub unreachable_bytes: u64,
+    /// Those of them that excluded references reach, by the kind of the references; empty unless they are more than a few
+    /// percent of all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reached_by_excluded: Vec<Excluding>,
+    /// The objects that wait for their finalizer, if there are some; they are live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<WaitingForFinalizer>,
+    /// The memory outside of the heap that live objects own.
+    pub outside_heap: OutsideHeap,
     /// Classes of the dump.
     pub classes: u64,
     /// Class loaders that have loaded one of them, including the boot loader.
@@ -99,12 +110,11 @@ const LOCALS: usize = 20;
 
 impl Heap<'_> {
     /// Returns a summary of the dump.
-    #[must_use]
-    pub fn summary(&self) -> Summary {
-        let known = self.usual.get();
-        let all_bytes = known.map_or_else(|| self.all_bytes(), |usual| usual.bytes);
-        let bytes = self.retained(TOP);
-        let objects = u64::from(self.dominators.len()) - 1;
+    ///
+    /// # Errors
+    /// Those of reading records.
+    pub fn summary(&self) -> Result<Summary, Error> {
+        let unreached = self.unreached();
         let mut loaders: Vec<u64> = self.classes.iter().map(|(_, class)| class.loader).collect();
         loaders.sort_unstable();
         loaders.dedup();
@@ -120,14 +130,17 @@ impl Heap<'_> {
                 self.graph.roots.locals.len() as u64,
             );
         }
-        Summary {
+        Ok(Summary {
             dump: self.dump.number_and_count().0,
             layout: self.layout,
             excluded: self.excluded.names(),
-            objects,
-            bytes,
-            unreachable_objects: u64::from(self.objects.count()) - objects,
-            unreachable_bytes: all_bytes.saturating_sub(bytes),
+            objects: self.dominators.live() as u64,
+            bytes: self.retained(TOP),
+            unreachable_objects: unreached.objects,
+            unreachable_bytes: unreached.bytes,
+            reached_by_excluded: unreached.excluded,
+            waiting: self.waiting_for_finalizer()?,
+            outside_heap: self.outside_heap()?,
             classes: self
                 .classes
                 .iter()
@@ -137,7 +150,7 @@ impl Heap<'_> {
             sites: self.objects.sites.len() as u64 - 1,
             has_stacks: self.has_stacks(),
             roots,
-        }
+        })
     }
 
     /// Returns the shallow size of all objects, whether roots reach them or not.
@@ -172,6 +185,12 @@ impl Heap<'_> {
         };
         let objects = objects.into_iter();
         objects.map(|object| self.object_row(object)).collect()
+    }
+
+    /// Returns the live objects of some classes.
+    pub(crate) fn live_of(&self, classes: &FixedBitSet) -> Vec<ObjectNumber> {
+        let known = self.known_largest(classes, usize::MAX);
+        known.unwrap_or_else(|| self.search_largest(Some(classes), usize::MAX))
     }
 
     /// Looks at all objects.
@@ -233,6 +252,18 @@ impl Heap<'_> {
             .dump
             .unless_changed(|| rows.map(|&thread| self.thread_row(thread)).collect());
         Ok((rows?, threads.len()))
+    }
+
+    /// Returns the stacks of threads in a dump that does not say whose they are, as those of `jhsdb`: empty if one thread has
+    /// its stack.
+    #[must_use]
+    pub fn stacks_of_unknown_threads(&self) -> Vec<Stack> {
+        let mut threads = self.graph.roots.traces.keys();
+        let has_own = threads.any(|&thread| !self.thread_stack(thread).is_empty());
+        match has_own || self.has_stacks() {
+            true => Vec::new(),
+            false => self.dump.all_stacks(),
+        }
     }
 
     /// Returns the threads, those that retain most first.

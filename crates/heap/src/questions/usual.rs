@@ -116,8 +116,9 @@ impl Heap<'_> {
         let mut classes: Vec<ClassPaths> = classes
             .map(|(class, mut paths)| {
                 paths.sort_unstable();
+                let all = paths.len() as u64;
                 paths.truncate(USUAL_PATHS);
-                ClassPaths { class, paths }
+                ClassPaths { class, paths, all }
             })
             .collect();
         classes.sort_unstable_by_key(|paths| paths.class);

@@ -35,21 +35,23 @@ impl<R: Read> Chunks<R> {
     /// Reads the next chunk; returns `None` after the last.
     ///
     /// # Errors
-    /// [`ReadError`]. There is no chunk after one that cannot be read.
+    /// [`ReadError`]. After a chunk whose content is damaged the next one can be read, because the header tells its length;
+    /// after a damaged header there is no chunk.
     pub fn read(&mut self) -> Result<Option<Chunk>, ReadError> {
         if self.ended {
             return Ok(None);
         }
         self.ended = true;
-        let Some(chunk) = self.chunk()? else {
+        let Some((header, bytes)) = self.header_and_bytes()? else {
             return Ok(None);
         };
         self.ended = false;
-        self.offset += chunk.bytes.len() as u64;
-        Ok(Some(chunk))
+        let offset = self.offset;
+        self.offset += bytes.len() as u64;
+        Chunk::new(header, offset, bytes).map(Some)
     }
 
-    fn chunk(&mut self) -> Result<Option<Chunk>, ReadError> {
+    fn header_and_bytes(&mut self) -> Result<Option<(Header, Vec<u8>)>, ReadError> {
         let mut bytes = Vec::new();
         self.take(HEADER_SIZE as u64, &mut bytes)?;
         if bytes.is_empty() {
@@ -77,7 +79,7 @@ impl<R: Read> Chunks<R> {
             let fault = Fault::Truncated { wanted, left };
             return Err(ReadError::Format { offset, fault });
         }
-        Chunk::new(header, self.offset, bytes).map(Some)
+        Ok(Some((header, bytes)))
     }
 
     fn take(&mut self, count: u64, bytes: &mut Vec<u8>) -> Result<(), ReadError> {

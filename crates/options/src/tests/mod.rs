@@ -115,6 +115,7 @@ const EFFECTS: &[Effect] = &[
     ("heap=sites", "oom=dump", |o| o.oom == Some(Oom::Dump)),
     ("heap=sites", "oom_count=3", |o| o.oom_count == 3),
     ("cpu=samples", "blackbox=y", |o| o.black_box),
+    ("cpu=samples", "block=y", |o| o.block),
     ("cpu=times", "clock=wall", |o| o.clock == Clock::Wall),
     ("cpu=times", "include=a.*", |o| o.include == ["a.*"]),
     ("cpu=times", "exclude=a.*", |o| o.exclude == ["a.*"]),

@@ -9,9 +9,10 @@ use fxprof_processed_profile::{
     ReferenceTimestamp, SamplingInterval, StringHandle, ThreadHandle, Timestamp, WeightType,
 };
 
-use super::{ANY_THREAD, is_native, method_names};
+use super::{ANY_THREAD, is_native, method_names, nanos_of_one};
+use crate::basis::Basis;
 use crate::metric::{Metric, Unit};
-use crate::model::{LabelsId, Profile};
+use crate::model::{LabelsId, Profile, Sample};
 use crate::names::Name;
 
 /// The largest weight that the format's writer accepts: larger ones become several samples.
@@ -23,9 +24,10 @@ const MOST_PIECES: u64 = 10_000;
 /// become very many.
 #[must_use]
 pub fn firefox_divisor(profile: &Profile, metric: Metric) -> u64 {
+    let millis = Millis::of(profile, metric);
     let more = |divisor: u64| {
         let samples = profile.samples(metric);
-        let pieces = samples.map(|sample| (sample.value / divisor) / HEAVIEST);
+        let pieces = samples.map(|sample| (weight(millis, sample.value) / divisor) / HEAVIEST);
         pieces.fold(0, u64::saturating_add)
     };
     let mut divisor = 1;
@@ -35,8 +37,46 @@ pub fn firefox_divisor(profile: &Profile, metric: Metric) -> u64 {
     divisor
 }
 
+/// How values become whole milliseconds.
+#[derive(Clone, Copy)]
+enum Millis {
+    /// Each is so many.
+    Times(u64),
+    /// So many are one.
+    Parts(u64),
+}
+
+impl Millis {
+    /// Returns how the values of a metric become milliseconds; `None` if they are no sampled times, or not whole ones.
+    fn of(profile: &Profile, metric: Metric) -> Option<Millis> {
+        const NANOS: u64 = 1_000_000;
+        if profile.basis(metric) != Basis::Samples {
+            return None;
+        }
+        let nanos = nanos_of_one(profile, metric)?;
+        if nanos.is_multiple_of(NANOS) {
+            return Some(Millis::Times(nanos / NANOS));
+        }
+        let is_whole = |sample: Sample| sample.value.is_multiple_of(NANOS);
+        (nanos == 1 && profile.samples(metric).all(is_whole)).then_some(Millis::Parts(NANOS))
+    }
+
+    fn weight(self, value: u64) -> u64 {
+        match self {
+            Millis::Times(factor) => value.saturating_mul(factor),
+            Millis::Parts(parts) => value / parts,
+        }
+    }
+}
+
+/// Returns the weight of a value.
+fn weight(millis: Option<Millis>, value: u64) -> u64 {
+    millis.map_or(value, |millis| millis.weight(value))
+}
+
 /// Writes every metric of the profile, divided by its [`firefox_divisor`]; `name` is the title. HPROF files do not
-/// contain the time at which a sample was taken: samples are placed one millisecond apart.
+/// contain the time at which a sample was taken. Samples of time follow one another, each as long as the time that it stands for,
+/// with that time in milliseconds as their weight (`tracing-ms`), which the profiler shows as such; others are a millisecond apart.
 ///
 /// # Errors
 /// Those of `out`.
@@ -81,7 +121,9 @@ fn add_metric(
     document: &mut Document,
 ) {
     let start = Timestamp::from_nanos_since_reference(0);
+    let sampled = Millis::of(profile, metric);
     let title = match metric.unit() {
+        _ if sampled.is_some() => format!("{metric} (milliseconds)"),
         Unit::Count => metric.name().to_owned(),
         unit => format!("{metric} ({})", unit.name()),
     };
@@ -100,8 +142,14 @@ fn add_metric(
             tid += 1;
             let thread = document.add_thread(process, tid, start, threads_first(tid));
             document.set_thread_name(thread, thread_name(profile, sample.labels));
-            if metric.unit() == Unit::Bytes {
-                document.set_thread_samples_weight_type(thread, WeightType::Bytes);
+            match (metric.unit(), sampled) {
+                (_, Some(_)) => {
+                    document.set_thread_samples_weight_type(thread, WeightType::TracingMs)
+                }
+                (Unit::Bytes, None) => {
+                    document.set_thread_samples_weight_type(thread, WeightType::Bytes)
+                }
+                (Unit::Count | Unit::Nanoseconds, None) => {}
             }
             thread
         });
@@ -113,13 +161,14 @@ fn add_metric(
             flags: FrameFlags::empty(),
         });
         let stack = document.intern_stack_frames(thread, infos);
-        let mut left = sample.value.div_ceil(divisor);
+        let mut left = weight(sampled, sample.value).div_ceil(divisor);
         while left > 0 {
-            let weight = left.min(HEAVIEST);
+            let piece = left.min(HEAVIEST);
             let time = Timestamp::from_millis_since_reference(millis as f64);
-            document.add_sample(thread, time, stack, CpuDelta::ZERO, weight as i32);
-            left -= weight;
-            millis += 1;
+            document.add_sample(thread, time, stack, CpuDelta::ZERO, piece as i32);
+            left -= piece;
+            let length = sampled.map_or(1, |_| piece.saturating_mul(divisor));
+            millis = millis.saturating_add(length);
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The whole profile as JSON; `docs/reference/json.md` has the schema.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hprof_format::CoursePoint;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
+use super::nanos_of_one;
+use crate::metric::Metric;
 use crate::model::{Frame, History, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
 
@@ -23,6 +26,16 @@ struct JsonDocument<'a> {
     created_ms: u64,
     section: u32,
     sections: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<u32>,
+    /// The time from the beginning to the last record.
+    length_us: u64,
+    /// The CPU time that a sample stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval_ns: Option<u64>,
+    /// The program, the JDK and the options, by their labels.
+    facts: BTreeMap<&'a str, &'a str>,
+    unknown_sections: &'a [String],
     notes: &'a [String],
     names: StreamedRows<NameRows<'a>>,
     frames: StreamedRows<FrameRows<'a>>,
@@ -273,6 +286,18 @@ impl Serialize for Profile {
             created_ms: self.created,
             section: self.section,
             sections: self.sections,
+            process: self.process,
+            length_us: self.length,
+            interval_ns: match self.has(Metric::Cpu) {
+                true => nanos_of_one(self, Metric::Cpu),
+                false => None,
+            },
+            facts: self
+                .facts
+                .iter()
+                .map(|(label, value)| (&**label, &**value))
+                .collect(),
+            unknown_sections: &self.unknown_sections,
             notes: &self.notes,
             names: StreamedRows(NameRows(self)),
             frames: StreamedRows(FrameRows(self)),

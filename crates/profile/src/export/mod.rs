@@ -16,6 +16,7 @@ pub use otlp::{ExportRequest, LimitTooSmall, Origin, Requests, explanation, otlp
 pub use pprof::pprof;
 pub use speedscope::speedscope;
 
+use crate::metric::{Metric, Unit};
 use crate::model::{Frame, FrameKind, Profile};
 
 /// Returns the frames' names for tools without fields for class and signature: `Class.method`.
@@ -31,6 +32,25 @@ fn source<'a>(profile: &'a Profile, frame: &Frame) -> &'a str {
 
 /// Stands for all threads if the file does not distinguish them.
 const ANY_THREAD: &str = "any thread";
+
+/// Returns the nanoseconds that one of the metric's values stands for: 1 for times, the interval for CPU samples; `None` for
+/// what is no time, and for samples whose interval is not known.
+fn nanos_of_one(profile: &Profile, metric: Metric) -> Option<u64> {
+    match metric.unit() {
+        Unit::Nanoseconds => Some(1),
+        Unit::Count if metric == Metric::Cpu => {
+            let interval = profile.interval().filter(|interval| !interval.is_zero());
+            u64::try_from(interval?.as_nanos()).ok()
+        }
+        Unit::Count | Unit::Bytes => None,
+    }
+}
+
+/// Returns the shared library or program that a frame of native code is in; `None` for Java methods, native ones among them.
+fn library<'a>(profile: &'a Profile, frame: &Frame) -> Option<&'a str> {
+    let class = profile.names.text(frame.class);
+    (class.ends_with(".so") || class.contains(".so.")).then_some(class)
+}
 
 fn is_native(frame: &Frame) -> bool {
     frame.kind == FrameKind::Native

@@ -1,11 +1,12 @@
-//! Speedscope's own format (https://www.speedscope.app/file-format-schema.json), with one profile per metric.
+//! Speedscope's own format (https://www.speedscope.app/file-format-schema.json), with one profile per metric. Times are
+//! nanoseconds, and CPU samples the time that they stand for: speedscope shows both as milliseconds and seconds.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
-use super::{method_names, source};
+use super::{method_names, nanos_of_one, source};
 use crate::metric::{Metric, Unit};
 use crate::model::{Profile, Sample};
 
@@ -71,9 +72,11 @@ pub fn speedscope(profile: &Profile, name: &str, mut out: impl Write) -> io::Res
     let sampled = |metric: Metric| Sampled {
         kind: "sampled",
         name: metric.name(),
-        unit: unit(metric),
+        unit: unit(profile, metric),
         start_value: 0,
-        end_value: profile.total(metric),
+        end_value: profile
+            .total(metric)
+            .saturating_mul(weight(profile, metric)),
         samples: Samples(profile, metric),
         weights: Weights(profile, metric),
     };
@@ -88,7 +91,15 @@ pub fn speedscope(profile: &Profile, name: &str, mut out: impl Write) -> io::Res
     out.flush()
 }
 
-fn unit(metric: Metric) -> &'static str {
+/// Returns the weight of one of the metric's values.
+fn weight(profile: &Profile, metric: Metric) -> u64 {
+    nanos_of_one(profile, metric).unwrap_or(1)
+}
+
+fn unit(profile: &Profile, metric: Metric) -> &'static str {
+    if nanos_of_one(profile, metric).is_some() {
+        return "nanoseconds";
+    }
     match metric.unit() {
         Unit::Count => "none",
         Unit::Bytes => "bytes",
@@ -116,6 +127,8 @@ impl Serialize for Samples<'_> {
 impl Serialize for Weights<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Weights(profile, metric) = *self;
-        serializer.collect_seq(counted(profile, metric).map(|sample| sample.value))
+        let weight = weight(profile, metric);
+        let weights = counted(profile, metric).map(|sample| sample.value.saturating_mul(weight));
+        serializer.collect_seq(weights)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use hprof_format::printable;
+use hprof_format::{printable, without_secrets};
 use hprof_jfr::{Event, Header, ReadError, Value};
 
 use crate::model::Profile;
@@ -43,6 +43,11 @@ pub(super) struct About {
 }
 
 impl About {
+    /// Returns `true` before the first chunk.
+    pub(super) fn is_empty(&self) -> bool {
+        self.time.is_none()
+    }
+
     /// Takes the time of a chunk.
     pub(super) fn reached(&mut self, header: &Header) {
         let end = header.start_nanos.saturating_add(header.duration_nanos);
@@ -75,10 +80,12 @@ impl About {
             "jdk.JVMInformation" => {
                 let jdk = jdk(&get("jvmName")?, &get("jvmVersion")?);
                 let flags = get("jvmArguments")?;
+                let program = get("javaArguments")?;
                 self.jvm = vec![
                     ("JDK", jdk),
-                    ("Flags", flags),
-                    ("Program", get("javaArguments")?),
+                    ("Flags", words_without_secrets(&flags, 0)),
+                    // Whatever it is called, the main class is no secret.
+                    ("Program", words_without_secrets(&program, 1)),
                 ];
                 if let Value::Integer(pid) = values.get("pid")? {
                     self.process = u32::try_from(pid).ok().filter(|&pid| pid > 0);
@@ -174,6 +181,16 @@ fn jdk(name: &str, version: &str) -> String {
         (version, "") => version.to_owned(),
         _ => format!("{version} ({name})"),
     }
+}
+
+/// Returns a command line in which the words that look like secrets are replaced, but for the first ones.
+fn words_without_secrets(line: &str, kept: usize) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (kept, rest) = words.split_at(kept.min(words.len()));
+    let kept = kept.iter().map(|&word| word.to_owned());
+    kept.chain(without_secrets(rest))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Parses a period such as `20 ms`.

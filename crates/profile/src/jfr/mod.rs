@@ -27,21 +27,38 @@ pub(crate) const MARKER_CLASS: &str = "hprof";
 pub(crate) fn load(source: impl Read) -> Result<(Profile, Option<ReadError>), ReadError> {
     let mut reading = Reading::default();
     let mut chunks = Chunks::new(source);
-    let mut has_any = false;
-    let fault = loop {
-        match chunks.read() {
-            Ok(Some(chunk)) => {
-                has_any = true;
-                if let Err(error) = reading.chunk(&chunk) {
-                    break Some(error);
-                }
+    let (mut whole, mut damaged, mut first) = (0_u64, 0_u64, None);
+    loop {
+        let read = match chunks.read() {
+            Ok(Some(chunk)) => reading.chunk(&chunk),
+            Ok(None) => break,
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(()) => whole += 1,
+            Err(error) => {
+                damaged += 1;
+                first.get_or_insert(error);
             }
-            Ok(None) => break None,
-            Err(error) if has_any => break Some(error),
-            Err(error) => return Err(error),
         }
-    };
-    Ok((reading.finish(), fault))
+    }
+    match first {
+        Some(error) if whole == 0 && reading.is_empty() => Err(error),
+        fault => {
+            let profile = reading.finish(damaged_note(whole, damaged));
+            Ok((profile, fault))
+        }
+    }
+}
+
+/// Returns a note about the damaged chunks of a recording, if others are whole.
+fn damaged_note(whole: u64, damaged: u64) -> Option<String> {
+    (whole > 0 && damaged > 0).then(|| {
+        format!(
+            "{damaged} of {} chunks of the recording are damaged; what cannot be read of them is missing, and the others are in",
+            whole + damaged
+        )
+    })
 }
 
 /// The samples and facts read so far.
@@ -65,9 +82,15 @@ impl Reading {
         Ok(())
     }
 
-    fn finish(self) -> Profile {
+    fn is_empty(&self) -> bool {
+        self.about.is_empty()
+    }
+
+    fn finish(self, damaged: Option<String>) -> Profile {
         let mut profile = self.known.profile;
         self.about.tell(&mut profile);
+        profile.notes.extend(damaged);
+        profile.notes.extend(self.sums.not_read());
         self.sums.tell(&self.about, &mut profile);
         profile.tell_cut(self.known.cut);
         profile

@@ -1,9 +1,11 @@
 //! Adds events up by stack, thread and class.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use hprof_format::{printable, shortened};
 use hprof_jfr::{Chunk, Event, Field, ReadError, Struct, Value};
 use indexmap::IndexMap;
 
@@ -29,7 +31,14 @@ pub(super) struct Sums {
     own: HashSet<Metric, RandomState>,
     /// The kinds of types, by their names in the chunk.
     kinds: HashMap<Box<str>, Option<EventKind>, RandomState>,
+    /// The numbers of events with a stack whose types are not known here.
+    unknown: HashMap<Box<str>, u64, RandomState>,
 }
+
+/// The most types of events that are named because they are not read.
+const MOST_NAMED: usize = 5;
+/// The types of the JDK: those that are not read are no samples.
+const OF_JDK: &str = "jdk.";
 
 impl Sums {
     /// Adds an event; those without costs are ignored.
@@ -40,6 +49,7 @@ impl Sums {
         places: &mut Places<'_>,
     ) -> Result<(), ReadError> {
         let Some(kind) = self.kind(&event.of().name) else {
+            self.pass_over(event);
             return Ok(());
         };
         let values = event.values();
@@ -133,6 +143,36 @@ impl Sums {
             }
         };
         metrics.iter().map(value).collect()
+    }
+
+    fn pass_over(&mut self, event: &Event<'_>) {
+        let name = &event.of().name;
+        if name.starts_with(OF_JDK) || event.of().field("stackTrace").is_none() {
+            return;
+        }
+        match self.unknown.get_mut(&**name) {
+            Some(count) => *count += 1,
+            None => drop(self.unknown.insert((&**name).into(), 1)),
+        }
+    }
+
+    /// Returns a note about the events that may be samples of another profiler, and are not read.
+    pub(super) fn not_read(&self) -> Option<String> {
+        let mut unknown: Vec<(&str, u64)> = self
+            .unknown
+            .iter()
+            .map(|(name, &count)| (&**name, count))
+            .collect();
+        unknown.sort_by_key(|&(name, count)| (Reverse(count), name));
+        let (named, rest) = unknown.split_at(unknown.len().min(MOST_NAMED));
+        let named = named.iter().map(|&(name, count)| {
+            let name = printable(name);
+            format!("{} ({})", shortened(&name), grouped(count))
+        });
+        let rest = (!rest.is_empty()).then(|| format!("{} other types", rest.len()));
+        let all: Vec<String> = named.chain(rest).collect();
+        (!all.is_empty())
+            .then(|| format!("events with stacks that are not read: {}", all.join(", ")))
     }
 
     fn kind(&mut self, name: &str) -> Option<EventKind> {
@@ -231,6 +271,19 @@ impl Sums {
         }
         first.or(second).map(|(_, rows)| rows)
     }
+}
+
+/// Formats a number as `14,202`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn add(rows: &mut Rows, key: (StackId, LabelsId), values: &[u64]) {

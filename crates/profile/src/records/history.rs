@@ -51,7 +51,7 @@ impl Records {
         self.profile.history.ages = ages;
     }
 
-    pub(super) fn course(&mut self, course: LiveCourse) {
+    pub(super) fn course(&mut self, course: &LiveCourse) {
         if !self.begin(&COURSE) {
             return;
         }
@@ -63,7 +63,7 @@ impl Records {
             ..Course::default()
         };
         let mut last = None;
-        for row in course.rows {
+        for row in &course.rows {
             match row.site {
                 None => taken.all.push(row.point),
                 Some((trace, class)) => {

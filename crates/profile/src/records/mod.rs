@@ -4,10 +4,11 @@ mod history;
 
 use hprof_format::{
     AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord,
-    CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Lifetimes, Line,
-    LiveCourse, LoadClassRecord, LockWaits, MonitorRecord, NameTable, Record, StandardErrors,
-    StartThreadRecord, StringId, StringRecord, ThreadSerial, Timing, TraceRecord, TraceSerial,
-    TraceTime, UNKNOWN_NAME, WallSamples, printable, source_name,
+    CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Line,
+    LoadClassRecord, LockWaits, MonitorRecord, NameTable, Note, NoteMeaning, Record, Section,
+    StandardErrors, StartThreadRecord, StringId, StringRecord, ThreadSerial, Timing, TraceRecord,
+    TraceSerial, TraceTime, UNKNOWN_NAME, UnknownSection, WallSamples, printable, shortened,
+    source_name,
 };
 
 use crate::dense::{Dense, Map};
@@ -15,7 +16,6 @@ use crate::markers::NOT_LISTED;
 use crate::metric::Metric;
 use crate::model::{Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, StackId};
 use crate::names::Name;
-use crate::origin::Origin;
 
 /// The dump of a run to load: each request (SIGQUIT, `hprof dump`) and the end of the run write one. A dump has at most
 /// one section of each kind of values.
@@ -32,11 +32,6 @@ pub enum Wanted {
 pub(crate) const NANOS_PER_MILLI: u64 = 1_000_000;
 /// The most facts about a run that are kept.
 const MOST_FACTS: usize = 64;
-/// The beginning of a note that `hprof merge` writes: the limits on the frames of stacks, if they cannot be in CONTROL
-/// SETTINGS.
-pub(crate) const DEPTHS_NOTE: &str = "depth: ";
-/// The separator between two limits.
-pub(crate) const DEPTH_SEPARATOR: &str = ", ";
 
 /// The metrics of ALLOC SITES, in the order of its values.
 pub(crate) const SITES: [Metric; 4] = [
@@ -147,15 +142,15 @@ impl Records {
 
     /// Takes a record; those without costs are ignored.
     pub fn record(&mut self, record: &Record<'_>) {
+        if let Some(section) = Section::of(record) {
+            return self.section(&section);
+        }
         match *record {
             Record::String(StringRecord { id, ref text }) if id.is_fact() => {
                 let text = String::from_utf8_lossy(text);
                 if let Some((label, value)) = text.split_once(": ") {
                     self.fact(label, value);
                 }
-            }
-            Record::String(StringRecord { id, ref text }) if id.is_note() => {
-                self.note(&String::from_utf8_lossy(text))
             }
             Record::String(StringRecord { id, ref text }) => {
                 let name = self.profile.names.intern(&String::from_utf8_lossy(text));
@@ -175,25 +170,6 @@ impl Records {
                 self.threads.insert(serial, text);
                 self.table.forget_used(name);
             }
-            Record::AllocSites(AllocSitesRecord {
-                live_bytes,
-                live_instances,
-                allocated_bytes,
-                allocated_instances,
-                ref sites,
-                ..
-            }) => {
-                let totals = [
-                    live_bytes,
-                    live_instances,
-                    allocated_bytes,
-                    allocated_instances,
-                ];
-                self.sites(totals, sites);
-            }
-            Record::CpuSamples(CpuSamplesRecord { total, ref rows }) => {
-                self.cpu_samples(total.into(), rows)
-            }
             Record::ControlSettings(ControlSettingsRecord { depth, .. }) => {
                 self.depth(depth.into())
             }
@@ -203,51 +179,83 @@ impl Records {
 
     /// Takes a record about monitors.
     pub fn monitor(&mut self, record: &MonitorRecord<'_>) {
-        if let MonitorRecord::Time { total, count, rows } = record {
-            self.monitors([*total, *count], rows);
+        if let Some(section) = Section::of_monitor(record) {
+            self.section(&section);
         }
     }
 
     /// Takes the result of timing methods.
     pub fn timing(&mut self, timing: &Timing<'_>) {
-        match timing {
-            Timing::Traces { total, calls, rows } => self.cpu_times([*total, *calls], rows),
-            Timing::Calls(calls) => self.old_prof(calls),
+        self.section(&Section::CallTimes(timing));
+    }
+
+    /// Takes a section.
+    pub fn section(&mut self, section: &Section<'_>) {
+        match section {
+            Section::Sites(AllocSitesRecord {
+                live_bytes,
+                live_instances,
+                allocated_bytes,
+                allocated_instances,
+                sites,
+                ..
+            }) => {
+                let totals = [
+                    *live_bytes,
+                    *live_instances,
+                    *allocated_bytes,
+                    *allocated_instances,
+                ];
+                self.sites(totals, sites);
+            }
+            Section::CpuSamples(CpuSamplesRecord { total, rows }) => {
+                self.cpu_samples((*total).into(), rows);
+            }
+            Section::CallTimes(Timing::Traces { total, calls, rows }) => {
+                self.cpu_times([*total, *calls], rows);
+            }
+            Section::CallTimes(Timing::Calls(calls)) => self.old_prof(calls),
+            Section::WallSamples(samples) => self.wall_samples(samples),
+            Section::LockWaits(waits) => self.lock_waits(waits),
+            Section::Contention { total, count, rows } => self.monitors([*total, *count], rows),
+            Section::Lifetimes(lifetimes) => self.lifetimes(lifetimes),
+            Section::Course(course) => self.course(course),
+            Section::Note(note) => self.note(note),
+            Section::Unknown(UnknownSection { name, .. }) => self.unknown(name),
+            // States without a value, which `hprof top` does not show.
+            Section::Monitors { .. } | Section::EndOfSnapshot => {}
         }
     }
 
-    fn note(&mut self, text: &str) {
-        if let Some(lifetimes) = Lifetimes::of_note(text) {
-            return self.lifetimes(&lifetimes);
-        }
-        if let Some(samples) = WallSamples::of_note(text) {
-            return self.wall_samples(&samples);
-        }
-        if let Some(waits) = LockWaits::of_note(text) {
-            return self.lock_waits(&waits);
-        }
-        if let Some(course) = LiveCourse::of_note(text) {
-            return self.course(course);
-        }
-        if let Some(record) = MonitorRecord::of_note(text) {
-            return self.monitor(&record);
-        }
-        self.left_out = LeftOut::of_sites(text).or(self.left_out);
-        if let Some(errors) = StandardErrors::of_note(text) {
-            self.errors = Some(errors);
-            return;
-        }
-        if let Some(depths) = text.strip_prefix(DEPTHS_NOTE) {
-            let depths = depths.split(DEPTH_SEPARATOR).map(str::parse);
-            self.profile.depths = depths.filter_map(Result::ok).collect();
-            return;
-        }
-        match Origin::of_note(text) {
-            Some(origin) => {
-                let mut intern = |name: &str| self.profile.names.intern(name);
-                (self.host, self.file) = (origin.host.map(&mut intern), origin.file.map(intern));
+    fn note(&mut self, note: &Note<'_>) {
+        match &note.meaning {
+            NoteMeaning::LeftOutSites(left_out) => self.left_out = Some(*left_out),
+            NoteMeaning::StandardErrors(errors) => return self.errors = Some(*errors),
+            NoteMeaning::Depths(depths) => return self.profile.depths.clone_from(depths),
+            NoteMeaning::Interval(interval) => return self.profile.interval = Some(*interval),
+            NoteMeaning::Origin(origin) => {
+                let mut intern = |name: &String| self.profile.names.intern(name);
+                self.host = origin.host.as_ref().map(&mut intern);
+                self.file = origin.file.as_ref().map(intern);
+                return;
             }
-            None => self.profile.notes.push(text.to_owned()),
+            NoteMeaning::LeftOutCallTimes(_)
+            | NoteMeaning::LeftOutContentions(_)
+            | NoteMeaning::Uncounted(_)
+            | NoteMeaning::Layout(_)
+            | NoteMeaning::None => {}
+        }
+        self.profile.notes.push(note.text.clone().into_owned());
+    }
+
+    /// Notes that the file has a section that cannot be read; a file has a few.
+    fn unknown(&mut self, name: &str) {
+        let unknown = &mut self.profile.unknown_sections;
+        let name = shortened(&printable(name)).into_owned();
+        if unknown.len() < MOST_FACTS && !unknown.contains(&name) {
+            // What has no place for it in an export has notes.
+            self.profile.notes.push(UnknownSection::remark(&name));
+            unknown.push(name);
         }
     }
 

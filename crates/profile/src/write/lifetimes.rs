@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hprof_format::{ClassSerial, Fate, LifetimeRow, Lifetimes, Survived, TraceSerial};
+use hprof_format::{ClassSerial, Fate, LifetimeRow, Lifetimes, Section, Survived, TraceSerial};
 
 use super::Writer;
 use crate::model::{LabelsId, Table};
@@ -38,7 +38,7 @@ impl<W: Write> Writer<'_, W> {
             rows: all,
             ..Lifetimes::default()
         };
-        self.note(&lifetimes.note())
+        self.section(&Section::Lifetimes(lifetimes))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Writes a profile as an HPROF file.
 
 mod lifetimes;
+mod rows;
 mod samples;
 mod waits;
 
@@ -9,9 +10,9 @@ use std::io::{self, Write};
 use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, CONTROL_ALLOC_TRACES,
     CONTROL_CPU_SAMPLING, CallTime, ClassSerial, ControlSettingsRecord, Encoder,
-    FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord, Micros, Millis, ObjectId,
-    OldProfEncoder, Record, StartThreadRecord, StringId, StringRecord, TextEncoder, ThreadSerial,
-    Timing, TraceRecord, TraceSerial, TraceTime, tells_what_is_left_out,
+    FrameId as FormatFrameId, FrameRecord, Line, LoadClassRecord, Micros, Millis, Note,
+    NoteMeaning, ObjectId, OldProfEncoder, Origin, Record, Section, StartThreadRecord, StringId,
+    StringRecord, TextEncoder, ThreadSerial, Timing, TraceRecord, TraceSerial, TraceTime,
 };
 
 use crate::dense::Map;
@@ -19,8 +20,8 @@ use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
 use crate::number::number;
-use crate::origin::Origin;
-use crate::records::{DEPTH_SEPARATOR, DEPTHS_NOTE, SITES};
+use crate::records::SITES;
+use rows::{MOST_ADDED, added, split};
 
 const FIRST_CLASS: u32 = 100_001;
 const FIRST_THREAD: u32 = 200_001;
@@ -42,9 +43,19 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns the form that can hold all metrics of a profile, preferring binary; `None` if there is none.
-    #[must_use]
-    pub fn for_profile(profile: &Profile) -> Option<Form> {
+    /// Returns the form that can hold all of a profile, preferring binary.
+    ///
+    /// # Errors
+    /// [`WriteError::Mixed`] and [`WriteError::TooLarge`].
+    pub fn for_profile(profile: &Profile) -> Result<Form, WriteError> {
+        let form = Form::for_metrics(profile).ok_or(WriteError::Mixed)?;
+        match added(profile, form) {
+            ..=MOST_ADDED => Ok(form),
+            rows => Err(WriteError::TooLarge(rows)),
+        }
+    }
+
+    fn for_metrics(profile: &Profile) -> Option<Form> {
         let metrics = profile.metrics();
         let has = |metric| metrics.contains(&metric);
         if has(Metric::InclusiveTime) {
@@ -69,6 +80,11 @@ pub enum WriteError {
     /// No form of HPROF file can hold all of its metrics.
     #[error("calls by caller and callee (cpu=old) cannot be in one file with other values")]
     Mixed,
+    /// Its counts are so large that no run can have led to them.
+    #[error(
+        "its values are too large for the binary format: they need {0} rows beside those of the stacks, of at most {MOST_ADDED}"
+    )]
+    TooLarge(u64),
 }
 
 /// Writes a profile as an HPROF file, in a form that can hold all of it. Labels other than thread and class are stored
@@ -77,7 +93,7 @@ pub enum WriteError {
 /// # Errors
 /// [`WriteError`].
 pub fn write(profile: &Profile, out: impl Write) -> Result<Form, WriteError> {
-    let form = Form::for_profile(profile).ok_or(WriteError::Mixed)?;
+    let form = Form::for_profile(profile)?;
     let encoder: Box<dyn Encoder> = match form {
         Form::Binary => Box::new(BinaryEncoder::new()),
         Form::Text => Box::new(TextEncoder::new()),
@@ -125,14 +141,18 @@ impl<W: Write> Writer<'_, W> {
             frames: Vec::new().into(),
         }))?;
         // Rows that were omitted in the file are rows here.
-        let errors = profile.errors.map(|errors| errors.note());
-        let notes = profile.notes.iter().chain(&errors);
-        for note in notes.filter(|note| !tells_what_is_left_out(note)) {
+        let is_kept = |note: &&String| !NoteMeaning::of(note).is_of_left_out_rows();
+        for note in profile.notes.iter().filter(is_kept) {
             self.note(note)?;
         }
+        if let Some(errors) = profile.errors {
+            self.meaning(NoteMeaning::StandardErrors(errors))?;
+        }
         if profile.depths.len() > 1 || self.form != Form::Binary && !profile.depths.is_empty() {
-            let depths: Vec<String> = profile.depths.iter().map(u32::to_string).collect();
-            self.note(&format!("{DEPTHS_NOTE}{}", depths.join(DEPTH_SEPARATOR)))?;
+            self.meaning(NoteMeaning::Depths(profile.depths.clone()))?;
+        }
+        if let Some(interval) = profile.interval().filter(|_| profile.has(Metric::Cpu)) {
+            self.meaning(NoteMeaning::Interval(interval))?;
         }
         for frame in profile.frame_ids() {
             self.frame(frame)?;
@@ -201,6 +221,15 @@ impl<W: Write> Writer<'_, W> {
             id,
             text: text.as_bytes().into(),
         }))
+    }
+
+    fn meaning(&mut self, meaning: NoteMeaning) -> io::Result<()> {
+        let note = Note::of_meaning(meaning);
+        note.map_or(Ok(()), |note| self.note(&note.text))
+    }
+
+    fn section(&mut self, section: &Section<'_>) -> io::Result<()> {
+        section.note().map_or(Ok(()), |note| self.note(&note))
     }
 
     /// Returns the id of a text; even the empty one has an id, because some readers look up every name.
@@ -295,12 +324,12 @@ impl<W: Write> Writer<'_, W> {
         for (labels, stack) in keys {
             if origin(&labels) != last {
                 last = origin(&labels);
-                self.note(&self.origin(&labels).note())?;
+                self.meaning(NoteMeaning::Origin(self.origin(&labels)))?;
             }
             self.trace(stack, labels)?;
         }
         if last != (None, None) {
-            self.note(&Origin::default().note())?;
+            self.meaning(NoteMeaning::Origin(Origin::default()))?;
         }
         Ok(())
     }
@@ -327,8 +356,8 @@ impl<W: Write> Writer<'_, W> {
         trace.copied().unwrap_or(SYSTEM_TRACE)
     }
 
-    fn origin(&self, labels: &Labels) -> Origin<'_> {
-        let text = |name| self.profile.names.text(name);
+    fn origin(&self, labels: &Labels) -> Origin {
+        let text = |name| self.profile.names.text(name).to_owned();
         Origin {
             host: labels.host.map(text),
             file: labels.file.map(text),
@@ -423,21 +452,6 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// Splits values above 2^32 - 1 into several that fit.
-fn split(values: &[u64], mut row: impl FnMut(&[u64])) {
-    let mut left = values.to_vec();
-    loop {
-        let fitting: Vec<u64> = left.iter().map(|&v| v.min(u32::MAX.into())).collect();
-        row(&fitting);
-        for (left, fitting) in left.iter_mut().zip(fitting) {
-            *left -= fitting;
-        }
-        if left.iter().all(|&left| left == 0) {
-            return;
-        }
-    }
-}
-
 /// Returns the labels that a trace identifies: not the class that was allocated.
 fn trace_labels(labels: &Labels) -> Labels {
     Labels {
@@ -459,10 +473,6 @@ fn holder_labels(labels: &Labels) -> Labels {
 
 fn frame_id(frame: FrameId) -> FormatFrameId {
     FormatFrameId(FIRST_FRAME + u64::from(frame.0))
-}
-
-fn saturated(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 const PRIMITIVES: [(&str, &str, BasicType); 8] = [
@@ -512,15 +522,5 @@ mod tests {
             assert_eq!(class_file_name(source), class_file);
             assert_eq!(hprof_format::source_name(class_file), source);
         }
-    }
-
-    #[test]
-    fn what_does_not_fit_becomes_several_rows() {
-        let mut rows = Vec::new();
-        split(&[3, (1 << 33) + 5], |row| rows.push(row.to_vec()));
-        assert_eq!(rows, [[3, 0xFFFF_FFFF], [0, 0xFFFF_FFFF], [0, 7]]);
-        let mut none = 0;
-        split(&[0, 0], |_| none += 1);
-        assert_eq!(none, 1);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use hprof_format::{CpuSample, CpuSamplesRecord, Record, WallSample, WallSamples};
+use hprof_format::{CpuSample, CpuSamplesRecord, Record, Section, WallSample, WallSamples};
 
-use super::{Writer, saturated, split};
+use super::Writer;
+use super::rows::{saturated, split};
 use crate::model::Table;
 use crate::records::NANOS_PER_MILLI;
 
@@ -41,6 +42,6 @@ impl<W: Write> Writer<'_, W> {
         };
         let counts = samples.rows.iter().map(|row| row.count);
         samples.total = counts.fold(0, u64::saturating_add);
-        self.note(&samples.note())
+        self.section(&Section::WallSamples(samples))
     }
 }

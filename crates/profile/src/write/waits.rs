@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hprof_format::{ContendedTime, LockWait, LockWaits, Micros, MonitorRecord};
+use hprof_format::{ContendedTime, LockWait, LockWaits, Micros, MonitorRecord, Section};
 
 use super::{Writer, holder_labels};
 use crate::model::Table;
@@ -30,8 +30,8 @@ impl<W: Write> Writer<'_, W> {
             rows: rows.into(),
         };
         let is_written = self.encoder.monitor(Micros(0), &record, &mut self.buffer);
-        match record.note().filter(|_| !is_written) {
-            Some(note) => self.note(&note),
+        match Section::of_monitor(&record).filter(|_| !is_written) {
+            Some(section) => self.section(&section),
             None => Ok(()),
         }
     }
@@ -61,6 +61,6 @@ impl<W: Write> Writer<'_, W> {
             };
             waits.rows.push(row);
         }
-        self.note(&waits.note())
+        self.section(&Section::LockWaits(waits))
     }
 }

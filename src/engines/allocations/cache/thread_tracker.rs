@@ -86,8 +86,11 @@ impl Recorder {
             counts,
         } = self;
         let size = allocation.size;
+        let has_identity = allocation.object.is_some();
         let sought = cache.seek(state, stack, jni, allocation.class);
-        let object = ObjectRef::new(jni, allocation.object);
+        let object = allocation
+            .object
+            .and_then(|object| ObjectRef::new(jni, object));
         let site = cache.site(state, sought, stack, serial, jni, allocation);
         counts.add(site, size);
         let tracked = object.and_then(|object| Tracked::new(object, site, step, size));
@@ -95,7 +98,12 @@ impl Recorder {
             // It could not be seen to die.
             let sample_weight = state.steps.weight(step);
             let site = state.sites.get(site);
-            site.add_allocated(sample_weight.weight(size));
+            let weight = sample_weight.weight(size);
+            if has_identity {
+                site.add_allocated(weight);
+            } else {
+                site.add_without_identity(weight);
+            }
             if let Some(made) = sample_weight.variance(size) {
                 state.errors.add(Uncertainty {
                     made,

@@ -20,13 +20,16 @@ struct LevelBefore {
 impl Compilers {
     /// Has the VM compile every allocation from here on. Code that it has compiled before stays as it is.
     pub(in super::super) fn keep_allocations(&self, env: Env) {
-        let mut before = self.0.lock();
-        if before.is_some() {
+        if self.0.lock().is_some() {
             return;
         }
         let Some(flags) = env.settable_flags() else {
             return;
         };
+        let mut before = self.0.lock();
+        if before.is_some() {
+            return;
+        }
         if let Some(level) = flags.flags().number(NumberFlag::TieredStopAtLevel) {
             flags.set(NumberFlag::TieredStopAtLevel, level.min(C1));
             *before = Some(LevelBefore { flags, level });

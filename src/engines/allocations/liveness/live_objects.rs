@@ -40,6 +40,9 @@ const TOO_MUCH: usize = 4;
 /// The longest that a thread waits before it goes on with its next chunk anyway.
 const LONGEST_WAIT_MILLIS: u32 = 100;
 
+/// The longest that a thread waits for another one that examines objects, which may be suspended.
+pub(in super::super) const SWEEP_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// The objects that one thread allocated most recently.
 #[derive(Default)]
 pub(in super::super) struct Nursery(Chunk);
@@ -256,9 +259,18 @@ impl LiveObjects {
         self.clock.tick();
     }
 
-    /// Examines all objects. At least `ended` collections have ended.
-    pub(in super::super) fn sweep_all(&self, mut sweep: Sweep<'_>, ended: u32) {
-        let mut old = self.old.lock();
+    /// Examines all objects. At least `ended` collections have ended. If others hold the old generation for longer than
+    /// `timeout`, only the most recent objects are counted, and the answer is `false`.
+    pub(in super::super) fn sweep_all(
+        &self,
+        mut sweep: Sweep<'_>,
+        ended: u32,
+        timeout: Duration,
+    ) -> bool {
+        let Some(mut old) = self.old.try_lock_for(timeout) else {
+            self.count_recent(sweep);
+            return false;
+        };
         self.sweep_old_and_young(&mut old, &mut sweep, ended);
         match self.clock.is_running() {
             true => {
@@ -268,28 +280,33 @@ impl LiveObjects {
             false => old.finish(sweep),
         }
         self.note_sweep();
+        true
     }
 
-    /// As [`LiveObjects::sweep_all`]; if others hold the old generation for longer than `timeout`, only the most
-    /// recent objects are counted.
+    /// As [`LiveObjects::sweep_all`], without a look at how long objects have lived.
     pub(in super::super) fn sweep_all_within(&self, mut sweep: Sweep<'_>, timeout: Duration) {
         match self.old.try_lock_for(timeout) {
             Some(mut old) => {
                 self.sweep_old_and_young(&mut old, &mut sweep, 0);
                 old.finish(sweep);
             }
-            None => {
-                for tracked in self.full.lock().iter().flat_map(Chunk::objects) {
-                    sweep.count(tracked);
-                }
-                sweep.finish();
-            }
+            None => self.count_recent(sweep),
         }
     }
 
-    /// Counts all objects allocated so far at their sites.
-    pub(in super::super) fn count(&self, mut sweep: Sweep<'_>) {
-        let mut old = self.old.lock();
+    fn count_recent(&self, mut sweep: Sweep<'_>) {
+        for tracked in self.full.lock().iter().flat_map(Chunk::objects) {
+            sweep.count(tracked);
+        }
+        sweep.finish();
+    }
+
+    /// Counts all objects allocated so far at their sites. If others hold the old generation for longer than `timeout`, nothing
+    /// is counted, and the answer is `false`.
+    pub(in super::super) fn count(&self, mut sweep: Sweep<'_>, timeout: Duration) -> bool {
+        let Some(mut old) = self.old.try_lock_for(timeout) else {
+            return false;
+        };
         let new = std::mem::take(&mut *self.full.lock());
         for tracked in new.iter().flat_map(Chunk::objects) {
             sweep.count(tracked);
@@ -301,6 +318,7 @@ impl LiveObjects {
         );
         old.counted.extend(new);
         old.finish(sweep);
+        true
     }
 
     /// Forgets all objects and frees the references to them.

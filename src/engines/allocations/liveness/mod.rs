@@ -8,6 +8,6 @@ mod sweep;
 mod tracked;
 
 pub(super) use chunk::Chunk;
-pub(super) use live_objects::{LiveObjects, Nursery, ObjectAges};
+pub(super) use live_objects::{LiveObjects, Nursery, ObjectAges, SWEEP_TIMEOUT};
 pub(super) use sweep::Sweep;
 pub(super) use tracked::Tracked;

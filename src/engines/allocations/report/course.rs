@@ -1,6 +1,6 @@
 //! LIVE COURSE: what was alive over the time of the profile.
 
-use hprof_format::{CourseRow, LiveCourse};
+use hprof_format::{CourseRow, LiveCourse, Section};
 
 use super::lifetimes::millis;
 use crate::engines::allocations::liveness::ObjectAges;
@@ -22,7 +22,7 @@ pub(in super::super) fn course(journal: &Journal, sites: &Sites, ages: &ObjectAg
         let site = Some((serials::trace(key.trace), serials::class(key.class)));
         rows.extend(points.iter().map(|&point| CourseRow { site, point }));
     }
-    let section = LiveCourse {
+    let course_of_sites = LiveCourse {
         collections: ages.collections,
         millis: millis(ages.time),
         step: course.step,
@@ -35,6 +35,6 @@ pub(in super::super) fn course(journal: &Journal, sites: &Sites, ages: &ObjectAg
             entry.trace(key.trace);
             entry.class(key.class);
         }
-        entry.note(&section.note());
+        entry.section(&Section::Course(course_of_sites));
     });
 }

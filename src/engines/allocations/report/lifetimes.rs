@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hprof_format::{Fate, LifetimeRow, Lifetimes, Peak, Survived};
+use hprof_format::{Fate, LifetimeRow, Lifetimes, Peak, Section, Survived};
 
 use super::sections::{SitesRequest, Unseen};
 use crate::engines::allocations::lifetimes::Deaths;
@@ -65,7 +65,7 @@ pub(in super::super) fn lifetimes(
             entry.trace(key.trace);
             entry.class(key.class);
         }
-        entry.note(&lifetimes.note());
+        entry.section(&Section::Lifetimes(lifetimes));
     });
 }
 

@@ -3,29 +3,38 @@
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
+use super::super::liveness::SWEEP_TIMEOUT;
 use super::super::sites::Amount;
 use super::super::state::TrackerState;
 use super::sections::Unseen;
+use crate::console;
 use crate::jvmti::{Jni, JvmtiError, Object};
 use crate::memory;
 use crate::names::class::ClassId;
 
 /// The amounts of such objects that previous outputs have reported as allocated.
 #[derive(Default)]
-pub(in super::super) struct ReportedUnseen(HashMap<ClassId, Amount, FixedState>);
+pub(in super::super) struct ReportedUnseen(ByClass);
+
+/// Amounts by class.
+pub(in super::super) type ByClass = HashMap<ClassId, Amount, FixedState>;
 
 impl ReportedUnseen {
-    /// Returns, for each class, the part that is new; with `is_last`, the output that reports it ends.
+    /// Returns, for each class, the part that is new; with `is_last`, the output that reports it ends. Of those that sites
+    /// have counted when they were made, `made`, nobody knows which are alive.
     pub(in super::super) fn new_of(
         &mut self,
         seen: Vec<(ClassId, Amount)>,
+        made: &ByClass,
         is_last: bool,
     ) -> Vec<Unseen> {
         let unseen = seen.into_iter().map(|(class, live)| {
             let reported = self.0.get(&class).copied().unwrap_or_default();
+            let made = made.get(&class).copied().unwrap_or_default();
+            let counted = reported + made;
             let new = Amount {
-                instances: live.instances.saturating_sub(reported.instances),
-                bytes: live.bytes.saturating_sub(reported.bytes),
+                instances: live.instances.saturating_sub(counted.instances),
+                bytes: live.bytes.saturating_sub(counted.bytes),
             };
             if is_last {
                 self.0.insert(class, reported + new);
@@ -44,6 +53,13 @@ fn is_filler(class: &str) -> bool {
     )
 }
 
+fn unknown() -> Vec<(ClassId, Amount)> {
+    console::line(format_args!(
+        "objects are being looked at; those whose allocation was not seen are left out"
+    ));
+    Vec::new()
+}
+
 impl TrackerState {
     /// Counts the objects in the heap that are not tracked. The program may run meanwhile: an object allocated between
     /// the two counts must not be taken for an old one, so the larger of the tracked amounts before and after is
@@ -52,11 +68,16 @@ impl TrackerState {
         &self,
         jni: Jni<'_>,
     ) -> Result<Vec<(ClassId, Amount)>, JvmtiError> {
-        let mut tracked = self.tracked(jni);
+        let Some(mut tracked) = self.tracked(jni) else {
+            return Ok(unknown());
+        };
         let classes = self.env.loaded_classes(jni)?;
         let objects: Vec<Object<'_>> = classes.iter().map(|class| class.object()).collect();
         let counts = self.env.class_histogram(&objects)?;
-        for (class, after) in self.tracked(jni) {
+        let Some(after) = self.tracked(jni) else {
+            return Ok(unknown());
+        };
+        for (class, after) in after {
             let before = tracked.entry(class).or_default();
             before.instances = before.instances.max(after.instances);
             before.bytes = before.bytes.max(after.bytes);
@@ -83,16 +104,31 @@ impl TrackerState {
         Ok(unseen)
     }
 
-    /// Returns the tracked amount that is not known to be dead, by class.
-    fn tracked(&self, jni: Jni<'_>) -> HashMap<ClassId, Amount, FixedState> {
-        let mut tracked = HashMap::<ClassId, Amount, FixedState>::default();
+    /// Returns what sites have counted of objects without identity, by class.
+    pub(in super::super) fn without_identity(&self) -> ByClass {
+        let mut sums = ByClass::default();
+        for (key, site) in self.sites.iter() {
+            let made = site.without_identity();
+            if made.instances > 0 {
+                let sum = sums.entry(key.class).or_default();
+                *sum = *sum + made;
+            }
+        }
+        sums
+    }
+
+    /// Returns the tracked amount that is not known to be dead, by class; `None` if other threads examine objects all the time.
+    fn tracked(&self, jni: Jni<'_>) -> Option<ByClass> {
+        let mut tracked = ByClass::default();
         memory::need(self.sites.count() * 2 * size_of::<(ClassId, Amount)>());
-        self.live.count(self.look_at_all(jni));
+        if !self.live.count(self.look_at_all(jni), SWEEP_TIMEOUT) {
+            return None;
+        }
         for (key, site) in self.sites.iter() {
             let sum = tracked.entry(key.class).or_default();
             *sum = *sum + site.live();
         }
-        tracked
+        Some(tracked)
     }
 }
 
@@ -115,7 +151,8 @@ mod tests {
         };
         let mut reported = ReportedUnseen::default();
         let mut new_of = |live, is_last| {
-            let unseen = reported.new_of(vec![(class, amount(live))], is_last);
+            let made = ByClass::default();
+            let unseen = reported.new_of(vec![(class, amount(live))], &made, is_last);
             assert_eq!(unseen[0].live, amount(live));
             unseen[0].new
         };

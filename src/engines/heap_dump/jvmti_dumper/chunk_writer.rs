@@ -1,6 +1,6 @@
 //! Collects records into chunks for the output.
 
-use hprof_format::{HeapCounter, HeapRecord, HeapTotals, IdSize, Value};
+use hprof_format::{HeapCounter, HeapRecord, HeapTotals, IdSize, ObjectLayout, Value};
 
 use crate::engines::heap_dump::DumpOutput;
 use crate::jvmti::Primitive;
@@ -21,9 +21,15 @@ impl<'o> ChunkWriter<'o> {
         Self {
             output,
             buffer: Vec::with_capacity(PIECE + PIECE / 8),
-            counter: HeapCounter::new(IdSize::Eight),
+            counter: HeapCounter::new(IdSize::Eight, ObjectLayout::USUAL),
             failed: false,
         }
+    }
+
+    /// Notes the layout of objects, before the first one.
+    pub(super) fn layout(&mut self, layout: ObjectLayout) {
+        self.counter.set_layout(layout);
+        self.output.layout(layout);
     }
 
     pub(super) fn put(&mut self, record: &HeapRecord<'_>) {

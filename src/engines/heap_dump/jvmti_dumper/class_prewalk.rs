@@ -1,7 +1,8 @@
 //! Facts about classes that only a heap walk reveals: the objects in the constant pool, the signers, the protection
-//! domain.
+//! domain. The sizes of the arrays that it meets on the way tell the layout of objects.
 
-use super::classes::DumpClasses;
+use super::array_sizes::ArraySizes;
+use super::classes::{ClassKind, DumpClasses};
 use super::numbers::{Numbers, Special, Tag};
 use crate::jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
@@ -22,10 +23,12 @@ pub(super) struct PreWalk<'s> {
     pub(super) classes: &'s DumpClasses,
     /// By the class's index.
     pub(super) found: Vec<ClassReferences>,
+    pub(super) array_sizes: ArraySizes,
 }
 
 impl HeapVisitor for PreWalk<'_> {
     fn root(&mut self, root: RootReference, referee: Referee<'_>) -> Visit {
+        self.measure(&referee);
         let tag = Tag(*referee.tag);
         let is_class = matches!(self.numbers.special(tag), Some(Special::DumpClass(_)));
         // Every class is held by a global reference.
@@ -41,6 +44,7 @@ impl HeapVisitor for PreWalk<'_> {
         reference: Reference,
         referee: Referee<'_>,
     ) -> Visit {
+        self.measure(&referee);
         match self.classes.place(self.numbers, Tag(referrer.tag)) {
             Some(place) => self.note(place, reference, referee),
             None => Visit::Pass,
@@ -57,6 +61,20 @@ impl HeapVisitor for PreWalk<'_> {
 }
 
 impl PreWalk<'_> {
+    /// Looks at the size of an array.
+    fn measure(&mut self, referee: &Referee<'_>) {
+        let place = self.classes.place(self.numbers, Tag(referee.class));
+        let (Some(length), Some(place)) = (referee.length, place) else {
+            return;
+        };
+        let elements = match self.classes.get(place).kind {
+            ClassKind::ObjectArrays => None,
+            ClassKind::PrimitiveArrays(kind) => Some(kind),
+            ClassKind::Instances(_) | ClassKind::Unknown(_) => return,
+        };
+        self.array_sizes.add(elements, length, referee.size);
+    }
+
     fn note(&mut self, place: usize, reference: Reference, referee: Referee<'_>) -> Visit {
         let found = &mut self.found[place];
         let (constant, single) = match reference {

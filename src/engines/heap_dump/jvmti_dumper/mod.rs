@@ -5,6 +5,7 @@
 //! fields, and the values of static fields. The records of classes therefore come first, as readers prefer, and the
 //! values of static fields are from a moment before the walk; the objects they refer to are kept alive until it.
 
+mod array_sizes;
 mod chunk_writer;
 mod class_prewalk;
 mod classes;
@@ -37,6 +38,7 @@ use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
 use crate::memory::{self, OutOfMemory};
+use array_sizes::ArraySizes;
 use chunk_writer::ChunkWriter;
 use class_prewalk::{ClassReferences, PreWalk};
 use classes::{Candidate, ClassKind, DumpClasses};
@@ -348,10 +350,14 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
             numbers: &mut self.numbers,
             classes,
             found: vec![ClassReferences::default(); classes.len()],
+            array_sizes: ArraySizes::new(),
         };
         let begin = Instant::now();
         self.tags.follow(WantedValues::default(), &mut prewalk)?;
         *pause += begin.elapsed();
+        if let Some(layout) = prewalk.array_sizes.layout() {
+            self.chunks.layout(layout);
+        }
         Ok(prewalk.found)
     }
 

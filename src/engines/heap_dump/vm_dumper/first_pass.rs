@@ -3,7 +3,7 @@
 use foldhash::fast::FixedState;
 use hprof_format::{
     BasicType, HeapCounter, HeapError, HeapItem, HeapKind, HeapRecord, HeapRecords, HeapTotals,
-    IdSize, ObjectId, RawHeapRecord, TraceSerial,
+    IdSize, ObjectId, ObjectLayout, RawHeapRecord, TraceSerial,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -140,7 +140,7 @@ impl FirstPass {
             ints: Vec::new(),
             arrays: IdMap::default(),
             ids: NO_IDS,
-            counter: HeapCounter::new(IdSize::Eight),
+            counter: HeapCounter::new(IdSize::Eight, ObjectLayout::USUAL),
         }
     }
 

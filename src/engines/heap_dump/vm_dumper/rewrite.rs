@@ -280,7 +280,7 @@ fn primitive_ranges(first_pass: &FirstPass, class: u64) -> Box<[(u32, u32)]> {
 
 #[cfg(test)]
 mod tests {
-    use hprof_format::{ObjectBirth, Root, StringId};
+    use hprof_format::{ObjectBirth, ObjectLayout, Root, StringId};
 
     use super::super::first_pass::ListReference;
     use super::*;
@@ -308,6 +308,8 @@ mod tests {
         fn virtual_thread(&mut self, _: &str) -> ThreadSerial {
             ThreadSerial::UNKNOWN
         }
+
+        fn layout(&mut self, _: ObjectLayout) {}
 
         fn totals(&mut self, _: u64, _: u64) {}
 

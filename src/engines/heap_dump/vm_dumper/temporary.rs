@@ -2,11 +2,11 @@
 //! each of their threads, so a folder makes sure that everything can be removed.
 
 use std::ffi::CString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,14 +21,22 @@ pub(super) struct TemporaryPlace {
     name: String,
     next: AtomicU32,
     /// The folder that currently exists.
-    current: Arc<Mutex<Option<PathBuf>, rank::TemporaryFolder>>,
+    current: Current,
 }
+
+type Current = Arc<Mutex<Option<Arc<OpenFolder>>, rank::TemporaryFolder>>;
 
 /// A folder that only the user can access; removed on drop.
 pub(super) struct Folder {
+    opened: Arc<OpenFolder>,
+    current: Current,
+}
+
+/// A folder of this user. Where others may change its parent, its path may lead to another folder by now, but its handle
+/// does not.
+struct OpenFolder {
     path: PathBuf,
     handle: File,
-    current: Arc<Mutex<Option<PathBuf>, rank::TemporaryFolder>>,
 }
 
 /// The name of the VM's file.
@@ -61,7 +69,7 @@ impl TemporaryPlace {
         loop {
             let folder = self.make_one()?;
             // Another program may have removed it before it was locked.
-            if folder.path.exists() {
+            if folder.opened.path.exists() {
                 return Ok(folder);
             }
         }
@@ -95,21 +103,21 @@ impl TemporaryPlace {
             }
         };
         let path = path.map_err(|error| at(&self.parent, error))?;
-        *self.current.lock() = Some(path.clone());
-        let handle = File::open(&path).map_err(|error| at(&path, error))?;
+        let opened = OpenFolder::open(&path).map_err(|error| at(&path, error))?;
+        let opened = Arc::new(opened);
+        *self.current.lock() = Some(opened.clone());
         // On a file system without locks the process number decides.
-        let _ = handle.try_lock();
+        let _ = opened.handle.try_lock();
         Ok(Folder {
-            handle,
-            path,
+            opened,
             current: self.current.clone(),
         })
     }
 
     /// Removes the current folder, which will not be dropped any more.
     pub(super) fn clear(&self) {
-        if let Some(path) = self.current.lock().take() {
-            let _ = fs::remove_dir_all(path);
+        if let Some(folder) = self.current.lock().take() {
+            folder.remove();
         }
     }
 }
@@ -123,16 +131,42 @@ fn program_of(name: &str, prefix: &str) -> Option<u32> {
 
 /// Removes a folder of this user that nobody has locked.
 fn remove_unlocked(path: &Path) -> io::Result<()> {
-    let metadata = fs::symlink_metadata(path)?;
-    // It belongs to the user of this process.
-    let own = fs::metadata("/proc/self")?.uid();
-    if !metadata.is_dir() || metadata.uid() != own {
-        return Ok(());
+    let folder = OpenFolder::open(path)?;
+    if folder.handle.try_lock().is_ok() {
+        folder.remove();
     }
-    let handle = File::open(path)?;
-    match handle.try_lock() {
-        Ok(()) => fs::remove_dir_all(path),
-        Err(_) => Ok(()),
+    Ok(())
+}
+
+impl OpenFolder {
+    /// Opens a folder of this user; a link is an error.
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+        let handle = options.read(true).custom_flags(flags).open(path)?;
+        let found = handle.metadata()?;
+        // It belongs to the user of this process.
+        let own = fs::metadata("/proc/self")?.uid();
+        let path = path.to_owned();
+        match found.uid() == own {
+            true => Ok(Self { path, handle }),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    }
+
+    /// Returns a path that leads to it and nowhere else.
+    fn by_handle(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.handle.as_raw_fd()).into()
+    }
+
+    /// Removes the files in it, and the folder if nothing else has its path. What cannot be removed stays.
+    fn remove(&self) {
+        let files = fs::read_dir(self.by_handle()).into_iter().flatten();
+        for file in files.flatten() {
+            let _ = fs::remove_file(file.path());
+        }
+        // Fails for a folder in which there is something.
+        let _ = fs::remove_dir(&self.path);
     }
 }
 
@@ -143,33 +177,27 @@ fn at(path: &Path, error: io::Error) -> io::Error {
 impl Folder {
     /// Returns the path of the file that the VM is to write.
     pub(super) fn file(&self) -> PathBuf {
-        self.path.join(FILE)
+        self.opened.by_handle().join(FILE)
     }
 
-    /// Returns the same file under a name that the VM understands: it decodes the name in the encoding of the user's
-    /// locale, which may have only ASCII letters.
+    /// Returns the same path for the VM. It has ASCII letters alone: the VM decodes it in the encoding of the user's locale,
+    /// which may have no others.
     pub(super) fn name_for_the_vm(&self) -> io::Result<CString> {
-        let path = self.file();
-        let bytes = path.as_os_str().as_bytes();
-        let name = match bytes.is_ascii() {
-            true => bytes.to_owned(),
-            false => format!("/proc/self/fd/{}/{FILE}", self.handle.as_raw_fd()).into_bytes(),
-        };
-        CString::new(name).map_err(io::Error::from)
+        CString::new(self.file().into_os_string().into_vec()).map_err(io::Error::from)
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         // It may have been removed already.
-        let _ = fs::remove_dir_all(&self.path);
+        self.opened.remove();
         *self.current.lock() = None;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -188,7 +216,7 @@ mod tests {
     fn the_folder_is_the_users_alone_and_goes_with_all_in_it() {
         let (parent, target) = target("x.hprof");
         let folder = TemporaryPlace::beside(&target).make().expect("room");
-        let mode = fs::metadata(&folder.path)
+        let mode = fs::metadata(&folder.opened.path)
             .expect("there")
             .permissions()
             .mode();
@@ -233,6 +261,35 @@ mod tests {
         drop(TemporaryPlace::beside(&target).make().expect("room"));
         assert!(!killed.exists());
         assert!(in_use.exists() && alive.exists() && others.iter().all(|path| path.exists()));
+    }
+
+    #[test]
+    fn a_folder_that_others_have_exchanged_is_left_alone() {
+        let (parent, target) = target("x.hprof");
+        let folder = TemporaryPlace::beside(&target).make().expect("room");
+        let path = |name: &str| parent.path().join(name);
+        fs::rename(&folder.opened.path, path("moved")).expect("it is ours");
+        fs::create_dir(path("precious")).expect("a folder");
+        fs::write(path("precious/a"), "a").expect("a file");
+        fs::rename(path("precious"), &folder.opened.path).expect("it is ours");
+        let name = folder.name_for_the_vm().expect("no NUL");
+        fs::write(name.to_str().expect("ASCII"), "a dump").expect("it works");
+        assert!(path("moved/heap").exists());
+        let exchanged = folder.opened.path.clone();
+        drop(folder);
+        assert!(exchanged.join("a").exists());
+        assert!(!path("moved/heap").exists());
+    }
+
+    #[test]
+    fn a_link_is_not_swept() {
+        let (parent, target) = target("x.hprof");
+        let path = |name: &str| parent.path().join(name);
+        fs::create_dir(path("precious")).expect("a folder");
+        fs::write(path("precious/a"), "a").expect("a file");
+        symlink("precious", path(".x.hprof.4000000001.0")).expect("a link");
+        drop(TemporaryPlace::beside(&target).make().expect("room"));
+        assert!(path("precious/a").exists());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! and when it comes back.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
@@ -23,7 +24,7 @@ pub(super) struct ParkedVirtualThreads {
 
 /// The threads by their number.
 #[derive(Default)]
-struct Shard(Mutex<HashMap<i64, WeakRef, FixedState>, rank::ParkedVirtualThreads>);
+struct Shard(Mutex<HashMap<i64, Arc<WeakRef>, FixedState>, rank::ParkedVirtualThreads>);
 
 impl ParkedVirtualThreads {
     /// Called on a virtual thread that is about to leave its carrier.
@@ -34,9 +35,14 @@ impl ParkedVirtualThreads {
         let Some(reference) = WeakRef::new(jni, thread) else {
             return;
         };
+        let reference = Arc::new(reference);
         let id = blockers.id(jni, thread);
         let mut shard = self.shard(id).0.lock();
-        memory::need_to_hash(shard.len(), shard.capacity(), size_of::<(i64, WeakRef)>());
+        memory::need_to_hash(
+            shard.len(),
+            shard.capacity(),
+            size_of::<(i64, Arc<WeakRef>)>(),
+        );
         let before = shard.insert(id, reference);
         drop(shard);
         if before.is_none() {
@@ -62,24 +68,33 @@ impl ParkedVirtualThreads {
             return;
         }
         for shard in &self.shards {
-            let mut alive = Vec::new();
-            let mut dead = Vec::new();
-            {
-                let mut shard = shard.0.lock();
-                memory::need(shard.len() * size_of::<LocalRef<'_>>());
-                for thread in shard.values() {
-                    alive.extend(thread.get(jni));
-                }
-                if alive.len() < shard.len() {
-                    let gone = shard.extract_if(|_, thread| thread.is_dead(jni));
-                    dead.extend(gone.map(|(_, thread)| thread));
+            let all: Vec<(i64, Arc<WeakRef>)> = {
+                let shard = shard.0.lock();
+                memory::need(shard.len() * size_of::<(i64, Arc<WeakRef>)>());
+                let all = shard.iter();
+                all.map(|(&id, thread)| (id, thread.clone())).collect()
+            };
+            memory::need(all.len() * size_of::<LocalRef<'_>>());
+            let mut alive = Vec::with_capacity(all.len());
+            for (id, thread) in &all {
+                match thread.get(jni) {
+                    Some(thread) => alive.push(thread),
+                    None => self.forget(shard, *id, thread),
                 }
             }
-            self.count.fetch_sub(dead.len(), Ordering::Relaxed);
-            // The references are freed, and the threads looked at, without the lock.
-            drop(dead);
             jni.announce_locals(alive.len());
             alive.into_iter().for_each(&mut take);
+        }
+    }
+
+    /// Forgets a thread that was collected, unless another one has its id by now.
+    fn forget(&self, shard: &Shard, id: i64, thread: &Arc<WeakRef>) {
+        let mut shard = shard.0.lock();
+        let known = shard.get(&id);
+        if known.is_some_and(|known| Arc::ptr_eq(known, thread)) {
+            // The caller frees the reference, after the lock.
+            shard.remove(&id);
+            self.count.fetch_sub(1, Ordering::Relaxed);
         }
     }
 

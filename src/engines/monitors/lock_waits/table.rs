@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hprof_format::{LockWait, LockWaits};
+use hprof_format::{LockWait, LockWaits, Section};
 
 use crate::engines::Totals;
 use crate::lock_order::{Mutex, rank};
@@ -106,7 +106,7 @@ pub(super) fn write(journal: &Journal, halves: Samples, interval: Duration, cuto
             known,
             rows: rows.collect(),
         };
-        entry.note(&waits.note());
+        entry.section(&Section::LockWaits(waits));
     });
 }
 

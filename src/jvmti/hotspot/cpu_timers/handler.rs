@@ -10,16 +10,19 @@
 //! - it uses no thread-locals of the agent. That of `errno`, which it restores, was created with the thread;
 //! - it cannot panic: no indexing, no arithmetic that is checked, no formatting;
 //! - it calls AsyncGetCallTrace, which HotSpot made for handlers, in a VM that the agent's own walk does not know; the
-//!   previous handler; the system calls `gettid` and `rt_sigprocmask` (which tells whether a word can be read) by
-//!   `syscall`, which POSIX and Linux allow there; and `pthread_getspecific`, which reads a slot of the thread in glibc
-//!   and musl, and which HotSpot's own handlers call. Nothing else: a test reads the section in the release library and
-//!   fails if it refers to a symbol that is not on the test's list;
-//! - it reads memory of its own thread only: its stack, within the bounds that the VM has for it; its `JavaThread`,
-//!   which the thread finds under the VM's own key until just before it is freed; and the VM's data about the methods
-//!   in its frames, which keep that data alive; and the table of native code (`native_code`), which stays while
-//!   [`State::inside`] counts the handler. A thread of the VM's own finds the bounds of its stack in itself. Freeing the record at the thread's ThreadEnd does not
-//!   suffice: that event is missed if the thread was past it when the agent was attached, if a panic has stopped the
-//!   events, and while a session ends.
+//!   previous handler; the system calls `gettid`, `rt_sigaction` (which tells whether faults come to the agent) and
+//!   `rt_sigprocmask` (which tells whether a word can be read) by `syscall`, which POSIX and Linux allow there, as they do
+//!   `clock_gettime`; and `pthread_getspecific`, which reads a slot of the thread in glibc and musl, and which HotSpot's
+//!   own handlers call. Nothing else: a test reads the section in the release library and fails if it refers to a symbol
+//!   that is not on the test's list;
+//! - it reads memory of its own thread only: its `JavaThread`, which the thread finds under the VM's own key until just
+//!   before it is freed; its stack, within the bounds that are in there; the VM's data about the methods in its frames,
+//!   which keep that data alive; and the table of native code (`native_code`), which stays while [`State::inside`] counts
+//!   the handler. The record alone does not suffice: freeing it at the thread's ThreadEnd is too late if that event is
+//!   missed, as it is if the thread was past it when the agent was attached, if a panic has stopped the events, and while a
+//!   session ends; and a process that was stopped in the handler may find the record belonging to another thread.
+//! - it takes a small share of its thread's time ([`SHARE`]): after a sample that took long the next signals only count,
+//!   and the next sample has their weight.
 //!
 //! The only things of the program that it changes, and restores before it returns, are the registers that
 //! AsyncGetCallTrace starts from, and the program counter of the thread's last Java frame, if the VM has left it out.
@@ -29,7 +32,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
-use super::super::stack_walk::InterruptedWalker;
+use super::super::stack_walk::{InterruptedWalker, monotonic_nanos, refused};
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use super::registers::{Registers, StackPosition};
 use super::ring::{Head, Ring};
@@ -68,6 +71,8 @@ pub(super) struct State {
     pub(super) own_time_key: AtomicU32,
     /// The number of samples that have been begun, in all.
     pub(super) begun: AtomicU64,
+    /// The CPU time between two signals of a timer, in nanoseconds.
+    pub(super) interval: AtomicU64,
     /// The number of intervals lost because the ring was full.
     pub(super) lost: AtomicU64,
     /// The number of handlers that are running.
@@ -95,6 +100,7 @@ pub(super) static STATE: State = State {
     thread_key: AtomicU32::new(0),
     own_time_key: AtomicU32::new(NO_KEY),
     begun: AtomicU64::new(0),
+    interval: AtomicU64::new(0),
     lost: AtomicU64::new(0),
     inside: AtomicUsize::new(0),
     before: AtomicPtr::new(ptr::null_mut()),
@@ -109,19 +115,32 @@ pub(super) const NO_KEY: u32 = u32::MAX;
 pub(super) const MARK: usize = 0x4850_524f_u32 as usize;
 pub(super) const MARK_SHIFT: u32 = 32;
 
-/// The part of `siginfo_t` that a timer's signal has.
+/// `siginfo_t` of a signal by a timer, or one that the agent sends itself.
+#[derive(Default)]
 #[repr(C)]
-struct TimerSignal {
-    number: i32,
-    error: i32,
-    code: i32,
-    padding: i32,
-    timer: i32,
-    overrun: i32,
-    value: usize,
+pub(super) struct SignalInfo {
+    pub(super) number: i32,
+    pub(super) error: i32,
+    pub(super) code: i32,
+    pub(super) padding: i32,
+    pub(super) timer_or_sender: i32,
+    pub(super) overrun: i32,
+    pub(super) value: usize,
+    pub(super) rest: [usize; 12],
 }
 
+const _: () = assert!(size_of::<SignalInfo>() == size_of::<libc::siginfo_t>());
+
 const WORD: usize = size_of::<usize>();
+
+/// The bytes of stack that a walk needs.
+const WALK_ROOM: usize = 3 << 10;
+/// Those that AsyncGetCallTrace may need.
+const ASYNC_ROOM: usize = 16 << 10;
+/// Walks may take one part in so many of their thread's CPU time; the signals take about as much.
+const SHARE: u64 = 100;
+/// The most CPU time between two samples of a thread because of that, in nanoseconds.
+const MOST_APART: u64 = 1_000_000_000;
 
 /// The handler, called by the kernel.
 ///
@@ -137,13 +156,14 @@ pub(super) unsafe extern "C" fn on_cpu_timer(
     unsafe {
         let errno = libc::__errno_location();
         let saved = *errno;
-        let timer_signal = info.cast::<TimerSignal>();
-        let value = (*timer_signal).value;
-        if (*timer_signal).code == libc::SI_TIMER && value >> MARK_SHIFT == MARK {
+        let own = info.cast::<SignalInfo>();
+        let (code, value) = ((*own).code, (*own).value);
+        let is_timers = code == libc::SI_TIMER;
+        if (is_timers || code == libc::SI_QUEUE) && value >> MARK_SHIFT == MARK {
             STATE.inside.fetch_add(1, Ordering::SeqCst);
-            let overrun = (*timer_signal).overrun;
+            let expired = is_timers.then_some((*own).overrun);
             let number = value as u32 as usize;
-            take_sample(number, overrun, (info.addr(), context));
+            take_sample(number, expired, (info.addr(), context));
             STATE.inside.fetch_sub(1, Ordering::SeqCst);
         } else {
             call_handler_before(signal, info, context);
@@ -179,10 +199,12 @@ unsafe fn call_handler_before(
     }
 }
 
+/// `expired` is how often the timer has expired before its signal arrived; `None` if there is no timer.
+///
 /// # Safety
 /// As for the handler. `STATE.inside` counts the caller.
 #[inline(always)]
-unsafe fn take_sample(number: usize, overrun: i32, (info, context): (usize, *mut c_void)) {
+unsafe fn take_sample(number: usize, expired: Option<i32>, (info, context): (usize, *mut c_void)) {
     // SAFETY: any thread that sets `ring` to null waits for `inside` before it frees the ring; the records are never
     // freed.
     let (ring, records) = unsafe {
@@ -212,7 +234,14 @@ unsafe fn take_sample(number: usize, overrun: i32, (info, context): (usize, *mut
     if java_thread == 0 || recorded != java_thread && !is_vm_thread {
         return;
     }
-    let weight = (overrun.max(0) as u32).wrapping_add(1);
+    let intervals = match expired {
+        Some(overrun) => (overrun.max(0) as u32).wrapping_add(1),
+        None => record.asked.swap(0, Ordering::Acquire),
+    };
+    let Some(weight) = due(record, intervals) else {
+        return;
+    };
+    let started = monotonic_nanos();
     record
         .charged
         .fetch_add(u64::from(weight), Ordering::Relaxed);
@@ -234,18 +263,26 @@ unsafe fn take_sample(number: usize, overrun: i32, (info, context): (usize, *mut
     let wanted = STATE.depth.load(Ordering::Relaxed) as usize;
     let room = ring.depth();
     let depth = if wanted < room { wanted } else { room };
-    if depth > 0 {
+    let needed = match STATE.walker.load(Ordering::Relaxed).is_null() {
+        true => ASYNC_ROOM,
+        false => WALK_ROOM,
+    };
+    // SAFETY: the kernel's context.
+    if depth > 0 && !unsafe { has_room(context, needed) } {
+        head.frames = refused::OTHER_STACK;
+    } else if depth > 0 {
         // SAFETY: null, or the value in the static, which is created once and stays.
         let walker = unsafe { STATE.walker.load(Ordering::Relaxed).as_ref() };
         // SAFETY: null, or a table that stays while `inside` counts this handler.
         let native = unsafe { STATE.native.load(Ordering::SeqCst).as_ref() };
         let frames = ring.room(&slot);
+        // SAFETY: the current thread in the VM's memory.
+        let stack = unsafe { stack_of(java_thread) };
         // SAFETY: the arguments of the handler, on the thread of the record, which is one of the VM. The slot has room
         // for `depth` frames.
         head.frames = unsafe {
             match walker {
                 Some(walker) if is_vm_thread => {
-                    let stack = stack_of(java_thread);
                     let registers = Registers::from_context(context).below_handlers(info, stack);
                     match native {
                         Some(native) => walker.walk_native(
@@ -258,10 +295,6 @@ unsafe fn take_sample(number: usize, overrun: i32, (info, context): (usize, *mut
                     }
                 }
                 Some(walker) => {
-                    let stack = (
-                        record.stack_begin.load(Ordering::Relaxed),
-                        record.stack_end.load(Ordering::Relaxed),
-                    );
                     let registers = Registers::from_context(context).below_handlers(info, stack);
                     let interrupted = registers.interrupted();
                     // The agent's own time is one frame.
@@ -270,7 +303,8 @@ unsafe fn take_sample(number: usize, overrun: i32, (info, context): (usize, *mut
                 }
                 None if is_vm_thread => 0,
                 None => AsyncWalk {
-                    record,
+                    java_thread,
+                    stack,
                     depth: depth as sys::jint,
                     trace: CallTrace {
                         env: ptr::null_mut(),
@@ -284,33 +318,83 @@ unsafe fn take_sample(number: usize, overrun: i32, (info, context): (usize, *mut
         };
     }
     ring.publish(slot, head);
+    set_apart(record, monotonic_nanos().wrapping_sub(started));
+}
+
+/// Returns `true` if the stack that the handler runs on has as many bytes: one for signals may be as small as the handler
+/// that the program has made it for.
+///
+/// # Safety
+/// `context` is the handler's.
+#[inline(always)]
+unsafe fn has_room(context: *mut c_void, needed: usize) -> bool {
+    let here = (&raw const context).addr();
+    let context = context.cast::<libc::ucontext_t>();
+    // SAFETY: the caller's promise. The bounds are 0 if there is no such stack.
+    let (begin, size) = unsafe {
+        (
+            (*context).uc_stack.ss_sp.addr(),
+            (*context).uc_stack.ss_size,
+        )
+    };
+    let below = here.wrapping_sub(begin);
+    below >= size || below >= needed
+}
+
+/// Counts intervals that a signal stands for; returns the weight of the sample that is to be taken now, `None` if the
+/// thread's last ones took so long that it is too early.
+#[inline(always)]
+fn due(record: &InterruptedThread, intervals: u32) -> Option<u32> {
+    // Only the thread's own handler writes them.
+    let waiting = record.waiting.load(Ordering::Relaxed);
+    let waiting = waiting.saturating_add(intervals);
+    if waiting == 0 || waiting < record.apart.load(Ordering::Relaxed) {
+        record.waiting.store(waiting, Ordering::Relaxed);
+        return None;
+    }
+    record.waiting.store(0, Ordering::Relaxed);
+    Some(waiting)
+}
+
+/// Determines how many intervals the next sample has to wait for. The shorter of the last two times counts: the thread
+/// may have lost its processor during the other.
+#[inline(always)]
+fn set_apart(record: &InterruptedThread, took: u64) {
+    let before = record.took.load(Ordering::Relaxed);
+    record.took.store(took, Ordering::Relaxed);
+    let time = (if took < before { took } else { before }).saturating_mul(SHARE);
+    let time = if time < MOST_APART { time } else { MOST_APART };
+    let interval = STATE.interval.load(Ordering::Relaxed);
+    let apart = time.checked_div(interval).unwrap_or(0);
+    record.apart.store(apart as u32, Ordering::Relaxed);
 }
 
 /// One attempt to take the stack by AsyncGetCallTrace, in a VM that the agent's own walk does not know.
-struct AsyncWalk<'a> {
-    record: &'a InterruptedThread,
+struct AsyncWalk {
+    /// The current thread in the VM's memory, and its stack.
+    java_thread: usize,
+    stack: (usize, usize),
     depth: sys::jint,
     trace: CallTrace,
     context: *mut c_void,
 }
 
-impl AsyncWalk<'_> {
+impl AsyncWalk {
     /// Returns the number of frames or the reason why there are none.
     ///
     /// # Safety
-    /// `context` is the handler's, and the current thread the record's.
+    /// `context` is the handler's, and the thread the current one.
     #[inline(always)]
     unsafe fn run(mut self) -> i32 {
         // SAFETY: the caller's promise.
         unsafe {
-            let address = self.record.java_thread.load(Ordering::Relaxed);
-            let environment = STATE.environment.load(Ordering::Relaxed);
-            self.trace.env = ptr::with_exposed_provenance_mut(address.wrapping_add(environment));
+            let environment = self
+                .java_thread
+                .wrapping_add(STATE.environment.load(Ordering::Relaxed));
+            self.trace.env = ptr::with_exposed_provenance_mut(environment);
             let reason = self.ask_at_instruction();
             match reason {
-                UNKNOWN_NOT_JAVA | NOT_WALKABLE_NOT_JAVA => {
-                    self.begin_at_last_java_frame(address, reason)
-                }
+                UNKNOWN_NOT_JAVA | NOT_WALKABLE_NOT_JAVA => self.begin_at_last_java_frame(reason),
                 count => count,
             }
         }
@@ -361,14 +445,16 @@ impl AsyncWalk<'_> {
     /// (`JavaFrameAnchor::make_walkable`).
     ///
     /// # Safety
-    /// As for `run`; `thread` is the current thread in the VM's memory.
+    /// As for `run`.
     #[inline(always)]
-    unsafe fn begin_at_last_java_frame(&mut self, thread: usize, reason: i32) -> i32 {
+    unsafe fn begin_at_last_java_frame(&mut self, reason: i32) -> i32 {
         // SAFETY: the thread has just found its `JavaThread`, so it has these fields; the stack is only read within its
         // bounds.
         unsafe {
             let field = |offset: &AtomicUsize| {
-                let address = thread.wrapping_add(offset.load(Ordering::Relaxed));
+                let address = self
+                    .java_thread
+                    .wrapping_add(offset.load(Ordering::Relaxed));
                 ptr::with_exposed_provenance_mut::<usize>(address)
             };
             let sp = field(&STATE.last_java_sp).read_volatile();
@@ -398,10 +484,7 @@ impl AsyncWalk<'_> {
     /// Returns `true` if the address is that of a word on the thread's stack, at `lowest` or above.
     #[inline(always)]
     fn is_on_stack(&self, address: usize, lowest: usize) -> bool {
-        let (begin, end) = (
-            self.record.stack_begin.load(Ordering::Relaxed),
-            self.record.stack_end.load(Ordering::Relaxed),
-        );
+        let (begin, end) = self.stack;
         address.is_multiple_of(WORD)
             && address >= begin
             && address >= lowest

@@ -4,27 +4,31 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use super::current_tid;
-use super::handler::{MARK, MARK_SHIFT, STATE, on_cpu_timer};
+use super::handler::{MARK, MARK_SHIFT, STATE, SignalInfo, on_cpu_timer};
 use super::interrupted_threads::InterruptedThreads;
 use super::ring::Ring;
 use crate::jvmti::hotspot::thread_layout::JavaThread;
 
 /// Delivers the signal of a timer that names a record.
 fn interrupt(record: u32) {
-    // SAFETY: a `siginfo_t` may be all zeros; the fields are those that a timer's signal has. Without a depth the
-    // handler looks at no register.
+    deliver(libc::SI_TIMER, record);
+}
+
+fn deliver(code: i32, record: u32) {
+    let mut info = SignalInfo {
+        number: libc::SIGVTALRM,
+        code,
+        value: MARK << MARK_SHIFT | record as usize,
+        ..SignalInfo::default()
+    };
+    // SAFETY: the structure is that of the kernel. Without a depth the handler looks at no register.
     unsafe {
-        let mut info = std::mem::zeroed::<libc::siginfo_t>();
-        info.si_signo = libc::SIGVTALRM;
-        info.si_code = libc::SI_TIMER;
-        let value = (&raw mut info).byte_add(24).cast::<usize>();
-        value.write(MARK << MARK_SHIFT | record as usize);
-        on_cpu_timer(libc::SIGVTALRM, &mut info, ptr::null_mut());
+        on_cpu_timer(libc::SIGVTALRM, (&raw mut info).cast(), ptr::null_mut());
     }
 }
 
 #[test]
-fn a_thread_that_has_left_the_vm_is_not_looked_into() {
+fn only_threads_in_the_vm_are_looked_into_and_none_too_often() {
     assert!(InterruptedThreads::prepare());
     let records = InterruptedThreads::shared().expect("they have been made");
     let ring = Ring::new(8, 1).expect("memory");
@@ -33,7 +37,6 @@ fn a_thread_that_has_left_the_vm_is_not_looked_into() {
     let thread = |address| JavaThread {
         address,
         tid: current_tid(),
-        stack: (0, 0),
     };
     let record = records.take(1, thread(address(0))).expect("a record");
     let is_now_at = |key, address: usize| {
@@ -66,6 +69,34 @@ fn a_thread_that_has_left_the_vm_is_not_looked_into() {
     is_now_at(key, address(1));
     interrupt(record);
     assert_eq!(samples(), 0, "it has come back as another one");
+
+    is_now_at(key, address(0));
+    let weights = || {
+        let mut weights = Vec::new();
+        // SAFETY: this thread alone reads.
+        unsafe { ring.read(usize::MAX, |sample| weights.push(sample.head.weight)) };
+        weights
+    };
+    let state = records.get(record as usize).expect("it is taken");
+    let charged = state.charged.load(Ordering::SeqCst);
+    // Two samples of 100 ms each.
+    STATE.interval.store(10_000_000, Ordering::SeqCst);
+    state.took.store(100_000_000, Ordering::SeqCst);
+    state.apart.store(3, Ordering::SeqCst);
+    interrupt(record);
+    interrupt(record);
+    assert_eq!(weights(), [], "it is too early");
+    interrupt(record);
+    assert_eq!(weights(), [3]);
+    let charged = state.charged.load(Ordering::SeqCst) - charged;
+    assert_eq!(charged, 3, "nothing is charged without a sample");
+    interrupt(record);
+    assert_eq!(weights(), [1], "the last one took no time");
+
+    state.asked.store(5, Ordering::SeqCst);
+    deliver(libc::SI_QUEUE, record);
+    deliver(libc::SI_QUEUE, record);
+    assert_eq!(weights(), [5], "asked for once");
 
     STATE.ring.store(ptr::null_mut(), Ordering::SeqCst);
     records.give_back(record);

@@ -25,11 +25,16 @@ pub(super) struct InterruptedThread {
     pub(super) virtual_thread: AtomicU32,
     /// The address of the thread in the VM's memory, [`VM_THREAD`] for one of the VM's own.
     pub(super) java_thread: AtomicUsize,
-    /// Its stack.
-    pub(super) stack_begin: AtomicUsize,
-    pub(super) stack_end: AtomicUsize,
-    /// The number of intervals that its timer has signaled.
+    /// The number of intervals that its samples stand for.
     pub(super) charged: AtomicU64,
+    /// The number of intervals that its signals have stood for since the last sample.
+    pub(super) waiting: AtomicU32,
+    /// The number of intervals that the next signal stands for, if it is not the timer's.
+    pub(super) asked: AtomicU32,
+    /// The number of intervals from a sample to the next, at least.
+    pub(super) apart: AtomicU32,
+    /// The time that the last sample took, in nanoseconds.
+    pub(super) took: AtomicU64,
 }
 
 /// All records.
@@ -91,9 +96,11 @@ impl InterruptedThreads {
         record.serial.store(serial, Ordering::Relaxed);
         record.virtual_thread.store(0, Ordering::Relaxed);
         record.java_thread.store(thread.address, Ordering::Relaxed);
-        record.stack_begin.store(thread.stack.0, Ordering::Relaxed);
-        record.stack_end.store(thread.stack.1, Ordering::Relaxed);
         record.charged.store(0, Ordering::Relaxed);
+        record.waiting.store(0, Ordering::Relaxed);
+        record.asked.store(0, Ordering::Relaxed);
+        record.apart.store(0, Ordering::Relaxed);
+        record.took.store(0, Ordering::Relaxed);
         record.tid.store(thread.tid, Ordering::Release);
         Some(number)
     }

@@ -5,9 +5,10 @@ use std::ffi::{CStr, c_void};
 use super::trace::AsyncGetCallTrace;
 use crate::jvmti::env::Env;
 use crate::jvmti::hotspot::stack_walk::InterruptedWalker;
-use crate::jvmti::hotspot::thread_layout::{THREAD_TYPES, ThreadLayout};
-use crate::jvmti::hotspot::vm_structs::{Library, VmStructs};
-use crate::jvmti::jni::{Jni, Vm};
+use crate::jvmti::hotspot::thread_layout::{THREAD_TYPES, ThreadLayout, UNTESTED};
+use crate::jvmti::jni::Jni;
+use crate::jvmti::vm_kind::vm_structs::VmStructs;
+use crate::jvmti::vm_library::VmLibrary;
 
 /// Offsets and addresses within the VM, from the tables that it exports for debuggers.
 #[derive(Clone, Copy)]
@@ -28,27 +29,22 @@ pub(super) const UNSOUND_CALL_TRACE: &str = "the agent does not know this VM's s
 impl VmLayout {
     /// Looks everything up; the error names what is missing.
     pub(super) fn find(env: Env) -> Result<Self, &'static str> {
-        let kind = env.vm_kind();
-        if !kind.is_known() {
-            return Err("the agent is not tested on this VM");
-        }
-        if !InterruptedWalker::is_expected(env) && !kind.has_sound_call_trace() {
+        let structs = env.vm_structs().ok_or(UNTESTED)?;
+        if !InterruptedWalker::is_expected(env) && !env.vm_kind().has_sound_call_trace() {
             return Err(UNSOUND_CALL_TRACE);
         }
-        let vm = env.vm();
-        let library = Library::of(vm).ok_or("the library of the VM cannot be found")?;
+        let library = VmLibrary::of(env.vm()).ok_or("the library of the VM cannot be found")?;
         let function = library
             .symbol::<c_void>(c"AsyncGetCallTrace")
             .ok_or("this VM has no AsyncGetCallTrace")?;
         // SAFETY: HotSpot exports a function of this type under this name, and its library is never unloaded.
         let get_call_trace =
             unsafe { std::mem::transmute::<*const c_void, AsyncGetCallTrace>(function) };
-        Self::with(vm, get_call_trace)
+        Self::with(structs, get_call_trace)
             .ok_or("this VM does not tell where its threads keep their stacks")
     }
 
-    fn with(vm: Vm, get_call_trace: AsyncGetCallTrace) -> Option<Self> {
-        let structs = VmStructs::find(vm)?;
+    fn with(structs: VmStructs, get_call_trace: AsyncGetCallTrace) -> Option<Self> {
         let offset = |types: &[&CStr], name| {
             types
                 .iter()
@@ -66,13 +62,14 @@ impl VmLayout {
             code: unsafe { (low.read(), high.read()) },
             last_java_sp: anchor + offset(&[c"JavaFrameAnchor"], c"_last_Java_sp")?,
             last_java_pc: anchor + offset(&[c"JavaFrameAnchor"], c"_last_Java_pc")?,
-            threads: ThreadLayout::find(&structs)?,
+            threads: ThreadLayout::find(structs)?,
         })
     }
 
     /// Adds the code cache, which does not exist yet while the agent is loaded.
-    pub(super) fn with_code_cache(self, vm: Vm) -> Option<Self> {
-        Self::with(vm, self.get_call_trace).filter(|layout| layout.code.0 < layout.code.1)
+    pub(super) fn with_code_cache(self, env: Env) -> Option<Self> {
+        Self::with(env.vm_structs()?, self.get_call_trace)
+            .filter(|layout| layout.code.0 < layout.code.1)
     }
 
     /// Determines how the current thread, which must be a platform thread, is found in the VM's memory; `None` if it is
@@ -98,14 +95,18 @@ pub(super) struct OwnThread {
     pub(super) key: libc::pthread_key_t,
 }
 
-/// Returns the key under which the current thread has this address.
+/// Returns the key under which the current thread has this address; `None` if there are several, as another library may keep
+/// it, too, and longer than the VM.
 fn key_of(address: usize) -> Option<libc::pthread_key_t> {
     // SAFETY: sysconf takes a number.
     let count = unsafe { libc::sysconf(libc::_SC_THREAD_KEYS_MAX) };
     let keys = 0..libc::pthread_key_t::try_from(count).ok()?;
     // SAFETY: the number is one of a key. One that nobody has made holds null in the C libraries that there are.
-    keys.into_iter()
-        .find(|&key| unsafe { libc::pthread_getspecific(key) }.addr() == address)
+    let is_at =
+        |&key: &libc::pthread_key_t| unsafe { libc::pthread_getspecific(key) }.addr() == address;
+    let mut found = keys.into_iter().filter(is_at);
+    let key = found.next()?;
+    found.next().is_none().then_some(key)
 }
 
 #[cfg(test)]
@@ -123,6 +124,11 @@ mod tests {
             assert_eq!(libc::pthread_key_create(&mut key, None), 0);
             assert_eq!(libc::pthread_setspecific(key, address), 0);
             assert_eq!(key_of(address.addr()), Some(key));
+            let mut other = 0;
+            assert_eq!(libc::pthread_key_create(&mut other, None), 0);
+            assert_eq!(libc::pthread_setspecific(other, address), 0);
+            assert_eq!(key_of(address.addr()), None, "which of them?");
+            libc::pthread_key_delete(other);
             libc::pthread_key_delete(key);
         }
     }

@@ -10,9 +10,11 @@ mod handler;
 mod handler_tests;
 mod interrupted_threads;
 mod layout;
+mod pending_signals;
 mod registers;
 mod ring;
 mod signal;
+mod timed_thread;
 mod timer;
 mod trace;
 
@@ -24,20 +26,24 @@ use std::time::{Duration, Instant};
 
 use super::super::clock::ThreadCpuClock;
 use super::super::env::{Env, FrameInfo};
-use super::super::jni::{Jni, Object, Vm};
+use super::super::jni::{Jni, Object};
 use super::super::native_code::{NativeCode, NativeFunction};
 use super::super::own_time;
+use super::fault_guard;
 use super::stack_walk::{ClassMethod, InterruptedWalker, refused};
 use super::thread_layout::JavaThread;
 use crate::lock_order::{Mutex, rank};
 
 use crate::memory::OutOfMemory;
 use handler::{NO_KEY, STATE};
-use interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
+use interrupted_threads::{InterruptedThreads, VM_THREAD};
 use layout::{OwnThread, UNSOUND_CALL_TRACE, VmLayout};
+use pending_signals::PendingSignals;
 use ring::Ring;
+use timed_thread::HeldRecord;
 use timer::Timer;
 
+pub use timed_thread::TimedThread;
 pub(super) use trace::CallFrame;
 
 /// The most frames of a sample: a slot of the ring has room for them.
@@ -62,7 +68,6 @@ static WALKER: OnceLock<Option<InterruptedWalker>> = OnceLock::new();
 #[derive(Clone, Copy)]
 pub struct CpuTimerSupport {
     layout: VmLayout,
-    vm: Vm,
 }
 
 /// The reason why such samples are not possible.
@@ -74,6 +79,9 @@ pub enum NoCpuTimers {
     /// The system refused.
     #[error("the system refuses a timer on a thread's CPU clock: {0}")]
     Timer(String),
+    /// Further timers would leave too little to the user's other programs.
+    #[error("more than three quarters of the user's pending signals (`ulimit -i`) are in use")]
+    PendingSignals,
     /// The program uses the signal itself.
     #[error("the program has taken over SIGVTALRM, the signal of the timers")]
     Signal,
@@ -89,22 +97,13 @@ pub enum NoCpuTimers {
 pub struct CpuTimers {
     layout: VmLayout,
     own_thread: OwnThread,
+    interval: Duration,
+    pending: PendingSignals,
     ring: Option<Box<Ring>>,
     /// `Some` if frames of native code are wanted.
     native: Option<Mutex<NativeCode, rank::NativeCode>>,
     reading: Mutex<(), rank::RingReading>,
 }
-
-/// A thread with a timer, which is deleted on drop.
-pub struct TimedThread {
-    timer: Option<Timer>,
-    record: HeldRecord,
-    clock: ThreadCpuClock,
-    tid: i32,
-}
-
-/// A record that is freed on drop, after the timer whose signals name it.
-struct HeldRecord(u32);
 
 /// A sample.
 pub struct StackSample {
@@ -151,6 +150,8 @@ pub enum SampledFrame {
     Native(usize),
     /// Frames of a virtual thread that the VM has not brought back from the heap.
     InHeap,
+    /// Frames that were not walked, because it took too long.
+    Cut,
 }
 
 /// The reason why a stack could not be walked.
@@ -232,8 +233,7 @@ impl CpuTimerSupport {
         if !signal::install() {
             return Err(NoCpuTimers::Signal);
         }
-        let vm = env.vm();
-        Ok(Self { layout, vm })
+        Ok(Self { layout })
     }
 }
 
@@ -241,21 +241,23 @@ impl CpuTimers {
     /// The number of calls of [`CpuTimers::read`] that read everything available at the first one.
     pub const MOST_READS: usize = RING_SAMPLES.div_ceil(READ_AT_ONCE);
 
-    /// Begins sampling, when the VM is up. `depth` is the most frames that will be requested. `native` says whether those
-    /// of native code are wanted; they are taken if the agent's own walk knows the VM. Called on a platform thread.
+    /// Begins sampling, when the VM is up. `interval` is that of all threads, `depth` the most frames that will be
+    /// requested. `native` says whether those of native code are wanted; they are taken if the agent's own walk knows the VM. Called on a platform thread.
     pub fn new(
         support: CpuTimerSupport,
         env: Env,
         jni: Jni<'_>,
+        interval: Duration,
         depth: usize,
         native: bool,
     ) -> Result<Self, NoCpuTimers> {
         let layout = support
             .layout
-            .with_code_cache(support.vm)
+            .with_code_cache(env)
             .ok_or(NoCpuTimers::Vm("this VM has no code cache"))?;
         let own_thread = VmLayout::own_thread(env, jni)
             .ok_or(NoCpuTimers::Vm("the current thread is not to be found"))?;
+        fault_guard::install(env);
         let walker = WALKER.get_or_init(|| {
             let thread = env.current_thread(jni).ok()??;
             InterruptedWalker::find(env, jni, thread.object())
@@ -276,6 +278,8 @@ impl CpuTimers {
         let timers = Self {
             layout,
             own_thread,
+            interval,
+            pending: PendingSignals::default(),
             ring: Some(ring),
             native: (native && walker.is_some()).then(|| Mutex::new(NativeCode::read())),
             reading: Mutex::new(()),
@@ -315,6 +319,8 @@ impl CpuTimers {
         STATE
             .own_time_key
             .store(own_time::key().unwrap_or(NO_KEY), relaxed);
+        let interval = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
+        STATE.interval.store(interval, relaxed);
         STATE.lost.store(0, relaxed);
         self.set_depth(ring.depth());
         STATE
@@ -329,8 +335,8 @@ impl CpuTimers {
         STATE.depth.store(depth.min(most) as u32, Ordering::Relaxed);
     }
 
-    /// Creates a timer for a thread, not yet running; `None` if the thread has ended in the meantime. If the system
-    /// refuses a timer (it limits the pending signals of a user), the thread has only its CPU clock, and the reason is
+    /// Creates a timer for a thread, not yet running; `None` if the thread has ended in the meantime. If there is no timer to
+    /// be had (the system limits the pending signals of a user), the thread has only its CPU clock, and the reason is
     /// returned with it.
     pub fn add(
         &self,
@@ -345,9 +351,9 @@ impl CpuTimers {
             .and_then(|records| records.take(serial, found))
             .map(HeldRecord)
             .ok_or(NoCpuTimers::Vm("there are too many threads"))?;
-        let (timer, refused) = match Timer::new(found.tid, record.0) {
+        let (timer, refused) = match self.timer(found.tid, &record) {
             Ok(timer) => (Some(timer), None),
-            Err(error) => (None, Some(NoCpuTimers::Timer(error.to_string()))),
+            Err(reason) => (None, Some(reason)),
         };
         let timed = TimedThread {
             timer,
@@ -360,6 +366,13 @@ impl CpuTimers {
         Ok(is_alive.then_some((timed, refused)))
     }
 
+    fn timer(&self, tid: i32, record: &HeldRecord) -> Result<Timer, NoCpuTimers> {
+        if !self.pending.grants_timer() {
+            return Err(NoCpuTimers::PendingSignals);
+        }
+        Timer::new(tid, record.0).map_err(|error| NoCpuTimers::Timer(error.to_string()))
+    }
+
     /// Creates a timer for a thread of the VM's own, not yet running; its samples come with `number`. `None` if frames of
     /// native code are not wanted, which are all that such a thread has, or if the system refuses.
     pub fn add_vm_thread(&self, tid: i32, number: u32) -> Option<TimedThread> {
@@ -367,11 +380,10 @@ impl CpuTimers {
         let thread = JavaThread {
             address: VM_THREAD,
             tid,
-            stack: (0, 0),
         };
         let record = HeldRecord(InterruptedThreads::shared()?.take(number, thread)?);
         Some(TimedThread {
-            timer: Some(Timer::new(tid, record.0).ok()?),
+            timer: Some(self.timer(tid, &record).ok()?),
             record,
             clock: ThreadCpuClock::of_thread(tid),
             tid,
@@ -453,70 +465,6 @@ impl Drop for CpuTimers {
             std::thread::yield_now();
         }
         IN_USE.store(false, Ordering::Relaxed);
-    }
-}
-
-impl TimedThread {
-    /// Starts sampling the thread: after `first` of CPU time, and then after each `interval` of it.
-    pub fn arm(&self, first: Duration, interval: Duration) {
-        self.set(first, Some(interval));
-    }
-
-    /// Stops sampling the thread.
-    pub fn disarm(&self) {
-        self.set(Duration::ZERO, None);
-    }
-
-    fn set(&self, first: Duration, interval: Option<Duration>) {
-        if let Some(timer) = &self.timer {
-            // The system refuses only invalid times, which these are not.
-            let _ = timer.set(first, interval);
-        }
-    }
-
-    /// Returns the number of intervals that the timer has signaled.
-    pub fn charged(&self) -> u64 {
-        let record = self.record.get();
-        record.map_or(0, |record| record.charged.load(Ordering::Relaxed))
-    }
-
-    /// Returns `true` if the thread is gone, as far as the system can tell; `is_armed` says whether its timer should be
-    /// running. Its ThreadEnd may have been missed.
-    pub fn is_gone(&self, is_armed: bool) -> bool {
-        let is_idle = || self.timer.as_ref().is_some_and(Timer::is_idle);
-        self.clock.read().is_none() || is_armed && is_idle()
-    }
-
-    /// Returns the thread's CPU clock.
-    pub fn clock(&self) -> ThreadCpuClock {
-        self.clock
-    }
-
-    /// Returns the system's id of the thread.
-    pub fn tid(&self) -> i32 {
-        self.tid
-    }
-
-    /// Notes that the thread now carries the virtual thread of that serial number, or none.
-    pub fn carries(&self, virtual_thread: Option<u32>) {
-        if let Some(record) = self.record.get() {
-            let serial = virtual_thread.unwrap_or(0);
-            record.virtual_thread.store(serial, Ordering::Relaxed);
-        }
-    }
-}
-
-impl HeldRecord {
-    fn get(&self) -> Option<&'static InterruptedThread> {
-        InterruptedThreads::shared()?.get(self.0 as usize)
-    }
-}
-
-impl Drop for HeldRecord {
-    fn drop(&mut self) {
-        if let Some(records) = InterruptedThreads::shared() {
-            records.give_back(self.0);
-        }
     }
 }
 

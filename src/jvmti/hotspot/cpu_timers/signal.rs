@@ -39,7 +39,8 @@ pub(super) fn install() -> bool {
     let status = unsafe {
         let mut action = std::mem::zeroed::<libc::sigaction>();
         action.sa_sigaction = handler as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        // Where a thread has a stack for signals, it may have interrupted a small one: that of a goroutine.
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
         action.sa_mask = before.sa_mask;
         // Flight Recorder's samples come at the same ticks of the kernel: its handler would find the thread in the
         // agent's.

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::handler::{MARK, MARK_SHIFT};
+use super::handler::{MARK, MARK_SHIFT, SignalInfo};
 use crate::jvmti::clock::ThreadCpuClock;
 
 /// The signal: only old programs with `setitimer(ITIMER_VIRTUAL)` use it. SIGPROF is used by JFR from JDK 25 on.
@@ -22,8 +22,7 @@ impl Timer {
             event.sigev_notify = libc::SIGEV_THREAD_ID;
             event.sigev_signo = SIGNAL;
             event.sigev_notify_thread_id = tid;
-            event.sigev_value.sival_ptr =
-                std::ptr::without_provenance_mut(MARK << MARK_SHIFT | record as usize);
+            event.sigev_value.sival_ptr = std::ptr::without_provenance_mut(value_of(record));
             let mut timer = 0;
             let clock = ThreadCpuClock::of_thread(tid).number();
             checked(libc::syscall(
@@ -79,6 +78,33 @@ impl Drop for Timer {
         // SAFETY: the timer is this value's alone.
         unsafe { libc::syscall(libc::SYS_timer_delete, self.0) };
     }
+}
+
+/// Returns the value of the signals that name a record.
+fn value_of(record: u32) -> usize {
+    MARK << MARK_SHIFT | record as usize
+}
+
+/// Sends [`SIGNAL`] to a thread of this process that has no timer; it names `record`.
+pub(super) fn send(tid: libc::pid_t, record: u32) -> io::Result<()> {
+    let process = std::process::id();
+    let info = SignalInfo {
+        number: SIGNAL,
+        code: libc::SI_QUEUE,
+        timer_or_sender: process.cast_signed(),
+        value: value_of(record),
+        ..SignalInfo::default()
+    };
+    // SAFETY: the structure is as large as the kernel's, and is read during the call only.
+    checked(unsafe {
+        libc::syscall(
+            libc::SYS_rt_tgsigqueueinfo,
+            process,
+            tid,
+            SIGNAL,
+            &raw const info,
+        )
+    })
 }
 
 /// Checks that the system grants the current thread such a timer.

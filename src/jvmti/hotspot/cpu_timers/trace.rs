@@ -47,6 +47,9 @@ const IN_NATIVE_CODE: sys::jint = sys::jint::MIN;
 /// As above, in a frame that stands for those that are not on the stack.
 const IN_HEAP: sys::jint = sys::jint::MIN + 1;
 
+/// As above, in a frame that stands for those that were not walked.
+const CUT: sys::jint = sys::jint::MIN + 2;
+
 impl CallFrame {
     /// Creates a frame of a method. For the handler.
     #[inline(always)]
@@ -79,6 +82,15 @@ impl CallFrame {
         }
     }
 
+    /// Creates the frame that stands for those that were not walked, because it took too long. For the handler.
+    #[inline(always)]
+    pub(in crate::jvmti::hotspot) fn cut() -> Self {
+        Self {
+            location: CUT,
+            ..Self::in_heap()
+        }
+    }
+
     /// Returns what the frame is of.
     pub(super) fn sampled(self) -> SampledFrame {
         if self.location == IN_NATIVE_CODE {
@@ -86,6 +98,9 @@ impl CallFrame {
         }
         if self.location == IN_HEAP {
             return SampledFrame::InHeap;
+        }
+        if self.location == CUT {
+            return SampledFrame::Cut;
         }
         let location = i64::from(self.location.max(-1));
         match self.number.checked_sub(1) {

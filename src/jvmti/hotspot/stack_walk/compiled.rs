@@ -7,9 +7,9 @@ use std::ptr;
 use foldhash::fast::FixedState;
 
 use super::super::code_heap::{BlockStart, CodeBlob};
-use super::super::vm_structs::read;
 use super::layout::{DebugInfoLayout, Layout, NmethodLayout, WORD};
-use super::probe::is_readable;
+use super::probe::MemoryReader;
+use crate::jvmti::vm_kind::vm_structs::read;
 
 /// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
 const MOST_INLINED: u16 = 1_000;
@@ -123,17 +123,17 @@ impl Layout {
 }
 
 /// The debug information of one compiled method.
-pub(super) struct DebugInfo {
+pub(super) struct DebugInfo<'a> {
     pub(super) code_begin: usize,
     pub(super) pcs_begin: usize,
     pub(super) pcs_end: usize,
     pub(super) data_begin: usize,
     pub(super) data_end: usize,
-    /// `false` if the memory may not be there.
-    pub(super) is_kept: bool,
+    /// The means to read it, and whether the memory is kept; `None` if it is, and is just read.
+    pub(super) reader: Option<(&'a MemoryReader, bool)>,
 }
 
-impl DebugInfo {
+impl DebugInfo<'_> {
     /// Returns its first and its last byte.
     #[inline(always)]
     pub(super) fn bounds(&self) -> (usize, usize) {
@@ -142,10 +142,32 @@ impl DebugInfo {
         (first, behind.wrapping_sub(1))
     }
 
-    /// Returns `true` if a number within its bounds can be read.
+    /// Returns the number of 32 bits at an address, which is a multiple of four, within its bounds.
+    ///
+    /// # Safety
+    /// Without a reader the memory is kept.
     #[inline(always)]
-    fn can_read(&self, address: usize) -> bool {
-        self.is_kept || is_readable(address & !(WORD - 1))
+    unsafe fn int_at(&self, address: usize) -> Option<i32> {
+        let Some((memory, is_kept)) = self.reader else {
+            // SAFETY: the caller's promise.
+            return Some(unsafe { read(address) });
+        };
+        let at = address & (WORD - 1);
+        let word = memory.word_at(address.wrapping_sub(at), is_kept)?;
+        Some((word >> (8 * at)) as i32)
+    }
+
+    /// Returns the byte at an address within its bounds.
+    ///
+    /// # Safety
+    /// As for `int_at`.
+    #[inline(always)]
+    unsafe fn byte_at(&self, address: usize) -> Option<u8> {
+        match self.reader {
+            Some((memory, is_kept)) => memory.byte_at(address, is_kept),
+            // SAFETY: the caller's promise.
+            None => Some(unsafe { read(address) }),
+        }
     }
 }
 
@@ -177,7 +199,7 @@ impl NmethodLayout {
     ///
     /// # Safety
     /// As for `frames_at`.
-    unsafe fn debug_info(&self, blob: CodeBlob, pc: usize) -> Option<DebugInfo> {
+    unsafe fn debug_info(&self, blob: CodeBlob, pc: usize) -> Option<DebugInfo<'static>> {
         // SAFETY: the caller's promise.
         unsafe {
             if self.is_discarded_at(blob, pc) {
@@ -215,7 +237,7 @@ impl NmethodLayout {
     /// # Safety
     /// As for `frames_at`.
     #[inline(always)]
-    pub(super) unsafe fn debug_info_of(&self, blob: CodeBlob) -> Option<DebugInfo> {
+    pub(super) unsafe fn debug_info_of(&self, blob: CodeBlob) -> Option<DebugInfo<'static>> {
         let head = blob.0;
         // SAFETY: the caller's promise; the tables say that the fields are there.
         unsafe {
@@ -238,7 +260,7 @@ impl NmethodLayout {
                         pcs_end: head.wrapping_add(number(dependencies_offset)?),
                         data_begin: read(head + scopes_data_begin),
                         data_end: pcs_begin,
-                        is_kept: true,
+                        reader: None,
                     })
                 }
                 DebugInfoLayout::Apart {
@@ -257,7 +279,7 @@ impl NmethodLayout {
                         pcs_end: data_begin,
                         data_begin,
                         data_end: data.wrapping_add(number(immutable_data_size)?),
-                        is_kept: true,
+                        reader: None,
                     })
                 }
             }
@@ -269,7 +291,7 @@ impl NmethodLayout {
     /// # Safety
     /// As for `desc_from`.
     #[inline(always)]
-    pub(super) unsafe fn scope_of(&self, info: &DebugInfo, pc: usize) -> Option<usize> {
+    pub(super) unsafe fn scope_of(&self, info: &DebugInfo<'_>, pc: usize) -> Option<usize> {
         // SAFETY: the caller's promise.
         let (offset, scope) = unsafe { self.desc_from(info, pc) }?;
         if offset as usize != pc.wrapping_sub(info.code_begin) {
@@ -284,7 +306,7 @@ impl NmethodLayout {
     /// # Safety
     /// The information is that of an nmethod that is not freed meanwhile, unless it says that it is not kept.
     #[inline(always)]
-    pub(super) unsafe fn desc_from(&self, info: &DebugInfo, pc: usize) -> Option<(u32, usize)> {
+    pub(super) unsafe fn desc_from(&self, info: &DebugInfo<'_>, pc: usize) -> Option<(u32, usize)> {
         let wanted = pc.checked_sub(info.code_begin)?;
         if wanted > i32::MAX as usize {
             return None;
@@ -301,11 +323,8 @@ impl NmethodLayout {
         while low < high {
             let middle = (low + high) / 2;
             let desc = info.pcs_begin + middle * size;
-            if !info.can_read(desc) {
-                return None;
-            }
             // SAFETY: a `PcDesc` between the first and the last: its offset in the code, then where its scope stands.
-            if unsafe { read::<i32>(desc) } < wanted {
+            if unsafe { info.int_at(desc) }? < wanted {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -315,11 +334,8 @@ impl NmethodLayout {
             return None;
         }
         let desc = info.pcs_begin + low * size;
-        if !info.can_read(desc) || !info.can_read(desc + 4) {
-            return None;
-        }
         // SAFETY: as above.
-        let (offset, scope) = unsafe { (read::<i32>(desc), read::<i32>(desc + 4)) };
+        let (offset, scope) = unsafe { (info.int_at(desc)?, info.int_at(desc + 4)?) };
         if offset < 0 || scope < 0 {
             return None;
         }
@@ -330,7 +346,7 @@ impl NmethodLayout {
     ///
     /// # Safety
     /// As for `scope_of`.
-    unsafe fn count_scopes(&self, info: &DebugInfo, mut scope: usize) -> Option<u16> {
+    unsafe fn count_scopes(&self, info: &DebugInfo<'_>, mut scope: usize) -> Option<u16> {
         for count in 1..MOST_INLINED {
             // 0 is the scope of code without debug information.
             if scope == 0 {
@@ -352,18 +368,18 @@ impl NmethodLayout {
     /// # Safety
     /// As for `desc_from`.
     #[inline(always)]
-    pub(super) unsafe fn unsigned5(&self, info: &DebugInfo, offset: &mut usize) -> Option<u32> {
+    pub(super) unsafe fn unsigned5(&self, info: &DebugInfo<'_>, offset: &mut usize) -> Option<u32> {
         let mut sum = 0_u32;
         let mut index = 0;
         while index < 5 {
             let address = info.data_begin.wrapping_add(*offset);
             let is_within = address >= info.data_begin && address < info.data_end;
-            if !is_within || !info.can_read(address) {
+            if !is_within {
                 return None;
             }
             *offset += 1;
             // SAFETY: a byte of the data.
-            let byte = u32::from(unsafe { read::<u8>(address) });
+            let byte = u32::from(unsafe { info.byte_at(address) }?);
             let digit = byte.checked_sub(self.excluded_bytes)?;
             sum = sum.wrapping_add(digit << (6 * index));
             if byte < 192 || index == 4 {
@@ -397,7 +413,7 @@ mod tests {
         }
     }
 
-    fn info(descs: &[[i32; 4]], data: &[u8]) -> DebugInfo {
+    fn info(descs: &[[i32; 4]], data: &[u8]) -> DebugInfo<'static> {
         let pcs = descs.as_ptr_range();
         let data = data.as_ptr_range();
         DebugInfo {
@@ -406,7 +422,7 @@ mod tests {
             pcs_end: pcs.end.addr(),
             data_begin: data.start.expose_provenance(),
             data_end: data.end.addr(),
-            is_kept: true,
+            reader: None,
         }
     }
 
@@ -472,13 +488,14 @@ mod tests {
     #[test]
     fn debug_information_that_is_gone_is_none() {
         const NOWHERE: usize = 0x696d_6f74_612f_7470;
+        let memory = MemoryReader::new();
         let info = DebugInfo {
             code_begin: 0x1000,
             pcs_begin: NOWHERE,
             pcs_end: NOWHERE + 64,
             data_begin: NOWHERE,
             data_end: NOWHERE + 64,
-            is_kept: false,
+            reader: Some((&memory, false)),
         };
         let nmethod = nmethod(0);
         // SAFETY: it is not said to be kept.

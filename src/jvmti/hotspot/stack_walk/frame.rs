@@ -21,10 +21,20 @@ pub(super) struct Code {
     pub(super) kind: PlaceKind,
 }
 
+/// A method in a frame of the interpreter, and its id.
+#[derive(Clone, Copy)]
+pub(super) struct NumberedMethod {
+    pub(super) method: usize,
+    pub(super) id: usize,
+}
+
 /// Receives everything that a walk depends on, from a frame to the next one.
 pub(super) trait Record {
     /// Called with a word of the stack, or the one that a `jmethodID` points to.
     fn read(&mut self, address: usize, value: usize);
+    /// Called with a method of the interpreter's and its id, if that is a number, after the words that show that the frame
+    /// is there.
+    fn interprets(&mut self, method: NumberedMethod);
     /// Called with the code that the frame returns to.
     fn runs(&mut self, code: Code);
 }
@@ -35,6 +45,9 @@ pub(super) struct NoRecord;
 impl Record for NoRecord {
     #[inline(always)]
     fn read(&mut self, _: usize, _: usize) {}
+
+    #[inline(always)]
+    fn interprets(&mut self, _: NumberedMethod) {}
 
     #[inline(always)]
     fn runs(&mut self, _: Code) {}

@@ -2,7 +2,7 @@
 //! walk would find the same frames again.
 
 use super::MOST_FRAMES;
-use super::frame::{Code, Place, Record};
+use super::frame::{Code, NumberedMethod, Place, Record};
 use super::own_stack::OwnStack;
 use super::sums::{FrameKey, Sums};
 use crate::memory;
@@ -21,8 +21,15 @@ pub(super) struct WalkedFrame {
     pub(super) key: FrameKey,
     /// The sums of this frame and those before it in the list.
     pub(super) sums: Sums,
-    words_end: u32,
-    codes_end: u32,
+    ends: Ends,
+}
+
+/// The numbers of values that belong to a frame and to those before it in the list.
+#[derive(Clone, Copy, Default)]
+struct Ends {
+    words: u32,
+    codes: u32,
+    methods: u32,
 }
 
 /// Frames, and the values read on the way from each to the next one.
@@ -31,6 +38,15 @@ pub(super) struct FrameList {
     pub(super) frames: Vec<WalkedFrame>,
     words: Vec<Word>,
     codes: Vec<Code>,
+    methods: Vec<NumberedMethod>,
+}
+
+/// Says of each value of a walk whether it is unchanged.
+pub(super) trait Unchanged {
+    fn is_word(&self, word: &Word) -> bool;
+    fn is_code(&self, code: &Code) -> bool;
+    /// Called once the words and the code say that the method is still in a frame.
+    fn is_method(&self, method: &NumberedMethod) -> bool;
 }
 
 impl FrameList {
@@ -41,18 +57,27 @@ impl FrameList {
     #[inline]
     pub(super) fn truncate(&mut self, len: usize) {
         self.frames.truncate(len);
-        let (words, codes) = self.ends(len);
-        self.words.truncate(words);
-        self.codes.truncate(codes);
+        let ends = self.ends(len);
+        self.words.truncate(ends.words as usize);
+        self.codes.truncate(ends.codes as usize);
+        self.methods.truncate(ends.methods as usize);
     }
 
-    /// Returns the ends of the words and codes that belong to the first `len` frames.
+    /// Returns the ends of the values that belong to the first `len` frames.
     #[inline]
-    fn ends(&self, len: usize) -> (usize, usize) {
+    fn ends(&self, len: usize) -> Ends {
         let last = len.checked_sub(1).map(|last| &self.frames[last]);
-        last.map_or((0, 0), |last| {
-            (last.words_end as usize, last.codes_end as usize)
-        })
+        last.map_or(Ends::default(), |last| last.ends)
+    }
+
+    /// Returns the values between two ends.
+    #[inline]
+    fn between(&self, from: Ends, to: Ends) -> (&[Word], &[Code], &[NumberedMethod]) {
+        (
+            &self.words[from.words as usize..to.words as usize],
+            &self.codes[from.codes as usize..to.codes as usize],
+            &self.methods[from.methods as usize..to.methods as usize],
+        )
     }
 
     /// Adds a frame, to which all values read since the last one belong.
@@ -68,8 +93,11 @@ impl FrameList {
             place,
             key,
             sums: before.with(key),
-            words_end: self.words.len() as u32,
-            codes_end: self.codes.len() as u32,
+            ends: Ends {
+                words: self.words.len() as u32,
+                codes: self.codes.len() as u32,
+                methods: self.methods.len() as u32,
+            },
         });
     }
 
@@ -83,42 +111,45 @@ impl FrameList {
     /// Removes the last frames of another list, all but `keep`, and adds them in reverse order.
     pub(super) fn add_reversed(&mut self, other: &mut Self, keep: usize) {
         for index in (keep..other.frames.len()).rev() {
-            let (words, codes) = other.ends(index);
             let frame = other.frames[index];
-            for word in &other.words[words..frame.words_end as usize] {
+            let (words, codes, methods) = other.between(other.ends(index), frame.ends);
+            for word in words {
                 self.read(word.address, word.value);
             }
-            for &code in &other.codes[codes..frame.codes_end as usize] {
+            for &code in codes {
                 self.runs(code);
+            }
+            for &method in methods {
+                self.interprets(method);
             }
             self.add(frame.place, frame.key);
         }
         other.truncate(keep);
     }
 
-    /// Returns the last frame from `first` on at which something has changed.
+    /// Returns the last frame from `first` on at which something has changed. A method counts as one in a frame only if
+    /// the words and the code of its frame, and of all after it in the list, are unchanged.
     #[inline]
-    pub(super) fn last_changed(
-        &self,
-        first: usize,
-        is_word: impl Fn(&Word) -> bool,
-        is_code: impl Fn(&Code) -> bool,
-    ) -> Option<usize> {
-        let (words, codes) = self.ends(first);
+    pub(super) fn last_changed(&self, first: usize, unchanged: &impl Unchanged) -> Option<usize> {
+        let (words, codes, methods) = self.between(self.ends(first), self.ends(self.frames.len()));
         // Nearly all are unchanged, so comparing several at a time saves branches.
-        let (blocks, rest) = self.words[words..].as_chunks::<8>();
-        let are_words = blocks
-            .iter()
-            .all(|block| block.iter().fold(true, |same, word| same & is_word(word)))
-            && rest.iter().all(&is_word);
-        if are_words && self.codes[codes..].iter().all(&is_code) {
+        let (blocks, rest) = words.as_chunks::<8>();
+        let is_same = |same, word| same & unchanged.is_word(word);
+        let are_words = blocks.iter().all(|block| block.iter().fold(true, is_same))
+            && rest.iter().all(|word| unchanged.is_word(word));
+        if are_words
+            && codes.iter().all(|code| unchanged.is_code(code))
+            && methods.iter().all(|method| unchanged.is_method(method))
+        {
             return None;
         }
         (first..self.frames.len()).rev().find(|&index| {
-            let ((words, codes), frame) = (self.ends(index), &self.frames[index]);
-            let words = &self.words[words..frame.words_end as usize];
-            let codes = &self.codes[codes..frame.codes_end as usize];
-            !(words.iter().all(&is_word) && codes.iter().all(&is_code))
+            let ends = (self.ends(index), self.frames[index].ends);
+            let (words, codes, methods) = self.between(ends.0, ends.1);
+            let is_unchanged = words.iter().all(|word| unchanged.is_word(word))
+                && codes.iter().all(|code| unchanged.is_code(code))
+                && methods.iter().all(|method| unchanged.is_method(method));
+            !is_unchanged
         })
     }
 }
@@ -129,6 +160,17 @@ impl Record for FrameList {
         let words = &mut self.words;
         memory::need_to_grow(words.len(), words.capacity(), size_of::<Word>());
         words.push(Word { address, value });
+    }
+
+    #[inline]
+    fn interprets(&mut self, method: NumberedMethod) {
+        let methods = &mut self.methods;
+        memory::need_to_grow(
+            methods.len(),
+            methods.capacity(),
+            size_of::<NumberedMethod>(),
+        );
+        methods.push(method);
     }
 
     #[inline]

@@ -1,8 +1,8 @@
 //! The offsets in the VM that a stack walk needs, from its own tables. Anything not in the tables is taken from the
 //! known versions.
 
-use super::super::vm_structs::VmStructs;
-use crate::jvmti::vm_kind::Release;
+use crate::jvmti::vm_kind::vm_structs::VmStructs;
+use crate::jvmti::vm_kind::{Release, TestedVm};
 
 /// The size of a word on a stack.
 pub(super) const WORD: usize = size_of::<usize>();
@@ -79,11 +79,13 @@ pub(super) enum DebugInfoLayout {
 }
 
 impl Layout {
-    /// Finds the layout; `None` if the VM does not export it, or if it was never tested: JDK 11 on processors other
-    /// than x86_64.
-    pub(super) fn find(structs: VmStructs, release: Release) -> Option<Self> {
+    /// Finds the layout; `None` if the VM does not export it, or if it is not known: JDK 11 on processors other
+    /// than x86_64, and frames of code that takes value objects.
+    pub(super) fn find(vm: TestedVm) -> Option<Self> {
+        let structs = vm.structs();
         let offset = |type_name, name| structs.offset(type_name, name);
-        if release == Release::Jdk11 && !cfg!(target_arch = "x86_64") {
+        if vm.release() == Release::Jdk11 && !cfg!(target_arch = "x86_64") || vm.has_value_objects()
+        {
             return None;
         }
         Some(Self {
@@ -104,7 +106,7 @@ impl Layout {
                 name: offset(c"CodeBlob", c"_name")?,
                 frame_size: offset(c"CodeBlob", c"_frame_size")?,
             },
-            nmethod: NmethodLayout::find(structs, release)?,
+            nmethod: NmethodLayout::find(vm)?,
         })
     }
 }
@@ -139,17 +141,15 @@ impl FrameLayout {
 }
 
 impl NmethodLayout {
-    fn find(structs: VmStructs, release: Release) -> Option<Self> {
+    fn find(vm: TestedVm) -> Option<Self> {
+        let structs = vm.structs();
         let method = structs.offset(c"CompiledMethod", c"_method");
         Some(Self {
             method: method.or_else(|| structs.offset(c"nmethod", c"_method"))?,
             compile_id: structs.offset(c"nmethod", c"_compile_id")?,
             pc_desc_size: structs.size_of(c"PcDesc")?,
             debug_info: DebugInfoLayout::find(structs)?,
-            excluded_bytes: match release {
-                Release::Jdk11 | Release::Jdk17 => 0,
-                Release::Jdk21 | Release::Jdk25 => 1,
-            },
+            excluded_bytes: u32::from(vm.release() >= Release::Jdk21),
         })
     }
 }
@@ -172,12 +172,17 @@ impl DebugInfoLayout {
                 scopes_data_begin: compiled(c"_scopes_data_begin")?,
             });
         };
-        Some(Self::Apart {
-            code_offset: blob(c"_code_offset")?,
-            deopt_handler_offsets: [
+        let deopt_handler_offsets = match nmethod(c"_deopt_handler_entry_offset") {
+            // From JDK 26 on there is one.
+            Some(only) => [only; 2],
+            None => [
                 nmethod(c"_deopt_handler_offset")?,
                 nmethod(c"_deopt_mh_handler_offset")?,
             ],
+        };
+        Some(Self::Apart {
+            code_offset: blob(c"_code_offset")?,
+            deopt_handler_offsets,
             immutable_data,
             immutable_data_size: nmethod(c"_immutable_data_size")?,
             scopes_pcs_offset,

@@ -31,9 +31,9 @@
 //!   the walk.
 //! - **Code**: an address that a frame returns to is looked up in the segment map of the code heaps (`code_heap`), each
 //!   time. The code found there is in use, and the VM does not free it as long as the frame exists.
-//! - **Methods**: an interpreted frame keeps its method loaded. Nothing of the method is read. The address that its
-//!   `jmethodID` points to belongs to the VM's list of such ids, whose memory is never freed, and holds the `Method*`,
-//!   or something else once that is gone.
+//! - **Methods**: an interpreted frame keeps its method loaded, with its class. Up to JDK 25 nothing of the method is read:
+//!   the address that its `jmethodID` points to belongs to the VM's list of such ids, whose memory is never freed, and
+//!   holds the `Method*`, or something else once that is gone. From JDK 26 on the class has the ids (`method_ids`).
 //! - **The words that the last walk read**: words of the stack from the frame on that has been found again, so they are
 //!   still in use; the word that a `jmethodID` points to; and the segment map, the block's header and the header of
 //!   code at an address where code was once found, which stay readable. The segment map tells whether a block begins
@@ -48,6 +48,7 @@ mod frame;
 mod interrupted;
 mod last_walk;
 mod layout;
+mod method_ids;
 mod own_stack;
 mod probe;
 mod step;
@@ -55,23 +56,25 @@ mod sums;
 
 use std::ops::Range;
 
+use super::class_addresses::ClassAddresses;
 use super::code_heap::{CodeHeaps, READABLE};
-use super::vm_structs::{VmStructs, read};
 use super::{BoolFlag, VmFlags};
 use crate::jvmti::env::{Env, FrameInfo};
 use crate::jvmti::jni::{Jni, Object, jni};
 use crate::jvmti::vm_kind::Release;
+use crate::jvmti::vm_kind::vm_structs::{VmStructs, read};
 
 use cache::FrameCache;
-use frame::{NoRecord, Place};
-use last_walk::FrameList;
+use frame::{Code, NoRecord, NumberedMethod, Place};
+use last_walk::{FrameList, Unchanged, Word};
 use layout::{DebugInfoLayout, Layout, WORD};
 use own_stack::OwnStack;
 use sums::Sums;
 
 pub use cache::WalkCache;
 pub(super) use interrupted::MethodLayout;
-pub use interrupted::{ClassMethod, Interrupted, InterruptedWalker, refused};
+pub use interrupted::{ClassMethod, Interrupted, InterruptedWalker, monotonic_nanos, refused};
+pub(super) use method_ids::MethodIds;
 pub use sums::SequenceHash;
 
 /// The number of methods that are found as cheaply by a new walk as by a remembered one.
@@ -93,7 +96,9 @@ pub struct StackWalker {
     interpreter: Range<usize>,
     /// The return address of code that the VM has called.
     call_stub_return: usize,
-    /// The `jmethodID` of the method in which virtual threads are continued; `None` before JDK 21.
+    ids: MethodIds,
+    /// The address of a word that holds the `Method*` in which virtual threads are continued, of a class of the boot loader:
+    /// it is never freed. `None` before JDK 21.
     continuation_entry: Option<usize>,
 }
 
@@ -110,24 +115,26 @@ impl StackWalker {
     /// Creates a walker; `None` in a VM that is not known well enough. `thread` is the current thread, and a platform
     /// thread.
     pub fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
-        let structs = VmStructs::find(env.vm())?;
-        let release = env.vm_kind().tested()?;
-        let layout = Layout::find(structs, release)?;
+        let vm = env.tested_vm()?;
+        let structs = vm.structs();
+        let layout = Layout::find(vm)?;
+        let ids = MethodIds::find(env)?;
         // Code compiled ahead of time is in a different place (JDK 11).
-        if VmFlags::find(env.vm())?.is_on(BoolFlag::UseAot) || !layout.fits_into(READABLE) {
+        if VmFlags::find(structs)?.is_on(BoolFlag::UseAot) || !layout.fits_into(READABLE) {
             return None;
         }
         let java_thread = jni.native_thread(thread)?.addr();
         let jni_environment = jni.as_raw().addr().checked_sub(java_thread)?;
-        let continuation_entry = match release {
-            Release::Jdk11 | Release::Jdk17 => None,
-            Release::Jdk21 | Release::Jdk25 => Some(enter_special(jni)?),
+        let continuation_entry = match vm.release() >= Release::Jdk21 {
+            true => Some(enter_special(env, jni, ids)?),
+            false => None,
         };
         let found = Self {
             jni_environment,
             code: CodeHeaps::find(structs)?,
             interpreter: interpreter(structs)?,
             call_stub_return: call_stub_return(structs)?,
+            ids,
             continuation_entry,
             layout,
         };
@@ -308,17 +315,7 @@ impl StackWalker {
     /// Returns the last frame from `first` on from which a walk would not go on as before.
     #[inline]
     fn last_changed(&self, known: &FrameList, first: usize) -> Option<usize> {
-        known.last_changed(
-            first,
-            // SAFETY: the word was read before. Where it is one of the stack, it lies below a frame that has been found
-            // now, so it is in use; what a `jmethodID` points to can be read for good.
-            |word| unsafe { read::<usize>(word.address) } == word.value,
-            |code| {
-                self.code.is_in_use(code.blob, code.start)
-                    // SAFETY: the blob was found in the code heaps.
-                    && unsafe { self.layout.identity(code.blob, code.kind) } == code.identity
-            },
-        )
+        known.last_changed(first, self)
     }
 
     /// Returns the current thread's stack from here on.
@@ -358,6 +355,32 @@ impl Layout {
     }
 }
 
+impl Unchanged for StackWalker {
+    #[inline(always)]
+    fn is_word(&self, word: &Word) -> bool {
+        // SAFETY: the word was read before. Where it is one of the stack, it lies below a frame that has been found now, so
+        // it is in use; what an id that is an address points to can be read for good.
+        unsafe { read::<usize>(word.address) == word.value }
+    }
+
+    #[inline(always)]
+    fn is_code(&self, code: &Code) -> bool {
+        self.code.is_in_use(code.blob, code.start)
+            // SAFETY: the blob was found in the code heaps.
+            && unsafe { self.layout.identity(code.blob, code.kind) } == code.identity
+    }
+
+    #[inline(always)]
+    fn is_method(&self, method: &NumberedMethod) -> bool {
+        let MethodIds::Numbers(ids) = &self.ids else {
+            return true;
+        };
+        // SAFETY: all words from the innermost frame to this one are unchanged, so the method is in a frame.
+        let id = unsafe { ids.of(method.method) };
+        id == Some(method.id)
+    }
+}
+
 /// Returns the range of the interpreter's code.
 fn interpreter(structs: VmStructs) -> Option<Range<usize>> {
     let queue = structs
@@ -384,8 +407,8 @@ fn call_stub_return(structs: VmStructs) -> Option<usize> {
     Some(unsafe { read(field.not_null()?.addr()) })
 }
 
-/// Returns the `jmethodID` of the native method in which a virtual thread's frames begin.
-fn enter_special(jni: Jni<'_>) -> Option<usize> {
+/// Returns where the VM has the `Method*` of the native method in which a virtual thread's frames begin.
+fn enter_special(env: Env, jni: Jni<'_>, ids: MethodIds) -> Option<usize> {
     let class = jni.find_class(c"jdk/internal/vm/Continuation")?;
     let signature = c"(Ljdk/internal/vm/Continuation;ZZ)V";
     // SAFETY: the class is live, and the names are NUL-terminated.
@@ -399,6 +422,15 @@ fn enter_special(jni: Jni<'_>) -> Option<usize> {
         )
     };
     let thrown = jni.clear_exception();
+    if thrown {
+        return None;
+    }
     let id = id.addr();
-    (!thrown && id > LOWEST && id.is_multiple_of(WORD)).then_some(id)
+    match ids {
+        MethodIds::Addresses => (id > LOWEST && id.is_multiple_of(WORD)).then_some(id),
+        MethodIds::Numbers(ids) => {
+            let classes = ClassAddresses::find(env, jni)?;
+            ids.cell(classes.of(jni, class.object())?, id)
+        }
+    }
 }

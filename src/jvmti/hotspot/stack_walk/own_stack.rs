@@ -2,8 +2,8 @@
 
 use std::arch::asm;
 
-use super::super::vm_structs::read;
 use super::layout::WORD;
+use crate::jvmti::vm_kind::vm_structs::read;
 
 /// The part of the current thread's stack that is in use.
 #[derive(Clone, Copy)]
@@ -59,6 +59,12 @@ impl OwnStack {
         Some(unsafe { read(address) })
     }
 
+    /// Returns the return address at an address, if that is on the stack.
+    #[inline(always)]
+    pub(super) fn return_address(self, at: usize) -> Option<usize> {
+        self.word(at).map(unsigned)
+    }
+
     /// Returns the word below an address, if that is on the stack, or has just been taken from it: a handler leaves the
     /// words right below the stack pointer as they are.
     #[cfg(target_arch = "x86_64")]
@@ -81,6 +87,25 @@ impl OwnStack {
     pub(super) fn has(self, address: usize) -> bool {
         address >= self.low && address <= self.base
     }
+}
+
+/// Returns a return address without its signature: where branches are protected, processors for aarch64 sign it before it is
+/// saved.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+pub(super) fn unsigned(mut address: usize) -> usize {
+    // SAFETY: it changes the upper bits of the register, or nothing on processors that do not sign (`xpaclri`).
+    unsafe {
+        asm!("hint #7", inout("x30") address, options(nomem, nostack, preserves_flags));
+    }
+    address
+}
+
+/// Returns a return address: nothing signs them here.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn unsigned(address: usize) -> usize {
+    address
 }
 
 /// Returns the address of the current function's frame.

@@ -4,15 +4,16 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
-use super::super::vm_structs::read;
 use super::cache::FrameCache;
 use super::compiled::{CodePlace, PlaceKind};
-use super::frame::{Code, Place, Record};
+use super::frame::{Code, NumberedMethod, Place, Record};
 use super::layout::WORD;
-use super::own_stack::OwnStack;
+use super::method_ids::MethodIds;
+use super::own_stack::{OwnStack, unsigned};
 use super::sums::FrameKey;
 use super::{LOWEST, StackWalker};
 use crate::jvmti::env::FrameInfo;
+use crate::jvmti::vm_kind::vm_structs::read;
 
 impl StackWalker {
     /// Returns the frame at a position and the position of the next one, `None` after the last. `methods` is the number
@@ -37,7 +38,10 @@ impl StackWalker {
             };
             record.read(method_at, method);
             record.read(bcp_at, bcp);
-            record.read(id, method);
+            match self.ids {
+                MethodIds::Addresses => record.read(id, method),
+                MethodIds::Numbers(_) => record.interprets(NumberedMethod { method, id }),
+            }
             let key = FrameKey {
                 key: FixedState::default().hash_one((id, bcp)),
                 methods: 1,
@@ -92,9 +96,9 @@ impl StackWalker {
                 let address = sp.checked_sub(WORD)?;
                 let pc = stack.word(address)?;
                 record.read(address, pc);
-                pc
+                unsigned(pc)
             }
-            pc => pc,
+            pc => unsigned(pc),
         };
         let fp = if self.is_found_by_fp(pc) { fp } else { 0 };
         stack.has(sp).then_some(Some(Place { sp, fp, pc }))
@@ -116,6 +120,7 @@ impl StackWalker {
     ) -> Option<Place> {
         let pc = stack.word(pc_at)?;
         record.read(pc_at, pc);
+        let pc = unsigned(pc);
         let mut fp = 0;
         if self.is_found_by_fp(pc) {
             fp = stack.word(fp_at)?;
@@ -185,6 +190,10 @@ impl StackWalker {
         method: usize,
         known: Option<&FrameInfo>,
     ) -> Option<usize> {
+        if let MethodIds::Numbers(ids) = &self.ids {
+            // SAFETY: the frame, which keeps the method, is one of the current thread.
+            return unsafe { ids.of(method) };
+        }
         let is_of_method = |&id: &usize| {
             // SAFETY: the id was given by the VM, which never frees what it points to.
             id > LOWEST && id.is_multiple_of(WORD) && unsafe { read::<usize>(id) } == method
@@ -210,8 +219,8 @@ impl StackWalker {
         {
             return Some(place);
         }
-        // SAFETY: an id that the VM has given.
-        let continuation_entry = self.continuation_entry.map(|id| unsafe { read(id) });
+        // SAFETY: as is said at the field.
+        let continuation_entry = self.continuation_entry.map(|cell| unsafe { read(cell) });
         let start = self.code.block_start(blob)?;
         // SAFETY: the blob is in use and holds `pc`, and the frame that returns there keeps it.
         let place = unsafe { self.layout.place((blob, start), pc, continuation_entry) }?;

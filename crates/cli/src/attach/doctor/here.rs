@@ -91,7 +91,7 @@ fn java() -> Finding {
             .find_map(|line| line.strip_prefix("JAVA_VERSION="));
         let version = version.unwrap_or("").trim_matches('"');
         return match feature(version) {
-            Some(11 | 17 | 21 | 25) => {
+            Some(feature) if is_tested(feature) => {
                 Finding::works("java", format!("{version} in {}", home.display()))
             }
             _ => Finding::differs("java", unsupported(version, &home.display().to_string())),
@@ -113,6 +113,11 @@ pub fn feature(version: &str) -> Option<u32> {
     Some(first)
 }
 
+/// Returns `true` if the agent is tested on a release.
+pub fn is_tested(feature: u32) -> bool {
+    matches!(feature, 11 | 17 | 21 | 25 | 26 | 27)
+}
+
 /// Returns the message about a release that is not supported.
 pub fn unsupported(version: &str, place: &str) -> String {
     match feature(version) {
@@ -120,7 +125,8 @@ pub fn unsupported(version: &str, place: &str) -> String {
             format!("{version} in {place}: JDK 8 has an HPROF of its own, -agentlib:hprof")
         }
         Some(feature) if feature < 11 => format!("{version} in {place}: older than 11"),
-        _ => format!("{version} in {place}: tested with 11, 17, 21 and 25"),
+        Some(28) => format!("{version} in {place}: tested in early access"),
+        _ => format!("{version} in {place}: tested with 11, 17, 21, 25, 26 and 27"),
     }
 }
 
@@ -140,7 +146,7 @@ fn container() -> Finding {
     if kubernetes || marks.iter().any(|mark| Path::new(mark).exists()) {
         return Finding::differs(
             "container",
-            "this is one: only its own programs can be seen, and files end with it; see docs/guide/install.md",
+            "this is one: only its own programs can be seen, and files end with it unless file= names a folder that is mounted from outside",
         );
     }
     Finding::works(

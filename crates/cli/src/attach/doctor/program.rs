@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::fs::statvfs;
 
-use super::here::{self, feature, libc, unsupported};
+use super::here::{self, feature, is_tested, libc, unsupported};
 use super::{Finding, agent};
 use crate::attach::Error;
 use crate::attach::perf_data;
@@ -41,7 +41,9 @@ fn jdk(process: &Process, version: Option<&str>) -> Finding {
             format!("{place} does not tell its version (-XX:-UsePerfData)"),
         ),
         Some(version) => match feature(version) {
-            Some(11 | 17 | 21 | 25) => Finding::works("JDK", format!("{version} in {place}")),
+            Some(feature) if is_tested(feature) => {
+                Finding::works("JDK", format!("{version} in {place}"))
+            }
             Some(feature) if feature < 11 => Finding::fails("JDK", unsupported(version, &place)),
             _ => Finding::differs("JDK", unsupported(version, &place)),
         },

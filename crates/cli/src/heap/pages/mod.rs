@@ -16,7 +16,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::amounts::{exactly, number, percent, size};
 pub use html::{Html, page, policy};
 pub use objects::{class, object};
-pub use overview::{overview, threads};
+pub use overview::{incomplete, overview, threads};
 pub use search::{form, search};
 
 /// The most frames of a stack that are shown.

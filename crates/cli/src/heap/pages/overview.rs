@@ -1,5 +1,7 @@
 //! The overview: findings, the treemap of the dominator tree, suspects, classes, sites, waste, threads.
 
+use std::path::Path;
+
 use hprof_heap::{
     Area, By, Duplicate, Error, Fill, Group, Heap, Leaks, Summary, Suspect, SuspectKind, Waste,
 };
@@ -8,7 +10,9 @@ use super::html::Html;
 use super::treemap::{tree, treemap};
 use super::{Links, allocated, bytes, number, number_cell, path, percent, size_cell, stack};
 use crate::about;
+use crate::amounts::Sizes;
 use crate::heap::print::{NamedRest, allocated_else, kept_else};
+use crate::heap::{alive, incomplete};
 
 /// The share of the live heap from which an object is suspected.
 const THRESHOLD: f64 = 0.1;
@@ -25,12 +29,13 @@ const THREAD_FRAMES: usize = 200;
 
 /// Creates the whole overview, with a heading that has the file's name.
 pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, Error> {
-    let summary = heap.summary();
+    let summary = heap.summary()?;
     let mut out = Html::default();
     out.markup("<h1>").text(file).markup("</h1>\n");
     if let Some(run) = about::dump(heap.dump()) {
         out.markup("<p>").text(&run).markup("</p>\n");
     }
+    self::incomplete(&mut out, file.as_ref(), heap);
     self::summary(&mut out, &summary);
     let (leaks, waste) = (heap.leaks(THRESHOLD, None)?, heap.waste(WASTE)?);
     findings(&mut out, &leaks, &waste, links);
@@ -50,6 +55,15 @@ pub fn overview(heap: &Heap<'_>, file: &str, links: Links<'_>) -> Result<Html, E
     Ok(out)
 }
 
+/// Adds the line about a dump that is not whole.
+pub fn incomplete(out: &mut Html, file: &Path, heap: &Heap<'_>) {
+    if let Some(line) = incomplete::line(file, heap.dump()) {
+        out.markup("<p><strong>")
+            .text(&line)
+            .markup("</strong></p>\n");
+    }
+}
+
 fn summary(out: &mut Html, summary: &Summary) {
     let excluded = match summary.excluded[..] {
         [] => "none".to_owned(),
@@ -67,6 +81,14 @@ fn summary(out: &mut Html, summary: &Summary) {
         number(summary.loaders),
         number(summary.sites),
     ));
+    let not_counted = summary.reached_by_excluded.iter();
+    let not_counted = not_counted.map(|kind| alive::excluded(kind, Sizes::default()));
+    let waiting = summary.waiting.as_ref();
+    let waiting = waiting.map(|waiting| alive::waiting(waiting, Sizes::default()));
+    let outside = alive::outside_heap(&summary.outside_heap, Sizes::default());
+    for line in not_counted.chain(waiting).chain(outside) {
+        out.markup("</p>\n<p>").text(&line).text(".");
+    }
     out.markup("</p>\n<p class=\"soft\">").text(&format!(
         "Layout: {}. References that keep nothing: {excluded}.",
         summary.layout
@@ -90,6 +112,10 @@ fn findings(out: &mut Html, leaks: &Leaks, waste: &Waste, links: Links<'_>) {
         out.markup("<p>").text(&text).markup("</p>\n");
     }
     out.markup("<ol class=\"findings\">\n");
+    for piling in &leaks.piling_loaders {
+        let line = alive::piling_loaders(piling, Sizes::default());
+        out.markup("<li>").text(&line).markup("</li>\n");
+    }
     for (place, suspect) in (1..).zip(&leaks.suspects).take(FINDINGS) {
         out.markup("<li>");
         name(out, suspect, links);

@@ -165,7 +165,7 @@ impl Dominators {
 
     /// Returns the node behind everything that a node dominates.
     #[inline]
-    fn end(&self, node: Node) -> Node {
+    pub(crate) fn end(&self, node: Node) -> Node {
         match self.inner.find(node.0) {
             Some(rank) => self.end_of_inner(node, rank),
             None => Node(node.0 + 1),

@@ -60,7 +60,7 @@ fn judge(heap: &Heap<'_>, array: ObjectNumber, found: Option<&[u32; 3]>) -> Opti
         Some([_, _, 0]) => Some((Fill::Empty, heap.objects.size(array))),
         Some(&[_, length, used]) if used < length.div_ceil(SPARSE) => {
             let unused = u64::from(length - used);
-            Some((Fill::Sparse, unused * u64::from(heap.layout.reference)))
+            Some((Fill::Sparse, unused * u64::from(heap.layout.of.reference)))
         }
         Some(_) => None,
     }

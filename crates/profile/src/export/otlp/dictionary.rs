@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::export::source;
+use crate::export::{library, nanos_of_one, source};
+use crate::metric::Unit;
 use crate::model::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
 use crate::number::number;
 
@@ -19,8 +20,10 @@ pub struct Dictionary<'a> {
     pub locations: Set<Location>,
     pub stacks: Set<Box<[u32]>>,
     pub attributes: Set<Attribute<'a>>,
-    /// The attribute of a frame of the Java VM.
+    /// The attributes of a frame of the Java VM, and of one of a library: the values that OpenTelemetry's conventions
+    /// (`profile.frame.type`) have for them.
     pub java: u32,
+    pub native: u32,
     /// The attribute with the file's notes; 0 if there are none.
     pub notes: u32,
     stack_of: Vec<u32>,
@@ -40,8 +43,20 @@ pub struct Function {
 pub struct Location {
     pub function: u32,
     pub line: u32,
-    /// `true` if the Java VM ran it. A marker is not a position in code.
-    pub is_java: bool,
+    /// What ran it.
+    pub runner: Runner,
+}
+
+/// What runs the code of a frame.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Runner {
+    /// A marker is not a position in code.
+    #[default]
+    None,
+    /// The Java VM, native methods of Java among them.
+    Java,
+    /// A library.
+    Native,
 }
 
 /// An attribute of samples or frames.
@@ -61,17 +76,22 @@ impl<'a> Dictionary<'a> {
             stacks: Set::from_iter([Box::default()]),
             attributes: Set::from_iter([Attribute::default()]),
             java: 0,
+            native: 0,
             notes: 0,
             stack_of: Vec::new(),
             attributes_of: Vec::new(),
         };
         dictionary.java = dictionary.attribute("profile.frame.type", "jvm");
+        dictionary.native = dictionary.attribute("profile.frame.type", "native");
         if !profile.notes.is_empty() {
             dictionary.notes = dictionary.attribute("hprof.notes", profile.notes.join("\n"));
         }
         for metric in profile.metrics() {
             dictionary.string(metric.name());
             dictionary.string(metric.unit().name());
+            if nanos_of_one(profile, metric).is_some() {
+                dictionary.string(Unit::Nanoseconds.name());
+            }
         }
         let frames = profile.frame_ids().zip(profile.frames());
         let location_of: Vec<u32> = frames
@@ -125,7 +145,11 @@ impl<'a> Dictionary<'a> {
         let location = Location {
             function: number(self.functions.insert_full(function).0),
             line: frame.line.unwrap_or(0),
-            is_java: frame.kind != FrameKind::Marker,
+            runner: match (frame.kind, library(profile, frame)) {
+                (FrameKind::Marker, _) => Runner::None,
+                (_, Some(_)) => Runner::Native,
+                (_, None) => Runner::Java,
+            },
         };
         number(self.locations.insert_full(location).0)
     }

@@ -9,8 +9,10 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::{Message, length_delimiter_len};
 use sha2::{Digest, Sha256};
 
+use super::dictionary::Runner;
 use super::{Dictionary, ExportRequest};
-use crate::metric::Metric;
+use crate::export::nanos_of_one;
+use crate::metric::{Metric, Unit};
 use crate::model::{Profile, Sample};
 
 /// An upper bound for the headers of the messages around profiles and dictionary, in bytes.
@@ -126,7 +128,8 @@ impl<'a> Draft<'a> {
         });
         let before = if is_new { 0 } else { field(found) };
         let value = found.values[0];
-        found.values[0] = value.saturating_add_unsigned(sample.value);
+        let nanos = nanos_of_one(self.profile, metric).unwrap_or(1);
+        found.values[0] = value.saturating_add_unsigned(sample.value.saturating_mul(nanos));
         self.size = self.size - before + field(found);
         if self.size <= self.limit {
             return true;
@@ -183,14 +186,21 @@ impl<'a> Draft<'a> {
             return;
         }
         let string = |text| self.whole.known_string(text);
-        let (name, unit) = (string(metric.name()), string(metric.unit().name()));
+        let nanos = nanos_of_one(self.profile, metric);
+        let unit = nanos.map_or(metric.unit(), |_| Unit::Nanoseconds);
+        let (name, unit) = (string(metric.name()), string(unit.name()));
         let sample_type = proto::ValueType {
             type_strindex: self.string(name),
             unit_strindex: self.string(unit),
         };
+        // CPU samples are times, with the time of one as the period.
+        let period = nanos.filter(|_| metric == Metric::Cpu);
+        let period = period.and_then(|nanos| i64::try_from(nanos).ok());
         let notes = self.whole.notes;
         let profile = proto::Profile {
             sample_type: Some(sample_type),
+            period_type: period.map(|_| sample_type),
+            period: period.unwrap_or(0),
             time_unix_nano: self.profile.created.saturating_mul(1_000_000),
             duration_nano: self.profile.length.saturating_mul(1_000),
             profile_id: vec![0; ID],
@@ -270,7 +280,11 @@ impl<'a> Draft<'a> {
         let (index, is_new) = self.locations.insert_full(number);
         if is_new {
             let location = &self.whole.locations[number as usize];
-            let java = location.is_java.then_some(self.whole.java);
+            let runner = match location.runner {
+                Runner::None => None,
+                Runner::Java => Some(self.whole.java),
+                Runner::Native => Some(self.whole.native),
+            };
             let line = (location.function != 0).then(|| proto::Line {
                 function_index: self.function(location.function),
                 line: location.line.into(),
@@ -278,7 +292,10 @@ impl<'a> Draft<'a> {
             });
             let message = proto::Location {
                 lines: line.into_iter().collect(),
-                attribute_indices: java.map(|java| self.attribute(java)).into_iter().collect(),
+                attribute_indices: runner
+                    .map(|runner| self.attribute(runner))
+                    .into_iter()
+                    .collect(),
                 ..proto::Location::default()
             };
             self.size += field(&message);

@@ -8,6 +8,8 @@ pub(super) struct Profile {
     pub sample_type: Vec<ValueType>,
     #[prost(message, repeated, tag = "2")]
     pub sample: Vec<Sample>,
+    #[prost(message, repeated, tag = "3")]
+    pub mapping: Vec<Mapping>,
     #[prost(message, repeated, tag = "4")]
     pub location: Vec<Location>,
     #[prost(message, repeated, tag = "5")]
@@ -16,6 +18,12 @@ pub(super) struct Profile {
     pub string_table: Vec<String>,
     #[prost(int64, tag = "9")]
     pub time_nanos: i64,
+    #[prost(int64, tag = "10")]
+    pub duration_nanos: i64,
+    #[prost(message, optional, tag = "11")]
+    pub period_type: Option<ValueType>,
+    #[prost(int64, tag = "12")]
+    pub period: i64,
     #[prost(int64, repeated, tag = "13")]
     pub comment: Vec<i64>,
     #[prost(int64, tag = "14")]
@@ -48,10 +56,26 @@ pub(super) struct Label {
     pub str: i64,
 }
 
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(super) struct Mapping {
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+    #[prost(int64, tag = "5")]
+    pub filename: i64,
+    #[prost(bool, tag = "7")]
+    pub has_functions: bool,
+    #[prost(bool, tag = "8")]
+    pub has_filenames: bool,
+    #[prost(bool, tag = "9")]
+    pub has_line_numbers: bool,
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Location {
     #[prost(uint64, tag = "1")]
     pub id: u64,
+    #[prost(uint64, tag = "2")]
+    pub mapping_id: u64,
     #[prost(message, repeated, tag = "4")]
     pub line: Vec<Line>,
 }

@@ -1,4 +1,9 @@
 //! The format of pprof (`profile.proto`), gzipped, with every metric of the profile as a sample type.
+//!
+//! CPU samples are what Go's runtime makes of its own: two types, `samples` in `count` and `cpu` in `nanoseconds`, with the
+//! period of the latter, so that `go tool pprof` and Pyroscope, which looks types up by these names, show times. The facts about
+//! the run and the notes are comments. The first mapping is the program, as `pprof` shows it in its head; each library has one
+//! of its own.
 
 mod message;
 
@@ -11,11 +16,11 @@ use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 use prost::Message;
 
-use super::source;
-use crate::metric::Metric;
+use super::{library, nanos_of_one, source};
+use crate::metric::{Metric, Unit};
 use crate::model::{Frame, FrameId, LabelsId, Profile};
 use crate::names::Name;
-use message::{Function, Label, Line, Location, Profile as Part, Sample, ValueType};
+use message::{Function, Label, Line, Location, Mapping, Profile as Part, Sample, ValueType};
 
 /// The number of samples, locations or functions that are encoded at once.
 const CHUNK: usize = 4096;
@@ -41,6 +46,36 @@ pub fn pprof(profile: &Profile, out: impl Write) -> io::Result<()> {
     encoder.out.finish()?.flush()
 }
 
+/// A sample type.
+struct Column {
+    metric: Metric,
+    name: &'static str,
+    unit: Unit,
+    /// How much one of the metric's values is.
+    factor: u64,
+}
+
+/// Returns the sample types of a profile: of CPU samples both their number and their time.
+fn columns(profile: &Profile) -> Vec<Column> {
+    let metrics = profile.metrics().into_iter();
+    let of_metric = metrics.flat_map(|metric| {
+        let column = |name, unit, factor| Column {
+            metric,
+            name,
+            unit,
+            factor,
+        };
+        match (metric, nanos_of_one(profile, metric)) {
+            (Metric::Cpu, Some(nanos)) => vec![
+                column("samples", Unit::Count, 1),
+                column(metric.name(), Unit::Nanoseconds, nanos),
+            ],
+            _ => vec![column(metric.name(), metric.unit(), 1)],
+        }
+    });
+    of_metric.collect()
+}
+
 struct Encoder<'a, W: Write> {
     profile: &'a Profile,
     strings: Strings,
@@ -55,19 +90,36 @@ impl<W: Write> Encoder<'_, W> {
         self.out.write_all(&self.buffer)
     }
 
+    fn value_type(&mut self, name: &str, unit: Unit) -> ValueType {
+        ValueType {
+            r#type: self.strings.index(name),
+            unit: self.strings.index(unit.name()),
+        }
+    }
+
     fn head(&mut self) -> io::Result<()> {
         let metrics = self.profile.metrics();
-        let sample_type = metrics.iter().map(|metric| ValueType {
-            r#type: self.strings.index(metric.name()),
-            unit: self.strings.index(metric.unit().name()),
-        });
+        let columns = columns(self.profile);
+        let sample_type = columns.iter();
+        let sample_type = sample_type.map(|column| self.value_type(column.name, column.unit));
         let sample_type = sample_type.collect();
         let nanos = self.profile.created.saturating_mul(1_000_000);
-        let comment = self.profile.notes.iter();
+        let facts = self.profile.facts.iter();
+        let facts = facts.map(|(label, value)| format!("{label}: {value}"));
+        let comments: Vec<String> = facts.chain(self.profile.notes.iter().cloned()).collect();
+        let comments = comments.iter().map(|comment| self.strings.index(comment));
+        let comment = comments.collect();
+        let period = match self.profile.has(Metric::Cpu) {
+            true => nanos_of_one(self.profile, Metric::Cpu),
+            false => None,
+        };
         let part = Part {
             sample_type,
             time_nanos: signed(nanos),
-            comment: comment.map(|note| self.strings.index(note)).collect(),
+            duration_nanos: signed(self.profile.length.saturating_mul(1_000)),
+            period_type: period.map(|_| self.value_type(Metric::Cpu.name(), Unit::Nanoseconds)),
+            period: signed(period.unwrap_or(0)),
+            comment,
             default_sample_type: metrics
                 .first()
                 .map_or(0, |metric| self.strings.index(metric.name())),
@@ -77,7 +129,7 @@ impl<W: Write> Encoder<'_, W> {
     }
 
     fn samples(&mut self) -> io::Result<()> {
-        let metrics = self.profile.metrics();
+        let columns = columns(self.profile);
         let labels: Vec<Vec<Label>> = self
             .profile
             .label_ids()
@@ -86,15 +138,14 @@ impl<W: Write> Encoder<'_, W> {
         let mut part = Part::default();
         let mut frames_in_part = 0;
         for table in self.profile.tables() {
-            let place = |metric| metrics.iter().position(|m: &Metric| m == metric);
-            let places: Vec<Option<usize>> = table.metrics().iter().map(place).collect();
+            let place = |column: &Column| table.metrics().iter().position(|&m| m == column.metric);
+            let places: Vec<Option<usize>> = columns.iter().map(place).collect();
             for (stack, of, values) in table.rows() {
-                let mut value = vec![0; metrics.len()];
-                for (&place, &number) in places.iter().zip(values) {
-                    if let Some(place) = place {
-                        value[place] = signed(number);
-                    }
-                }
+                let of_column = |(place, column): (&Option<usize>, &Column)| {
+                    let value = place.map_or(0, |place| values[place]);
+                    signed(value.saturating_mul(column.factor))
+                };
+                let value = places.iter().zip(&columns).map(of_column).collect();
                 let frames = self.profile.stacks.frames(stack);
                 frames_in_part += frames.len();
                 let mut label = labels[of.0 as usize].clone();
@@ -152,6 +203,14 @@ impl<W: Write> Encoder<'_, W> {
     fn places(&mut self) -> io::Result<()> {
         type Method = (Name, Name, Option<Name>, Option<Name>);
         let mut functions: IndexSet<Method, RandomState> = IndexSet::default();
+        let mut mappings: IndexSet<&str, RandomState> = IndexSet::default();
+        let program = self
+            .profile
+            .facts
+            .iter()
+            .find(|(label, _)| label == "Program");
+        let program = program.and_then(|(_, program)| program.split(' ').next());
+        mappings.insert(program.unwrap_or("java"));
         let mut part = Part::default();
         for (id, frame) in self.profile.frame_ids().zip(self.profile.frames()) {
             let method = (frame.class, frame.method, frame.signature, frame.source);
@@ -160,8 +219,10 @@ impl<W: Write> Encoder<'_, W> {
             if new {
                 part.function.push(self.function(function, id, frame));
             }
+            let mapping = library(self.profile, frame).map(|name| mappings.insert_full(name).0);
             part.location.push(Location {
                 id: u64::from(id.0) + 1,
+                mapping_id: mapping.unwrap_or(0) as u64 + 1,
                 line: vec![Line {
                     function_id: function,
                     line: frame.line.map_or(0, i64::from),
@@ -171,6 +232,15 @@ impl<W: Write> Encoder<'_, W> {
                 self.write(&part)?;
                 part = Part::default();
             }
+        }
+        for (id, name) in (1..).zip(mappings) {
+            part.mapping.push(Mapping {
+                id,
+                filename: self.strings.index(name),
+                has_functions: true,
+                has_filenames: true,
+                has_line_numbers: true,
+            });
         }
         self.write(&part)
     }

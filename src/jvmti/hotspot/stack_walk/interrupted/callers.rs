@@ -21,7 +21,7 @@ impl Walk<'_> {
         let mut nearest = None;
         let mut at = sp;
         for _ in 0..SAVED_REGISTERS {
-            if let Some(word) = self.stack.word(at)
+            if let Some(word) = self.stack.return_address(at)
                 && let Some(target) = self.target_in(word, blob)
                 && target <= pc
                 && nearest.is_none_or(|nearest| target > nearest)

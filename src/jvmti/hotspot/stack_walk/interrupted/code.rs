@@ -4,7 +4,7 @@ use super::super::super::code_heap::CodeBlob;
 use super::super::VmStructs;
 use super::super::compiled::DebugInfo;
 use super::super::layout::{DebugInfoLayout, WORD};
-use super::super::probe::{are_readable, word_at};
+use super::super::probe::MemoryReader;
 use super::read;
 
 /// The kinds of code that matter here.
@@ -31,6 +31,9 @@ const UNWALKABLE: [&[u8; 8]; 3] = [b"Deoptimi", b"Uncommon", b"Exceptio"];
 /// Offsets in `CodeBlob` and `nmethod`, besides those of `Layout`.
 pub(super) struct CodeLayout {
     name: usize,
+    /// The offset of the byte for the kind, and its value for adapters, whose name is another where they come from an AOT cache;
+    /// from JDK 24 on.
+    adapter: Option<(usize, u8)>,
     frame_complete: FrameComplete,
     entry: EntryLayout,
     original_pc: usize,
@@ -70,6 +73,7 @@ impl CodeLayout {
         let at = frame_complete.offset;
         Some(Self {
             name: blob(c"_name")?,
+            adapter: adapter(structs),
             frame_complete: if frame_complete.is_of(c"int") {
                 FrameComplete::Int(at)
             } else if frame_complete.is_of(c"int16_t") {
@@ -99,23 +103,37 @@ impl CodeLayout {
     /// # Safety
     /// The blob is in use. If `is_certain`, it is not freed meanwhile.
     #[inline(always)]
-    pub(super) unsafe fn kind(&self, blob: CodeBlob, is_certain: bool) -> CodeKind {
-        // SAFETY: the caller's promise. Every code has a name, which ends with a 0 and lives as long as the code.
-        unsafe {
-            let name: usize = read(blob.0 + self.name);
-            if !is_text(name, COMPILED.len(), is_certain) {
-                CodeKind::Unwalkable
-            } else if begins_with(name, COMPILED) {
-                CodeKind::Compiled
-            } else if begins_with(name, NATIVE) {
-                CodeKind::Native
-            } else if is_one_of(name, FRAMELESS) {
-                CodeKind::Frameless
-            } else if is_one_of(name, UNWALKABLE) {
-                CodeKind::Unwalkable
-            } else {
-                CodeKind::Stub
-            }
+    pub(super) unsafe fn kind(
+        &self,
+        memory: &MemoryReader,
+        blob: CodeBlob,
+        is_certain: bool,
+    ) -> CodeKind {
+        // SAFETY: every code has these fields.
+        let (is_adapter, name) = unsafe {
+            let is_adapter = match self.adapter {
+                Some((at, number)) => read::<u8>(blob.0 + at) == number,
+                None => false,
+            };
+            (is_adapter, read::<usize>(blob.0 + self.name))
+        };
+        if is_adapter {
+            return CodeKind::Frameless;
+        }
+        // Every code has a name, which ends with a 0 and lives as long as the code.
+        let Some(begin) = text_at(memory, name, is_certain) else {
+            return CodeKind::Unwalkable;
+        };
+        if begin == word_of(COMPILED) {
+            CodeKind::Compiled
+        } else if begin == word_of(NATIVE) {
+            CodeKind::Native
+        } else if is_one_of(begin, FRAMELESS) {
+            CodeKind::Frameless
+        } else if is_one_of(begin, UNWALKABLE) {
+            CodeKind::Unwalkable
+        } else {
+            CodeKind::Stub
         }
     }
 
@@ -124,15 +142,13 @@ impl CodeLayout {
     /// # Safety
     /// As for `kind`.
     #[inline(always)]
-    pub(super) unsafe fn is_of_continuations(&self, blob: CodeBlob, is_certain: bool) -> bool {
-        // SAFETY: as in `kind`; each part is looked at only if what is before it is there.
-        unsafe {
-            let name: usize = read(blob.0 + self.name);
-            is_text(name, 24, is_certain)
-                && begins_with(name, b"StubRout")
-                && begins_with(name + 8, b"ines (co")
-                && begins_with(name + 16, b"ntinuati")
-        }
+    pub(super) unsafe fn is_of_continuations(&self, memory: &MemoryReader, blob: CodeBlob) -> bool {
+        // SAFETY: as in `kind`.
+        let name = unsafe { read::<usize>(blob.0 + self.name) };
+        let is_at = |distance: usize, part: &[u8; 8]| {
+            text_at(memory, name.wrapping_add(distance), false) == Some(word_of(part))
+        };
+        is_at(0, b"StubRout") && is_at(8, b"ines (co") && is_at(16, b"ntinuati")
     }
 
     /// Returns the number of bytes of code after which the frame is there; `None` if it has none.
@@ -191,8 +207,9 @@ impl CodeLayout {
     #[inline(always)]
     pub(super) unsafe fn method(
         &self,
+        memory: &MemoryReader,
         blob: CodeBlob,
-        info: &DebugInfo,
+        info: &DebugInfo<'_>,
         index: u32,
         is_certain: bool,
     ) -> Option<usize> {
@@ -220,9 +237,16 @@ impl CodeLayout {
             if address < begin || address.wrapping_add(WORD) > end {
                 return None;
             }
-            word_at(address, is_certain)
+            memory.word_at(address, is_certain)
         }
     }
+}
+
+fn adapter(structs: VmStructs) -> Option<(usize, u8)> {
+    let kind = structs.offset(c"CodeBlob", c"_kind")?;
+    let number = structs.constant(c"CodeBlobKind::Adapter")?;
+    let is_byte = structs.size_of(c"CodeBlobKind")? == 1;
+    is_byte.then_some((kind, u8::try_from(number).ok()?))
 }
 
 impl DebugInfoLayout {
@@ -244,38 +268,25 @@ impl DebugInfoLayout {
     }
 }
 
-/// Returns `true` if there is a text of which so many bytes, less than a page, can be read.
+/// Returns the first eight bytes of a text; `None` if they cannot be read.
 #[inline(always)]
-fn is_text(address: usize, bytes: usize, is_certain: bool) -> bool {
-    if is_certain {
-        return address != 0;
+fn text_at(memory: &MemoryReader, address: usize, is_certain: bool) -> Option<usize> {
+    if address == 0 {
+        return None;
     }
-    let last = address.wrapping_add(bytes).wrapping_sub(1);
-    are_readable(address & !(WORD - 1), last & !(WORD - 1))
+    memory.unaligned_word_at(address, is_certain)
 }
 
-/// # Safety
-/// A text of the VM, ended by a 0, or memory that can be read.
+/// Returns eight bytes as a word that is read from memory.
 #[inline(always)]
-unsafe fn is_one_of(text: usize, begins: [&[u8; 8]; 3]) -> bool {
-    let [one, other, third] = begins;
-    // SAFETY: the caller's promise.
-    unsafe { begins_with(text, one) || begins_with(text, other) || begins_with(text, third) }
+fn word_of(text: &[u8; 8]) -> usize {
+    usize::from_ne_bytes(*text)
 }
 
-/// Returns `true` if the text at an address begins with `begin`. Reads nothing beyond its end.
-///
-/// # Safety
-/// A text of the VM, ended by a 0, or memory that can be read.
 #[inline(always)]
-unsafe fn begins_with(text: usize, begin: &[u8; 8]) -> bool {
-    for (at, &byte) in begin.iter().enumerate() {
-        // SAFETY: all before it are bytes of `begin`, so none of them was the end.
-        if unsafe { read::<u8>(text + at) } != byte {
-            return false;
-        }
-    }
-    true
+fn is_one_of(begin: usize, texts: [&[u8; 8]; 3]) -> bool {
+    let [one, other, third] = texts;
+    begin == word_of(one) || begin == word_of(other) || begin == word_of(third)
 }
 
 #[cfg(test)]
@@ -287,6 +298,7 @@ mod tests {
         const NOWHERE: usize = 0x696d_6f74_612f_7470;
         let layout = CodeLayout {
             name: WORD,
+            adapter: None,
             frame_complete: FrameComplete::Int(0),
             entry: EntryLayout::Address(0),
             original_pc: 0,
@@ -297,8 +309,9 @@ mod tests {
             let blob = CodeBlob(header.as_ptr().expose_provenance());
             // SAFETY: the header is there, and nothing of it is taken for certain.
             unsafe {
-                let kind = layout.kind(blob, false);
-                (kind, layout.is_of_continuations(blob, false))
+                let memory = MemoryReader::new();
+                let kind = layout.kind(&memory, blob, false);
+                (kind, layout.is_of_continuations(&memory, blob))
             }
         };
         for name in [NOWHERE, 0, 8, usize::MAX, usize::MAX - 10] {

@@ -1,7 +1,7 @@
 //! Methods in frames: their classes and numbers, and the position that a frame is at.
 
 use super::super::layout::WORD;
-use super::super::probe::{are_readable, short_at, word_at};
+use super::super::probe::MemoryReader;
 use super::super::{LOWEST, VmStructs};
 
 /// Offsets in `Method`, and in what it refers to.
@@ -66,115 +66,87 @@ impl MethodLayout {
         })
     }
 
-    /// Returns what is known of a method; `None` if it is none. One that may be none counts only if its class leads back
-    /// to it.
-    ///
-    /// # Safety
-    /// If `is_kept`, it is a method in a frame of the current thread, which keeps its class loaded. Otherwise it may be
-    /// anything.
+    /// Returns what is known of a method; `None` if it is none. `is_kept` says that it is a method in a frame of the current
+    /// thread, which keeps its class loaded; otherwise it may be anything, and counts only if its class leads back to it.
     #[inline(always)]
-    pub(super) unsafe fn method(&self, address: usize, is_kept: bool) -> Option<InterruptedMethod> {
-        if !is_kept && !has_fields(address, self.const_method, self.access_flags) {
+    pub(super) fn method(
+        &self,
+        memory: &MemoryReader,
+        address: usize,
+        is_kept: bool,
+    ) -> Option<InterruptedMethod> {
+        let const_method = pointer_at(memory, address, self.const_method, is_kept)?;
+        let flags = memory.short_at(address.wrapping_add(self.access_flags), is_kept)?;
+        let constants = pointer_at(memory, const_method, self.constants, is_kept)?;
+        let number = memory.short_at(const_method.wrapping_add(self.number), is_kept)?;
+        let size = memory.short_at(const_method.wrapping_add(self.code_size), is_kept)?;
+        let holder = pointer_at(memory, constants, self.holder, is_kept)?;
+        if !is_kept && !self.is_method_of(memory, holder, address, constants, number) {
             return None;
         }
-        // SAFETY: the caller's promise, or the kernel has just read it; the tables say that the fields are there, and of these
-        // types.
-        unsafe {
-            let const_method = pointer_at(address, self.const_method, true)?;
-            let flags = short_at(address.wrapping_add(self.access_flags), true)?;
-            // The constants come first.
-            if !is_kept
-                && !has_fields(
-                    const_method,
-                    self.constants,
-                    self.code_size.max(self.number),
-                )
-            {
-                return None;
-            }
-            let constants = pointer_at(const_method, self.constants, true)?;
-            let number = short_at(const_method.wrapping_add(self.number), true)?;
-            let size = short_at(const_method.wrapping_add(self.code_size), true)?;
-            let holder = pointer_at(constants, self.holder, is_kept)?;
-            if !is_kept && !self.is_method_of(holder, address, constants, number) {
-                return None;
-            }
-            Some(InterruptedMethod {
-                method: ClassMethod {
-                    class: holder,
-                    number,
-                },
-                // The flags of the class file are the lower half, in every version.
-                is_native: flags & NATIVE != 0,
-                bytecodes: const_method.wrapping_add(self.const_method_size),
-                size: usize::from(size),
-            })
-        }
-    }
-
-    /// # Safety
-    /// As for `method`, of which this is the constant part.
-    #[inline(always)]
-    unsafe fn holder(&self, const_method: usize, is_kept: bool) -> Option<usize> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let constants = pointer_at(const_method, self.constants, is_kept)?;
-            pointer_at(constants, self.holder, is_kept)
-        }
+        Some(InterruptedMethod {
+            method: ClassMethod {
+                class: holder,
+                number,
+            },
+            // The flags of the class file are the lower half, in every version.
+            is_native: flags & NATIVE != 0,
+            bytecodes: const_method.wrapping_add(self.const_method_size),
+            size: usize::from(size),
+        })
     }
 
     /// Returns `true` if a class has this method at the place of its number, as long as it has not been redefined; later,
     /// if it has the constants of the method. All of them may be anything.
     #[inline(always)]
-    fn is_method_of(&self, class: usize, method: usize, constants: usize, number: u16) -> bool {
+    fn is_method_of(
+        &self,
+        memory: &MemoryReader,
+        class: usize,
+        method: usize,
+        constants: usize,
+        number: u16,
+    ) -> bool {
         let distance = usize::from(number).wrapping_mul(WORD);
         let at = self.first.wrapping_add(distance);
-        // SAFETY: nothing is said to be kept but what the kernel has just read.
-        unsafe {
-            let Some(methods) = pointer_at(class, self.methods, false) else {
-                return false;
-            };
-            if has_fields(methods, self.length, at) {
-                // An `int`.
-                let length = word_at(methods.wrapping_add(self.length), true);
-                let is_one = length.is_some_and(|length| u32::from(number) < length as u32);
-                if is_one && word_at(methods.wrapping_add(at), true) == Some(method) {
-                    return true;
-                }
-            } else if word_at(methods.wrapping_add(self.length), false).is_none() {
-                return false;
-            }
-            pointer_at(class, self.class_constants, false) == Some(constants)
+        let Some(methods) = pointer_at(memory, class, self.methods, false) else {
+            return false;
+        };
+        // An `int`.
+        let Some(length) = memory.word_at(methods.wrapping_add(self.length), false) else {
+            return false;
+        };
+        if u32::from(number) < length as u32
+            && memory.word_at(methods.wrapping_add(at), false) == Some(method)
+        {
+            return true;
         }
+        pointer_at(memory, class, self.class_constants, false) == Some(constants)
     }
 
     /// Returns the class, by its address, of the method that an id is of; `None` if it is of none any more. The class may be
     /// another one by now.
     pub(in crate::jvmti::hotspot) fn class_of(&self, id: usize) -> Option<usize> {
-        // SAFETY: nothing is said to be kept.
-        unsafe {
-            let method = pointer_at(id, 0, false)?;
-            let const_method = pointer_at(method, self.const_method, false)?;
-            self.holder(const_method, false)
-        }
+        let memory = MemoryReader::new();
+        let method = pointer_at(&memory, id, 0, false)?;
+        let const_method = pointer_at(&memory, method, self.const_method, false)?;
+        let constants = pointer_at(&memory, const_method, self.constants, false)?;
+        pointer_at(&memory, constants, self.holder, false)
     }
 
     /// Returns `true` if an id is of a method to which its class leads back, as long as neither has been redefined.
     pub(in crate::jvmti::hotspot) fn is_of_class(&self, id: usize) -> bool {
-        // SAFETY: nothing is said to be kept.
-        unsafe {
-            pointer_at(id, 0, false).is_some_and(|method| self.method(method, false).is_some())
-        }
+        let memory = MemoryReader::new();
+        pointer_at(&memory, id, 0, false)
+            .is_some_and(|method| self.method(&memory, method, false).is_some())
     }
 
     /// Returns the number of the method that an id is of; `None` if it is of none any more.
     pub(in crate::jvmti::hotspot) fn number_of(&self, id: usize) -> Option<u16> {
-        // SAFETY: nothing is said to be kept.
-        unsafe {
-            let method = pointer_at(id, 0, false)?;
-            let const_method = pointer_at(method, self.const_method, false)?;
-            short_at(const_method.wrapping_add(self.number), false)
-        }
+        let memory = MemoryReader::new();
+        let method = pointer_at(&memory, id, 0, false)?;
+        let const_method = pointer_at(&memory, method, self.const_method, false)?;
+        memory.short_at(const_method.wrapping_add(self.number), false)
     }
 }
 
@@ -191,25 +163,13 @@ impl InterruptedMethod {
     }
 }
 
-/// Returns `true` if two fields of an object can be read.
-#[inline(always)]
-fn has_fields(object: usize, one: usize, other: usize) -> bool {
-    let one = object.wrapping_add(one) & !(WORD - 1);
-    let other = object.wrapping_add(other) & !(WORD - 1);
-    are_readable(one, other)
-}
-
 /// Returns a pointer of the VM's in an object.
-///
-/// # Safety
-/// As for `word_at`.
 #[inline(always)]
-unsafe fn pointer_at(object: usize, offset: usize, is_kept: bool) -> Option<usize> {
+fn pointer_at(memory: &MemoryReader, object: usize, offset: usize, is_kept: bool) -> Option<usize> {
     if object < LOWEST {
         return None;
     }
-    // SAFETY: the caller's promise.
-    let pointer = unsafe { word_at(object.wrapping_add(offset), is_kept) }?;
+    let pointer = memory.word_at(object.wrapping_add(offset), is_kept)?;
     if pointer < LOWEST || !pointer.is_multiple_of(WORD) {
         return None;
     }
@@ -267,8 +227,7 @@ mod tests {
     }
 
     fn found(memory: &Memory) -> Option<InterruptedMethod> {
-        // SAFETY: nothing is said to be kept.
-        unsafe { LAYOUT.method(address(&memory.method), false) }
+        LAYOUT.method(&MemoryReader::new(), address(&memory.method), false)
     }
 
     #[test]

@@ -13,13 +13,13 @@
 //!   by the same rules. Each keeps its method, the method's class, and its code with the debug information.
 //! - **Likely places**: the frames behind an interrupted instruction, because what that code has put on the stack is told
 //!   by a few instructions around it. Such a place may be a number that was left on the stack, of a frame and code long
-//!   gone. So the kernel is asked about each word before it is read (`probe`), except for those of the stack and of code
-//!   heaps, which are there. A method counts only if its class leads back to it (`method`), and the bytecode pointer must
+//!   gone. So each word is read in such a way that missing memory is an answer (`probe`), except for those of the stack and
+//!   of code heaps, which are there. A method counts only if its class leads back to it (`method`), and the bytecode pointer must
 //!   lie within the method's code. The reader asks the VM only about methods of classes that it knows otherwise
 //!   (`FrameClasses`).
 //!
 //! A likely place counts only if the whole walk from there on arrives at the end of the stack, or at the depth wanted.
-//! A stack that does not fit these rules is refused, with the reason.
+//! A stack that does not fit these rules is refused, with the reason. One that takes too long is cut, and says so.
 //!
 //! Signal handlers call this, so all of its functions are in the handler's section, or inlined into those that are.
 
@@ -38,6 +38,8 @@ mod walk;
 use super::super::super::native_code::UnwindTable;
 use super::super::cpu_timers::CallFrame;
 use super::layout::WORD;
+use super::own_stack::unsigned;
+use super::probe::{self, MemoryReader};
 use super::{
     Env, Jni, Layout, MOST_FRAMES, NoRecord, Object, OwnStack, Place, StackWalker, VmStructs, read,
 };
@@ -102,6 +104,9 @@ struct ContinuationLayout {
     code: usize,
 }
 
+/// The time that a walk may take, in nanoseconds: a hundred times what most take.
+const MOST_TIME: u64 = 1_000_000;
+
 /// `_thread_in_Java` of the VM's `JavaThreadState`.
 const IN_JAVA: i32 = 8;
 
@@ -109,18 +114,21 @@ impl InterruptedWalker {
     /// Returns `true` if `find` will find what it needs, as far as that can be told while the VM is loading.
     pub fn is_expected(env: Env) -> bool {
         let layouts = || {
-            let structs = VmStructs::find(env.vm())?;
-            Layout::find(structs, env.vm_kind().tested()?)?;
-            CodeLayout::find(structs)?;
-            MethodLayout::find(structs)
+            let vm = env.tested_vm()?;
+            Layout::find(vm)?;
+            CodeLayout::find(vm.structs())?;
+            MethodLayout::find(vm.structs())
         };
         layouts().is_some()
     }
 
-    /// Creates a walker; `None` in a VM that is not known well enough. `thread` is the current thread, and a platform
+    /// Creates a walker; `None` in a VM that is not known well enough, or where a wrong guess could be a fault. `thread` is the current thread, and a platform
     /// thread.
     pub fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
-        let structs = VmStructs::find(env.vm())?;
+        let structs = env.tested_vm()?.structs();
+        if !probe::is_reliable() {
+            return None;
+        }
         Some(Self {
             walker: StackWalker::find(env, jni, thread)?,
             code: CodeLayout::find(structs)?,
@@ -147,6 +155,7 @@ impl InterruptedWalker {
         (frames, depth): (*mut CallFrame, usize),
         native: Option<&UnwindTable>,
     ) -> i32 {
+        interrupted.link = unsigned(interrupted.link);
         let anchor = thread.wrapping_add(self.walker.layout.thread.anchor);
         // SAFETY: fields of the current thread.
         let (last_sp, state) = unsafe {
@@ -169,6 +178,8 @@ impl InterruptedWalker {
             walker: self,
             thread,
             stack,
+            memory: &MemoryReader::new(),
+            deadline: monotonic_nanos().wrapping_add(MOST_TIME),
             frames,
             depth,
             count: 0,
@@ -206,10 +217,11 @@ impl InterruptedWalker {
     pub unsafe fn walk_native(
         &self,
         stack: (usize, usize),
-        interrupted: Interrupted,
+        mut interrupted: Interrupted,
         (frames, depth): (*mut CallFrame, usize),
         native: &UnwindTable,
     ) -> i32 {
+        interrupted.link = unsigned(interrupted.link);
         let Some(stack) = OwnStack::interrupted(interrupted.sp, stack) else {
             return refused::OTHER_STACK;
         };
@@ -217,6 +229,8 @@ impl InterruptedWalker {
             walker: self,
             thread: 0,
             stack,
+            memory: &MemoryReader::new(),
+            deadline: 0,
             frames,
             depth,
             count: 0,
@@ -226,6 +240,20 @@ impl InterruptedWalker {
         };
         walk.begin_native(interrupted, stack.base()) as i32
     }
+}
+
+/// Returns the time of a clock that only moves on, in nanoseconds. Handlers may call `clock_gettime`.
+#[inline(always)]
+pub fn monotonic_nanos() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the time is written there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    (now.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(now.tv_nsec as u64)
 }
 
 fn continuation(structs: VmStructs) -> Option<ContinuationLayout> {

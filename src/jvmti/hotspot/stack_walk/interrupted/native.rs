@@ -71,13 +71,13 @@ impl NativePlace {
         if !is_further || !stack.has(end) {
             return None;
         }
-        let word = |at| stack.word(behind(end, i16::from(at)));
+        let place = |at| behind(end, i16::from(at));
         let fp = match saved.frame_pointer {
-            Some(at) => word(at)?,
+            Some(at) => stack.word(place(at))?,
             None => self.fp,
         };
         let pc = match saved.return_address {
-            Some(at) => word(at)?,
+            Some(at) => stack.return_address(place(at))?,
             None if !self.is_return => self.link,
             None => 0,
         };
@@ -149,7 +149,10 @@ impl Walk<'_> {
     pub(super) fn note_callers_of_java(&mut self, entry: Place, end: usize) {
         let Some(table) = self.native else { return };
         let stack = self.stack.from(entry.sp);
-        let (fp, pc) = (stack.word(entry.fp), stack.word(behind(entry.fp, 1)));
+        let (fp, pc) = (
+            stack.word(entry.fp),
+            stack.return_address(behind(entry.fp, 1)),
+        );
         if let (Some(fp), Some(pc)) = (fp, pc) {
             let caller = NativePlace {
                 pc,

@@ -28,7 +28,7 @@ impl Walk<'_> {
         };
         // SAFETY: the thread is in this code, which keeps it.
         unsafe {
-            match self.walker.code.kind(blob, true) {
+            match self.walker.code.kind(self.memory, blob, true) {
                 CodeKind::Compiled => self.begin_in_method(blob, here, false),
                 CodeKind::Native => self.begin_in_method(blob, here, true),
                 CodeKind::Frameless => self.begin_at_caller(here),
@@ -147,7 +147,7 @@ impl Walk<'_> {
     /// Returns the caller's place, if its return address is at `at`.
     #[inline(always)]
     fn returning(&self, at: usize, fp: usize) -> Option<Place> {
-        let pc = self.stack.word(at)?;
+        let pc = self.stack.return_address(at)?;
         let sp = at.wrapping_add(WORD);
         Some(self.with_fp(Place { sp, fp: 0, pc }, fp))
     }
@@ -315,7 +315,7 @@ impl Walk<'_> {
             return refused::STUB;
         };
         // SAFETY: the code is in use, and its header can be read, whatever it holds. Nothing is taken for certain.
-        if unsafe { self.walker.code.kind(blob, false) } != CodeKind::Stub {
+        if unsafe { self.walker.code.kind(self.memory, blob, false) } != CodeKind::Stub {
             return refused::STUB;
         }
         // With all the registers that it has saved, the frame may be larger than what is searched.
@@ -374,7 +374,7 @@ impl Walk<'_> {
         let mut frames = 0;
         while frames < NATIVE_FRAMES {
             let at = fp.wrapping_add(WORD);
-            let (Some(outer), Some(pc)) = (stack.word(fp), stack.word(at)) else {
+            let (Some(outer), Some(pc)) = (stack.word(fp), stack.return_address(at)) else {
                 return refused::NATIVE_CODE;
             };
             if let Some(blob) = self.walker.walker.code.blob(pc) {
@@ -446,7 +446,7 @@ impl Walk<'_> {
         };
         // SAFETY: the code is in use, and its header can be read, whatever it holds. Nothing is taken for certain.
         unsafe {
-            let kind = self.walker.code.kind(blob, false);
+            let kind = self.walker.code.kind(self.memory, blob, false);
             match kind {
                 CodeKind::Compiled | CodeKind::Native => {}
                 CodeKind::Stub => return self.run(place),

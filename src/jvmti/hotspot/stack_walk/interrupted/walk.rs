@@ -2,17 +2,20 @@
 
 use super::super::super::code_heap::CodeBlob;
 use super::super::layout::WORD;
-use super::super::probe::is_range_readable;
+use super::super::probe::MemoryReader;
 use super::code::CodeKind;
 use super::machine::InterruptedCode;
 use super::method::{IN_NATIVE, InterruptedMethod};
 use super::{
     CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, NoRecord, OwnStack, Place, UnwindTable,
-    read, refused,
+    monotonic_nanos, read, refused,
 };
 
 /// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
 const MOST_INLINED: usize = 1_000;
+
+/// The steps after which a walk may be cut, and between two looks at the clock.
+const UNCUT: usize = 32;
 
 /// One walk.
 pub(super) struct Walk<'a> {
@@ -20,6 +23,9 @@ pub(super) struct Walk<'a> {
     /// The current thread in the VM's memory.
     pub(super) thread: usize,
     pub(super) stack: OwnStack,
+    pub(super) memory: &'a MemoryReader,
+    /// The time at which the walk is cut.
+    pub(super) deadline: u64,
     pub(super) frames: *mut CallFrame,
     pub(super) depth: usize,
     pub(super) count: usize,
@@ -71,19 +77,37 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks from a frame to the outermost one, or to the depth that is wanted.
+    /// Walks from a frame to the outermost one, or to the depth that is wanted, or until it has taken too long.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
     pub(super) fn run(&mut self, mut place: Place) -> i32 {
         let mut steps = 0;
-        while self.count < self.depth && steps < MOST_FRAMES {
+        while self.count < self.depth {
+            if steps >= MOST_FRAMES || self.is_late(steps) {
+                return self.cut();
+            }
             match self.step(place) {
                 Ok(Some(below)) => place = below,
                 Ok(None) => break,
+                // So many frames are no accident.
+                Err(_) if self.memory.is_exhausted() && steps >= UNCUT => return self.cut(),
                 Err(reason) => return reason,
             }
             steps = steps.wrapping_add(1);
         }
+        self.count as i32
+    }
+
+    /// Returns `true` if the walk has taken too long, at every so many steps.
+    #[inline(always)]
+    fn is_late(&self, steps: usize) -> bool {
+        steps != 0 && steps.is_multiple_of(UNCUT) && monotonic_nanos() >= self.deadline
+    }
+
+    /// Notes that frames are missing, and returns the number of those that are there.
+    #[inline(always)]
+    fn cut(&mut self) -> i32 {
+        self.note_frame(CallFrame::cut());
         self.count as i32
     }
 
@@ -110,7 +134,7 @@ impl Walk<'_> {
         };
         // SAFETY: the code is in use, and the frame keeps it if that is certain.
         unsafe {
-            match self.walker.code.kind(blob, self.is_certain) {
+            match self.walker.code.kind(self.memory, blob, self.is_certain) {
                 CodeKind::Compiled => {
                     let nmethod = &walker.layout.nmethod;
                     let mut pc = place.pc;
@@ -186,8 +210,9 @@ impl Walk<'_> {
             return Err(refused::FRAME);
         };
         let Some(layout) = &self.walker.continuation else {
+            let code = &self.walker.code;
             // SAFETY: the code is in use.
-            if !self.is_certain && !unsafe { self.walker.code.is_of_continuations(blob, false) } {
+            if !self.is_certain && !unsafe { code.is_of_continuations(self.memory, blob) } {
                 return Err(refused::FRAME);
             }
             self.note_frame(CallFrame::in_heap());
@@ -224,8 +249,8 @@ impl Walk<'_> {
         // This one comes last while the frame is made; the register has it before.
         let saved = self.stack.word(place.fp.wrapping_add_signed(frame.bcp));
         let saved = saved.unwrap_or(0);
-        // SAFETY: the method of a frame, if this is certainly one.
-        let Some(method) = (unsafe { self.walker.methods.method(method, self.is_certain) }) else {
+        let methods = &self.walker.methods;
+        let Some(method) = methods.method(self.memory, method, self.is_certain) else {
             return false;
         };
         let location = match method.index_of(bytecode) {
@@ -262,7 +287,8 @@ impl Walk<'_> {
             let Some(mut info) = nmethod.debug_info_of(blob) else {
                 return false;
             };
-            info.is_kept = self.is_certain || self.is_there(blob, info.bounds());
+            let is_kept = self.is_certain || self.is_in_code_heap(blob, info.bounds());
+            info.reader = Some((self.memory, is_kept));
             let scope = if is_near {
                 nmethod.desc_from(&info, pc).map(|(_, scope)| scope)
             } else {
@@ -281,10 +307,12 @@ impl Walk<'_> {
                     break;
                 };
                 let code = &self.walker.code;
-                let Some(method) = code.method(blob, &info, method, self.is_certain) else {
+                let method = code.method(self.memory, blob, &info, method, self.is_certain);
+                let Some(method) = method else {
                     break;
                 };
-                let Some(method) = self.walker.methods.method(method, self.is_certain) else {
+                let methods = &self.walker.methods;
+                let Some(method) = methods.method(self.memory, method, self.is_certain) else {
                     break;
                 };
                 // The number before the first bytecode's is that of the method's entry.
@@ -299,14 +327,11 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns `true` if the debug information of compiled code surely can be read: it is in the same block of a code heap,
-    /// whose memory stays, or the kernel has just read all of its pages.
-    #[unsafe(link_section = "hprof_handler")]
-    #[inline(never)]
-    fn is_there(&self, blob: CodeBlob, (first, last): (usize, usize)) -> bool {
+    /// Returns `true` if the debug information of compiled code is in the same block of a code heap, whose memory stays.
+    #[inline(always)]
+    fn is_in_code_heap(&self, blob: CodeBlob, (first, last): (usize, usize)) -> bool {
         let code = &self.walker.walker.code;
         code.blob(first) == Some(blob) && code.blob(last) == Some(blob)
-            || is_range_readable(first, last)
     }
 
     /// Notes the methods of compiled code that has called something, at a return address about which compilers may have left
@@ -354,11 +379,9 @@ impl Walk<'_> {
     #[inline(never)]
     pub(super) unsafe fn note_method_of(&mut self, blob: CodeBlob, location: i32) -> bool {
         // SAFETY: the caller's promise.
-        let method = unsafe {
-            let method = read(blob.0 + self.walker.walker.layout.nmethod.method);
-            self.walker.methods.method(method, self.is_certain)
-        };
-        let Some(method) = method else {
+        let method = unsafe { read(blob.0 + self.walker.walker.layout.nmethod.method) };
+        let methods = &self.walker.methods;
+        let Some(method) = methods.method(self.memory, method, self.is_certain) else {
             return false;
         };
         self.note(method, location);

@@ -3,6 +3,7 @@ package io.hprof;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -12,6 +13,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.nio.file.attribute.UserPrincipal;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
@@ -23,8 +25,8 @@ import java.util.stream.Stream;
  * The native files of one platform, {@code linux-x86_64-gnu} and the like: the agent's library and the command.
  *
  * <p>They are in the jar, and are extracted when they are first needed: into the folder that the system property
- * {@code hprof.folder} names, or into one in the temporary folder that belongs to this user and that nobody else may
- * write to.
+ * {@code hprof.folder} names, or into one in the temporary folder. It must belong to this user, and nobody else may write
+ * to it.
  */
 public final class Bundle {
     private static final Set<PosixFilePermission> OWNER_WRITES = PosixFilePermissions.fromString("rwxr-xr-x");
@@ -95,22 +97,55 @@ public final class Bundle {
     private Path findFolder() throws IOException {
         String named = System.getProperty("hprof.folder");
         if (named != null) {
-            return Files.createDirectories(Paths.get(named).toAbsolutePath());
+            return checked(Paths.get(named).toAbsolutePath());
         }
         Path temporary = Paths.get(System.getProperty("java.io.tmpdir")).toAbsolutePath();
+        // The system says who its owner is, which is this user.
         Path mine = Files.createTempDirectory(temporary, "hprof-");
-        Path shared = temporary.resolve("hprof-" + Files.getOwner(mine).getName() + "-" + digest());
-        Files.setPosixFilePermissions(mine, OWNER_WRITES);
         try {
-            Files.createDirectory(shared, PosixFilePermissions.asFileAttribute(OWNER_WRITES));
+            return findIn(temporary, mine);
+        } finally {
+            Files.deleteIfExists(mine);
+        }
+    }
+
+    /** Returns the folder of that path, which is created if it is missing; it must not be another user's. */
+    private static Path checked(Path folder) throws IOException {
+        UserPrincipal user = Files.getOwner(Paths.get("/proc/self"));
+        Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(OWNER_WRITES));
+        PosixFileAttributes found = Files.readAttributes(folder, PosixFileAttributes.class);
+        boolean isTrusted = found.owner().equals(user) || found.owner().getName().equals("root");
+        if (!isTrusted || found.permissions().contains(PosixFilePermission.OTHERS_WRITE)) {
+            throw new IOException("-Dhprof.folder=" + folder + ": it belongs to " + found.owner().getName() + " ("
+                    + PosixFilePermissions.toString(found.permissions())
+                    + "); it must be a folder of this user or root that others may not write to");
+        }
+        return folder;
+    }
+
+    /** Returns a folder of this user in the temporary folder, where others may have put folders, too. */
+    private Path findIn(Path temporary, Path mine) throws IOException {
+        UserPrincipal user = Files.getOwner(mine);
+        String name = "hprof-" + user.getName() + "-" + digest();
+        Path shared = temporary.resolve(name);
+        try {
+            return Files.createDirectory(shared, PosixFilePermissions.asFileAttribute(OWNER_WRITES));
         } catch (FileAlreadyExistsException there) {
-            if (!isOursAlone(shared, mine)) {
-                // Another process has put it there.
-                return mine;
+            if (isOfAlone(shared, user)) {
+                return shared;
             }
         }
-        Files.delete(mine);
-        return shared;
+        // Another user has put it there. An earlier VM of this user has found that, too.
+        try (DirectoryStream<Path> others = Files.newDirectoryStream(temporary, name + "-*")) {
+            for (Path other : others) {
+                if (isOfAlone(other, user)) {
+                    return other;
+                }
+            }
+        }
+        Path own = temporary.resolve(name + mine.getFileName().toString().substring("hprof".length()));
+        Files.setPosixFilePermissions(mine, OWNER_WRITES);
+        return Files.move(mine, own);
     }
 
     /** Returns the folder, one for each version of the files: a library in use is never replaced by another. */
@@ -128,10 +163,10 @@ public final class Bundle {
         }
     }
 
-    private static boolean isOursAlone(Path folder, Path mine) throws IOException {
+    private static boolean isOfAlone(Path folder, UserPrincipal user) throws IOException {
         PosixFileAttributes found = Files.readAttributes(folder, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
         return found.isDirectory()
-                && found.owner().equals(Files.getOwner(mine))
+                && found.owner().equals(user)
                 && !found.permissions().contains(PosixFilePermission.GROUP_WRITE)
                 && !found.permissions().contains(PosixFilePermission.OTHERS_WRITE);
     }

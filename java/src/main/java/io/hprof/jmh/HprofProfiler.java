@@ -205,10 +205,12 @@ public final class HprofProfiler implements InternalProfiler, ExternalProfiler {
     private Path flameGraph() throws IOException {
         Path graph = profile.resolveSibling(profile.getFileName().toString().replaceFirst("\\.txt$", ".svg"));
         List<String> command = new ArrayList<>(List.of(
-                Bundle.ofThisVm().command().toString(), "flame", profile.toString(), "-o", graph.toString()));
+                Bundle.ofThisVm().command().toString(), "flame", "--output=" + graph));
         if (settings.countsSites()) {
-            command.addAll(List.of("--value", "alloc-objects"));
+            command.add("--value=alloc-objects");
         }
+        // A name that begins with `-` is no option there.
+        command.addAll(List.of("--", profile.toString()));
         Path log = Files.createTempFile("hprof-flame", ".log");
         try {
             Process drawn = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();

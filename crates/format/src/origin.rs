@@ -6,24 +6,23 @@ const NOTE: &str = "labels: ";
 const SEPARATOR: &str = ", ";
 
 /// The machine and the file of a run that was merged into a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin<'a> {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
     /// The machine.
-    pub host: Option<&'a str>,
+    pub host: Option<String>,
     /// The file.
-    pub file: Option<&'a str>,
+    pub file: Option<String>,
 }
 
-impl<'a> Origin<'a> {
+impl Origin {
     /// Returns the origin of the records after a note; `None` if the note is about something else.
-    #[must_use]
-    pub fn of_note(note: &'a str) -> Option<Origin<'a>> {
+    pub(crate) fn of_note(note: &str) -> Option<Origin> {
         let labels = note.strip_prefix(NOTE)?;
         let mut origin = Origin::default();
         for label in labels.split(SEPARATOR) {
             match label.split_once('=') {
-                Some(("host", host)) => origin.host = Some(host),
-                Some(("file", file)) => origin.file = Some(file),
+                Some(("host", host)) => origin.host = Some(host.to_owned()),
+                Some(("file", file)) => origin.file = Some(file.to_owned()),
                 _ => {}
             }
         }
@@ -32,10 +31,10 @@ impl<'a> Origin<'a> {
 
     /// Returns the note that says it.
     pub(crate) fn note(&self) -> String {
-        let labels = [("host", self.host), ("file", self.file)];
+        let labels = [("host", &self.host), ("file", &self.file)];
         let labels = labels
             .into_iter()
-            .filter_map(|(key, value)| Some(format!("{key}={}", value?)));
+            .filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
         format!("{NOTE}{}", labels.collect::<Vec<_>>().join(SEPARATOR))
     }
 }

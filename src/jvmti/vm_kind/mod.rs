@@ -3,18 +3,36 @@
 //!
 //! Most of what the agent does is JVMTI and JNI, and works in every VM that has them. The rest, such as walking stacks
 //! or reading the slots of references, depends on HotSpot's internals, and is used only in the releases that it was
-//! tested on.
+//! tested on. Nothing else can make the values by which they are used: [`TestedVm`], and [`VmStructs`], HotSpot's
+//! tables.
+
+pub(super) mod vm_structs;
 
 use super::env::Env;
-use super::hotspot::{BoolFlag, VmFlags, own_version};
+use super::hotspot::{BoolFlag, VmFlags};
+use super::sys;
+use super::vm_library::VmLibrary;
+use vm_structs::VmStructs;
 
-/// A release that the agent was tested on, as a product build of HotSpot with HotSpot's own compilers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A release that the agent was tested on, as a product build of HotSpot with HotSpot's own compilers. They are ordered
+/// by age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Release {
     Jdk11,
     Jdk17,
     Jdk21,
     Jdk25,
+    Jdk26,
+    Jdk27,
+    Jdk28,
+}
+
+/// A VM of a release that the agent was tested on. Of these it also knows what HotSpot's tables do not say.
+#[derive(Clone, Copy)]
+pub(super) struct TestedVm {
+    release: Release,
+    structs: VmStructs,
+    has_value_objects: bool,
 }
 
 /// The kind of VM.
@@ -25,6 +43,7 @@ pub struct VmKind {
     /// The update of that version, 15 for `17.0.15`; `None` if there was none yet, or the VM does not reveal it.
     update: Option<u32>,
     inside: Inside,
+    has_preview_features: bool,
 }
 
 /// The agent's knowledge of the VM's internals.
@@ -52,6 +71,8 @@ struct VmDescription {
     debug_level: String,
     /// `true` if a compiler in Java is used.
     has_jvmci_compiler: bool,
+    /// `true` if the program runs with `--enable-preview`.
+    has_preview_features: bool,
 }
 
 /// HotSpot with both of its compilers: not Zero, Client or Minimal, whose internals differ.
@@ -63,14 +84,17 @@ const SERVER_VMS: [&str; 2] = [
 impl VmDescription {
     fn detect(env: Env) -> Self {
         let property = |name| env.property(name).unwrap_or_default();
-        let flags = VmFlags::find(env.vm());
+        // Whether they can be trusted depends on these two answers.
+        let structs = VmStructs::exported(env.vm());
+        let flags = structs.and_then(VmFlags::find);
         Self {
             version: property(c"java.vm.specification.version").parse().ok(),
-            own_version: own_version(env.vm()),
+            own_version: structs.and_then(VmStructs::version),
             name: property(c"java.vm.name"),
             build: property(c"java.vm.version"),
             debug_level: property(c"jdk.debug"),
             has_jvmci_compiler: flags.is_some_and(|flags| flags.is_on(BoolFlag::UseJvmciCompiler)),
+            has_preview_features: has_preview_features(env),
         }
     }
 
@@ -96,8 +120,10 @@ impl VmDescription {
             Some(17) => Inside::Tested(Release::Jdk17),
             Some(21) => Inside::Tested(Release::Jdk21),
             Some(25) => Inside::Tested(Release::Jdk25),
+            Some(26) => Inside::Tested(Release::Jdk26),
+            Some(27) => Inside::Tested(Release::Jdk27),
+            Some(28) => Inside::Tested(Release::Jdk28),
             Some(12..25) => Inside::Described,
-            // From 26 on, for example, the id of a method is not a pointer.
             _ => Inside::Unknown,
         };
         // Faults depend on the code that runs, not on the version that the properties claim.
@@ -105,18 +131,54 @@ impl VmDescription {
             version: self.own_version.or(self.version),
             update: self.update(),
             inside,
+            has_preview_features: self.has_preview_features,
         }
+    }
+}
+
+/// Returns `true` if the program runs with `--enable-preview`.
+fn has_preview_features(env: Env) -> bool {
+    type IsPreviewEnabled = unsafe extern "C" fn() -> sys::jboolean;
+    let library = VmLibrary::of(env.vm());
+    let function = library.and_then(|library| library.symbol(c"JVM_IsPreviewEnabled"));
+    // SAFETY: the VM exports a function of this type under this name, which returns a flag of the command line.
+    function.is_some_and(|function| unsafe {
+        std::mem::transmute::<*const std::ffi::c_void, IsPreviewEnabled>(function)()
+    })
+}
+
+impl TestedVm {
+    /// Returns the release.
+    pub(super) fn release(self) -> Release {
+        self.release
+    }
+
+    /// Returns HotSpot's tables.
+    pub(super) fn structs(self) -> VmStructs {
+        self.structs
+    }
+
+    /// Returns `true` if there are objects without identity. Compiled code passes their fields as arguments, and may
+    /// enlarge its frame for them by a number that only the frame has.
+    pub(super) fn has_value_objects(self) -> bool {
+        self.has_value_objects
     }
 }
 
 impl VmKind {
     /// Returns the release, if it is one whose internals are known: its stacks may be walked, its code's methods looked
     /// up, its references' slots read, its counters cleared and its own dumper called.
-    pub(super) fn tested(self) -> Option<Release> {
+    fn tested(self) -> Option<Release> {
         match self.inside {
             Inside::Tested(release) => Some(release),
             Inside::Described | Inside::Unknown => None,
         }
+    }
+
+    /// Returns `true` if there may be objects without identity: `Integer` and others, from 28 on with
+    /// `--enable-preview`. An unknown VM may be one that has them.
+    pub fn has_value_objects(self) -> bool {
+        self.has_preview_features && self.version.is_none_or(|version| version >= 28)
     }
 
     /// Returns `true` if this VM has none of the known faults by which AsyncGetCallTrace, or a question about the
@@ -133,13 +195,8 @@ impl VmKind {
     }
 
     /// Returns `true` if the VM is HotSpot in a version that the agent knows at least by its own tables.
-    pub(super) fn is_known(self) -> bool {
+    pub fn is_known(self) -> bool {
         self.inside != Inside::Unknown
-    }
-
-    /// Returns `true` if the flags that the agent changes may be changed.
-    pub(super) fn has_settable_flags(self) -> bool {
-        self.is_known()
     }
 
     /// Returns `true` if allocations send no event when a thread allocates outside its allocation buffer and keeps the
@@ -185,6 +242,22 @@ impl Env {
     pub fn vm_kind(self) -> VmKind {
         VmDescription::detect(self).kind()
     }
+
+    /// Returns HotSpot's tables, if it is a version in which the agent knows what they mean.
+    pub(super) fn vm_structs(self) -> Option<VmStructs> {
+        let is_known = self.vm_kind().is_known();
+        is_known.then(|| VmStructs::exported(self.vm()))?
+    }
+
+    /// Returns what is known of the VM's inside, if the agent was tested on its release.
+    pub(super) fn tested_vm(self) -> Option<TestedVm> {
+        let kind = self.vm_kind();
+        Some(TestedVm {
+            release: kind.tested()?,
+            structs: VmStructs::exported(self.vm())?,
+            has_value_objects: kind.has_value_objects(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +272,7 @@ mod tests {
             build: format!("{version}.0.1+8"),
             debug_level: "release".to_owned(),
             has_jvmci_compiler: false,
+            has_preview_features: false,
         }
     }
 
@@ -214,6 +288,9 @@ mod tests {
                 17 => Some(Release::Jdk17),
                 21 => Some(Release::Jdk21),
                 25 => Some(Release::Jdk25),
+                26 => Some(Release::Jdk26),
+                27 => Some(Release::Jdk27),
+                28 => Some(Release::Jdk28),
                 _ => None,
             };
             let kind = hotspot(version).kind();
@@ -244,7 +321,7 @@ mod tests {
             (21, "21.0.5+11-LTS"),
             (22, "22.0.2+9"),
             (23, "23.0.2+7"),
-            (26, "26+35"),
+            (29, "29+35"),
             (17, ""),
             (17, "17.0.x"),
         ] {
@@ -256,6 +333,7 @@ mod tests {
             (21, "21.0.6+7-LTS-188"),
             (24, "24+36"),
             (25, "25.0.2+10-LTS"),
+            (26, "26+35"),
         ] {
             assert!(is_sound(version, build), "{build}");
         }

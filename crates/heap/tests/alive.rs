@@ -1,0 +1,422 @@
+//! What is alive for an unusual reason: objects that wait for their finalizer, class loaders that pile up, and memory outside
+//! of the heap.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod model;
+
+use hprof_format::{
+    BasicType, ClassDump, HeapRecord, ObjectId, Root, StringId, ThreadSerial, TraceSerial, Value,
+};
+use hprof_heap::{Dump, Excluded, Heap, Memory, Options, Saved, Silent, Target};
+
+/// The names of fields, and their ids.
+const NAMES: [&str; 9] = [
+    "referent", "next", "value", "kept", "att", "fd", "address", "capacity", "parent",
+];
+
+/// A dump that is written record by record. The classes come first.
+#[derive(Default)]
+struct Writer {
+    content: Vec<u8>,
+    classes: Vec<(u64, String)>,
+}
+
+fn field(name: &str) -> StringId {
+    let place = NAMES.iter().position(|known| *known == name);
+    StringId(1 + place.expect("a known name") as u64)
+}
+
+impl Writer {
+    fn class(&mut self, name: &str, super_class: u64, of: Class<'_>) -> u64 {
+        let id = 0x100 * (1 + self.classes.len() as u64);
+        self.classes.push((id, name.to_owned()));
+        let statics = of.statics.iter();
+        let statics = statics.map(|&(name, to)| (field(name), Value::Object(ObjectId(to))));
+        let fields = of.fields.iter().map(|&(name, kind)| (field(name), kind));
+        HeapRecord::Class(ClassDump {
+            class: ObjectId(id),
+            super_class: ObjectId(super_class),
+            loader: ObjectId(of.loader),
+            statics: statics.collect(),
+            fields: fields.collect(),
+            ..ClassDump::default()
+        })
+        .write(&mut self.content);
+        id
+    }
+
+    fn instance(&mut self, id: u64, class: u64, fields: &[Value]) {
+        let mut bytes = Vec::new();
+        fields.iter().for_each(|value| value.write(&mut bytes));
+        HeapRecord::Instance {
+            object: ObjectId(id),
+            trace: TraceSerial(0),
+            class: ObjectId(class),
+            fields: &bytes,
+        }
+        .write(&mut self.content);
+    }
+
+    fn bytes(&mut self, id: u64, length: usize) {
+        HeapRecord::PrimitiveArray {
+            object: ObjectId(id),
+            trace: TraceSerial(0),
+            element: BasicType::Byte,
+            elements: &vec![0; length],
+        }
+        .write(&mut self.content);
+    }
+
+    fn root(&mut self, id: u64) {
+        let (object, root) = (ObjectId(id), Root::StickyClass);
+        HeapRecord::Root { object, root }.write(&mut self.content);
+    }
+
+    fn file(&self) -> Vec<u8> {
+        let classes = (100..).zip(&self.classes);
+        let names = (1..).zip(NAMES);
+        let texts = names.chain(classes.clone().map(|(id, (_, name))| (id, &**name)));
+        let loaded = classes.map(|(name, &(id, _))| (id, name));
+        model::dump(texts, loaded, &self.content)
+    }
+}
+
+/// The fields of a class that are not empty.
+#[derive(Clone, Copy, Default)]
+struct Class<'a> {
+    statics: &'a [(&'a str, u64)],
+    fields: &'a [(&'a str, BasicType)],
+    loader: u64,
+}
+
+fn to(id: u64) -> Value {
+    Value::Object(ObjectId(id))
+}
+
+/// The ids of a finalizer of an object that only it keeps, of one whose object a static field holds, and of these objects.
+const ALONE: u64 = 0x10_000;
+const HELD: u64 = 0x10_100;
+const WAITING: u64 = 0x20_000;
+const KEPT: u64 = 0x20_100;
+const BUFFER: u64 = 0x30_000;
+const OTHER_BUFFER: u64 = 0x40_000;
+
+/// Two connections with a buffer of 1,000 bytes each.
+fn finalizers() -> Vec<u8> {
+    let object = [("referent", BasicType::Object), ("next", BasicType::Object)];
+    let mut dump = Writer::default();
+    let fields = |fields| Class {
+        fields,
+        ..Class::default()
+    };
+    let reference = dump.class("java/lang/ref/Reference", 0, fields(&object));
+    let last = dump.class("java/lang/ref/FinalReference", reference, Class::default());
+    let unfinalized = Class {
+        statics: &[("next", ALONE)],
+        fields: &[("next", BasicType::Object)],
+        ..Class::default()
+    };
+    let finalizer = dump.class("java/lang/ref/Finalizer", last, unfinalized);
+    let connection = [("value", BasicType::Object)];
+    let connection = dump.class("Connection", 0, fields(&connection));
+    let holder = Class {
+        statics: &[("kept", KEPT)],
+        ..Class::default()
+    };
+    let holder = dump.class("Holder", 0, holder);
+    dump.instance(ALONE, finalizer, &[to(HELD), to(WAITING), to(0)]);
+    dump.instance(HELD, finalizer, &[to(0), to(KEPT), to(0)]);
+    dump.instance(WAITING, connection, &[to(BUFFER)]);
+    dump.instance(KEPT, connection, &[to(OTHER_BUFFER)]);
+    dump.bytes(BUFFER, 1_000);
+    dump.bytes(OTHER_BUFFER, 1_000);
+    dump.root(finalizer);
+    dump.root(holder);
+    dump.file()
+}
+
+/// The size of a connection with its buffer.
+const CONNECTION: u64 = 16 + 1_016;
+
+#[test]
+fn what_only_a_finalizer_keeps_is_alive_and_waits() {
+    let bytes = finalizers();
+    model::with_heap(&bytes, Excluded::default(), Memory::unlimited(), |heap| {
+        let waiting = heap.waiting_for_finalizer().expect("it is sound");
+        let waiting = waiting.expect("one waits");
+        assert_eq!((waiting.objects, waiting.bytes), (1, CONNECTION));
+        assert_eq!(&*waiting.classes[0].class, "Connection");
+        assert_eq!(heap.unreached().objects, 0);
+        // That it has a finalizer, too, does not change who keeps it.
+        let kept = heap.show(ObjectId(KEPT), 0).expect("it is there").retained;
+        assert_eq!(kept, Some(CONNECTION));
+        let path = heap.paths(&Target::Object(ObjectId(WAITING)), 1);
+        let path = path.expect("it is sound").remove(0);
+        let reference = path.steps.last().and_then(|step| step.reference.clone());
+        assert_eq!(
+            reference.map(|by| by.to_string()).as_deref(),
+            Some(".referent")
+        );
+    });
+}
+
+#[test]
+fn what_is_excluded_is_named() {
+    let excluded = Excluded {
+        finalizer: true,
+        ..Excluded::default()
+    };
+    model::with_heap(&finalizers(), excluded, Memory::unlimited(), |heap| {
+        assert!(heap.waiting_for_finalizer().expect("it is sound").is_none());
+        let unreached = heap.unreached();
+        assert_eq!((unreached.objects, unreached.bytes), (2, CONNECTION));
+        let [excluding] = &unreached.excluded[..] else {
+            panic!("{unreached:?}");
+        };
+        assert_eq!((excluding.kind, excluding.bytes), ("finalizer", CONNECTION));
+    });
+}
+
+#[test]
+fn an_index_knows_what_waits() {
+    let file = model::file(&finalizers());
+    let folder = tempfile::tempdir().expect("a folder");
+    let index = folder.path().join("index");
+    let dump = Dump::open(&file, None).expect("a dump");
+    let options = Options {
+        layout: None,
+        excluded: Excluded::default(),
+        memory: Memory::unlimited(),
+    };
+    let heap = Heap::of(&dump, &options, &Silent).expect("it is sound");
+    heap.save_index(&index, &Silent).expect("there is room");
+    let saved = Saved::open(&dump, &index).expect("its index");
+    let again = saved.heap(&options).expect("for these options");
+    let summary = |heap: &Heap<'_>| format!("{:?}", heap.summary().expect("it is sound"));
+    assert_eq!(summary(&again), summary(&heap));
+    assert!(summary(&again).contains("waiting: Some"));
+    let kept = again.show(ObjectId(WAITING), 0).expect("it is there");
+    assert_eq!(kept.retained, Some(CONNECTION));
+}
+
+#[test]
+fn memory_outside_of_the_heap_counts_once() {
+    let mut dump = Writer::default();
+    let fields = [
+        ("address", BasicType::Long),
+        ("capacity", BasicType::Int),
+        ("att", BasicType::Object),
+        ("fd", BasicType::Object),
+    ];
+    let buffer = Class {
+        fields: &fields,
+        ..Class::default()
+    };
+    let buffer = dump.class("java/nio/DirectByteBuffer", 0, buffer);
+    let next = [("value", BasicType::Object), ("next", BasicType::Object)];
+    let node = Class {
+        fields: &next,
+        ..Class::default()
+    };
+    let node = dump.class("Node", 0, node);
+    let holder = Class {
+        statics: &[("kept", 0x10_000)],
+        ..Class::default()
+    };
+    let holder = dump.class("Holder", 0, holder);
+    let [first, view, mapped, garbage] = [0x20_000, 0x20_100, 0x20_200, 0x20_300];
+    dump.instance(0x10_000, node, &[to(first), to(0x10_100)]);
+    dump.instance(0x10_100, node, &[to(view), to(0x10_200)]);
+    dump.instance(0x10_200, node, &[to(mapped), to(0)]);
+    let long = Value::Long;
+    let capacity = Value::Int(1_000_000);
+    dump.instance(first, buffer, &[long(0x7000_0000), capacity, to(0), to(0)]);
+    dump.instance(
+        view,
+        buffer,
+        &[long(0x7000_0000), capacity, to(first), to(0)],
+    );
+    dump.instance(
+        mapped,
+        buffer,
+        &[long(0x7900_0000), capacity, to(0), to(node)],
+    );
+    dump.instance(
+        garbage,
+        buffer,
+        &[long(0x7800_0000), capacity, to(0), to(0)],
+    );
+    dump.root(holder);
+    model::with_heap(
+        &dump.file(),
+        Excluded::default(),
+        Memory::unlimited(),
+        |heap| {
+            let outside = heap.outside_heap().expect("it is sound");
+            let kinds = outside
+                .kinds
+                .iter()
+                .map(|kind| (kind.kind, kind.objects, kind.bytes));
+            let kinds: Vec<_> = kinds.collect();
+            assert_eq!(
+                kinds,
+                [
+                    ("direct buffers", 1, 1_000_000),
+                    ("mapped files", 1, 1_000_000)
+                ]
+            );
+            assert_eq!(outside.bytes, 2_000_000);
+            let [held] = &outside.holders[..] else {
+                panic!("{outside:?}");
+            };
+            assert_eq!(held.holder, "static field Holder.kept");
+            assert_eq!((held.objects, held.bytes), (2, 2_000_000));
+        },
+    );
+}
+
+#[test]
+fn loaders_that_load_the_same_class_again_pile_up() {
+    let mut dump = Writer::default();
+    let loader_class = dump.class("AppLoader", 0, Class::default());
+    let next = [("value", BasicType::Object), ("next", BasicType::Object)];
+    let node = Class {
+        fields: &next,
+        ..Class::default()
+    };
+    let node = dump.class("Node", 0, node);
+    let holder = Class {
+        statics: &[("kept", 0x10_000)],
+        ..Class::default()
+    };
+    let holder = dump.class("Holder", 0, holder);
+    for at in 0..5 {
+        let loader = 0x20_000 + 0x100 * at;
+        let next = if at < 4 {
+            0x10_000 + 0x100 * (at + 1)
+        } else {
+            0
+        };
+        dump.instance(0x10_000 + 0x100 * at, node, &[to(loader), to(next)]);
+        dump.instance(loader, loader_class, &[]);
+        let of_loader = Class {
+            loader,
+            ..Class::default()
+        };
+        let class = dump.class("job/Job", 0, of_loader);
+        dump.instance(0x30_000 + 0x100 * at, class, &[]);
+        dump.root(0x30_000 + 0x100 * at);
+    }
+    dump.root(holder);
+    model::with_heap(
+        &dump.file(),
+        Excluded::default(),
+        Memory::unlimited(),
+        |heap| {
+            let piling = heap.piling_loaders().expect("it is sound");
+            let [piling] = &piling[..] else {
+                panic!("{piling:?}");
+            };
+            assert_eq!((&*piling.class, piling.loaders), ("AppLoader", 5));
+            assert_eq!(&*piling.loaded, "job.Job");
+            let loaders = heap.loaders().expect("it is sound");
+            assert_eq!(loaders.len(), 6);
+            let own = loaders.iter().filter(|loader| loader.id != ObjectId(0));
+            for loader in own {
+                assert_eq!(
+                    (loader.classes, loader.duplicates, loader.instances),
+                    (1, 1, 1)
+                );
+            }
+            // Paths through classes of one name are alike.
+            let target = Target::Class("AppLoader".to_owned());
+            let (paths, all) = heap.paths_of_all(&target, 10).expect("it is sound");
+            assert_eq!((paths.len(), all), (1, 1));
+            assert_eq!(paths[0].alike, 4);
+        },
+    );
+}
+
+#[test]
+fn two_holders_are_both_named() {
+    let mut dump = Writer::default();
+    let next = [("value", BasicType::Object)];
+    let fields = &next;
+    let statics = &[("kept", 0x10_000)];
+    let node = Class {
+        fields,
+        ..Class::default()
+    };
+    let node = dump.class("Node", 0, node);
+    let holder = Class {
+        statics,
+        ..Class::default()
+    };
+    for name in ["ByName", "ByTime"] {
+        let holder = dump.class(name, 0, holder);
+        dump.root(holder);
+    }
+    dump.instance(0x10_000, node, &[to(0x20_000)]);
+    dump.bytes(0x20_000, 100_000);
+    model::with_heap(
+        &dump.file(),
+        Excluded::default(),
+        Memory::unlimited(),
+        |heap| {
+            let leaks = heap.leaks(0.1, None).expect("it is sound");
+            let suspect = &leaks.suspects[0];
+            let also = suspect.also_held_by.iter().map(ToString::to_string);
+            let mut holders: Vec<String> = also.collect();
+            holders.extend(suspect.holder.as_ref().map(ToString::to_string));
+            holders.sort();
+            assert_eq!(
+                holders,
+                ["static field ByName.kept", "static field ByTime.kept"]
+            );
+        },
+    );
+}
+
+#[test]
+fn a_static_field_is_a_holder_rather_than_a_local_variable() {
+    let mut dump = Writer::default();
+    let next = [("value", BasicType::Object)];
+    let node = Class {
+        fields: &next,
+        ..Class::default()
+    };
+    let node = dump.class("Node", 0, node);
+    let thread_class = dump.class("java/lang/Thread", 0, Class::default());
+    let holder = Class {
+        statics: &[("kept", 0x10_000)],
+        ..Class::default()
+    };
+    let holder = dump.class("Holder", 0, holder);
+    dump.root(holder);
+    dump.instance(0x10_000, node, &[to(0x10_100)]);
+    dump.instance(0x10_100, node, &[to(0x20_000)]);
+    dump.bytes(0x20_000, 100_000);
+    dump.instance(0x30_000, thread_class, &[]);
+    let (thread, trace) = (ThreadSerial(1), TraceSerial(0));
+    for (object, root) in [
+        (0x30_000, Root::Thread { thread, trace }),
+        (0x20_000, Root::JavaFrame { thread, frame: 0 }),
+    ] {
+        let object = ObjectId(object);
+        HeapRecord::Root { object, root }.write(&mut dump.content);
+    }
+    model::with_heap(
+        &dump.file(),
+        Excluded::default(),
+        Memory::unlimited(),
+        |heap| {
+            let leaks = heap.leaks(0.1, None).expect("it is sound");
+            let suspect = &leaks.suspects[0];
+            assert_eq!(suspect.id, ObjectId(0x20_000));
+            let holder = suspect.holder.as_ref().map(ToString::to_string);
+            assert_eq!(holder.as_deref(), Some("static field Holder.kept"));
+            // That the call holds it, too, is said.
+            assert_eq!(suspect.also_held_by.len(), 1);
+        },
+    );
+}

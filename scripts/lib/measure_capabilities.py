@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Measures what each capability of the agent costs while nothing happens, as a ratio against a run without an agent.
+
+    measure_capabilities.py --library FILE --classes DIR [--rounds N] --jvm FEATURE=HOME ...
+
+Runs scripts/lib/Capabilities.java with and without one capability in turn, N times, and prints a row for each JVM and capability: the
+median of the ratios for each piece of code, and the time until the program was up. A capability that the VM does not have is left out.
+"""
+
+import argparse
+import statistics
+import subprocess
+import time
+
+# The names of jvmti.h, and their bits in jvmtiCapabilities.
+CAPABILITIES = {
+    "can_tag_objects": 0,
+    "can_get_owned_monitor_info": 5,
+    "can_get_current_contended_monitor": 6,
+    "can_get_monitor_info": 7,
+    "can_get_source_file_name": 11,
+    "can_get_line_numbers": 12,
+    "can_generate_monitor_events": 28,
+    "can_get_current_thread_cpu_time": 22,
+    "can_get_thread_cpu_time": 23,
+    "can_generate_garbage_collection_events": 31,
+    "can_retransform_classes": 37,
+    "can_generate_resource_exhaustion_heap_events": 39,
+    "can_generate_resource_exhaustion_threads_events": 40,
+    "can_generate_sampled_object_alloc_events": 43,
+    "can_support_virtual_threads": 44,
+}
+PIECES = ["objects", "arrays", "exceptions", "monitors", "calls", "threads"]
+
+
+def measure(home, options, classes):
+    """The time of each piece, and of the whole start, or None if the VM does not start."""
+    begun = time.monotonic()
+    version = subprocess.run([f"{home}/bin/java", *options, "-version"], capture_output=True)
+    started = time.monotonic() - begun
+    if version.returncode != 0:
+        return None
+    command = [f"{home}/bin/java", "-Xmx256m", *options, "-cp", classes, "Capabilities"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    times = {name: float(nanos) for name, nanos in (line.split() for line in lines)}
+    return [times[piece] for piece in PIECES] + [started]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--classes", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--jvm", action="append", required=True, help="FEATURE=HOME")
+    arguments = parser.parse_args()
+    print("| JVM | capability | " + " | ".join(PIECES) + " | start |")
+    print("|---|---|" + "---|" * (len(PIECES) + 1))
+    for jvm in arguments.jvm:
+        feature, home = jvm.split("=", 1)
+        for name, bit in CAPABILITIES.items():
+            rounds = []
+            for _ in range(arguments.rounds):
+                without = measure(home, [], arguments.classes)
+                beside = measure(home, [f"-agentpath:{arguments.library}={bit}"], arguments.classes)
+                if beside is None:
+                    break
+                rounds.append([one / other for one, other in zip(beside, without)])
+            if rounds:
+                ratios = (statistics.median(column) for column in zip(*rounds))
+                print(f"| {feature} | `{name}` | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

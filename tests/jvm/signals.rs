@@ -1,0 +1,107 @@
+//! The agent's signals among others: those of a library in Go, those by which the VM repairs faults, and the user's limit.
+
+use std::fs;
+
+use crate::harness::{Jvm, Program, any_jvm, go_library, skip};
+use crate::profile::Profile;
+
+/// The measurements that look at threads from outside.
+const MODES: [&str; 2] = [
+    "cpu=samples,engine=async,interval=1,depth=16",
+    "cpu=samples,engine=async,interval=1,depth=16,native=y,wall=5ms,monitor=y",
+];
+
+/// The milliseconds for which the program calls Go.
+const MILLIS: &str = "500";
+
+on_every_jvm!(go_is_not_hurt_if_it_is_loaded_before_the_agent);
+
+fn go_is_not_hurt_if_it_is_loaded_before_the_agent(jvm: &Jvm) {
+    for mode in MODES {
+        calls_go(jvm, "before", mode);
+    }
+}
+
+on_every_jvm!(go_is_not_hurt_if_it_is_loaded_after_the_agent);
+
+fn go_is_not_hurt_if_it_is_loaded_after_the_agent(jvm: &Jvm) {
+    for mode in MODES {
+        calls_go(jvm, "after", mode);
+    }
+}
+
+/// Attaches the agent to a program that has loaded a library in Go, or will: its code runs on small stacks of its own, and
+/// it has handlers of signals.
+fn calls_go(jvm: &Jvm, loaded: &str, mode: &str) {
+    let Some(library) = go_library("java-tests/samples/go_calls.go") else {
+        return;
+    };
+    let program = Program::bare_java(jvm, &[]).program("samples", "GoCalls");
+    let run = program.arg(&library).args([loaded, MILLIS]).start();
+    run.wait_for_output("ready");
+    let options = format!("{mode},verbose=n,file=x.txt");
+    run.hprof_well("attach", &[&options]);
+    fs::write(run.path("go1"), "").expect("a file");
+    run.wait_for_output(" are ");
+    run.hprof_well("stop", &[]);
+    fs::write(run.path("end"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.status.success(), "{mode}: {}", run.stderr);
+    assert!(
+        run.stdout.contains("all are right"),
+        "{mode}: {}",
+        run.stdout
+    );
+    let profile = Profile::parse(&run.read("x.txt"));
+    let samples = profile.samples();
+    let rows = samples.rows.iter();
+    let calls = |frame: &String| frame.starts_with("GoCalls.call(");
+    let called: u32 = rows
+        .filter(|row| profile.traces[&row.trace].frames.iter().any(calls))
+        .map(|row| row.count)
+        .sum();
+    assert!(called > 0, "{mode}: Go is charged to its caller");
+}
+
+on_every_jvm!(the_vm_repairs_its_own_faults_while_samples_are_taken);
+
+fn the_vm_repairs_its_own_faults_while_samples_are_taken(jvm: &Jvm) {
+    for vm_options in [&[][..], &["-Xcheck:jni"]] {
+        let options = "cpu=samples,engine=async,interval=1,depth=64,file=x.txt";
+        let run = Program::with_vm_options(jvm, options, vm_options, "Faults").run_well();
+        for thread in ["other", "one"] {
+            let repaired = format!("{thread}: 20000 nulls, 40 overflows");
+            assert!(run.stdout.contains(&repaired), "{}", run.stdout);
+        }
+        // With -Xcheck:jni the VM looks at its handlers.
+        assert!(!run.stdout.contains("modified"), "{}", run.stdout);
+        Profile::parse(&run.read("x.txt"));
+    }
+}
+
+#[test]
+fn timers_that_are_not_to_be_had_are_made_up_for_and_stderr_says_so() {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux");
+    let pending = status.lines().find_map(|line| line.strip_prefix("SigQ:"));
+    let used = pending.and_then(|pending| pending.trim().split_once('/')?.0.parse::<u64>().ok());
+    let limit = used.expect("the kernel says it") + 60;
+    // For 200 threads.
+    let options = "cpu=samples,engine=async,interval=1,depth=16,cutoff=0,file=x.txt";
+    let program = Program::new(any_jvm(), options, "ManyBusy");
+    let run = program.after(&format!("ulimit -i {limit}")).run_well();
+    let text = run.read("x.txt");
+    if text.contains("the system refuses a timer") {
+        return skip("few timers are to be had: other tests have taken them");
+    }
+    let said = "more than three quarters of the user's pending signals";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    let profile = Profile::parse(&text);
+    let total = profile.samples().total;
+    let (busy, unsampled) = (
+        profile.count("ManyBusy.work"),
+        profile.count("java.lang.Thread.<unsampled>"),
+    );
+    println!("{busy} busy and {unsampled} unsampled of {total}");
+    assert!(busy > total / 2, "{busy} of {total}");
+    assert!(unsampled < total / 3, "{unsampled} of {total}");
+}
