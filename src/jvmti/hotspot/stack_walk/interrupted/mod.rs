@@ -92,6 +92,8 @@ pub struct InterruptedWalker {
     code: CodeLayout,
     methods: MethodLayout,
     thread_state: usize,
+    /// `_thread_in_Java` of `JavaThreadState`, whose numbers are others from JDK 28 on.
+    in_java: i32,
     /// `None` in a VM that does not export it: before 25.0.3.
     continuation: Option<ContinuationLayout>,
 }
@@ -106,9 +108,6 @@ struct ContinuationLayout {
 
 /// The time that a walk may take, in nanoseconds: a hundred times what most take.
 const MOST_TIME: u64 = 1_000_000;
-
-/// `_thread_in_Java` of the VM's `JavaThreadState`.
-const IN_JAVA: i32 = 8;
 
 impl InterruptedWalker {
     /// Returns `true` if `find` will find what it needs, as far as that can be told while the VM is loading.
@@ -134,6 +133,7 @@ impl InterruptedWalker {
             code: CodeLayout::find(structs)?,
             methods: MethodLayout::find(structs)?,
             thread_state: structs.offset(c"JavaThread", c"_thread_state")?,
+            in_java: i32::try_from(structs.constant(c"_thread_in_Java")?).ok()?,
             continuation: continuation(structs),
         })
     }
@@ -165,7 +165,7 @@ impl InterruptedWalker {
             )
         };
         let mut own = OwnStack::interrupted(interrupted.sp, stack);
-        if own.is_none() && last_sp != 0 && state != IN_JAVA {
+        if own.is_none() && last_sp != 0 && state != self.in_java {
             // Native code may run on a stack of its own, as goroutines do. The call from Java has left its return address
             // below the last Java frame.
             interrupted.sp = last_sp.wrapping_sub(WORD);
@@ -194,8 +194,8 @@ impl InterruptedWalker {
         }
         let count = if last_sp != 0 {
             // SAFETY: the caller's promise.
-            unsafe { walk.begin_at_last_java_frame((anchor, state == IN_JAVA), interrupted) }
-        } else if state != IN_JAVA && self.walker.code.blob(interrupted.pc).is_none() {
+            unsafe { walk.begin_at_last_java_frame((anchor, state == self.in_java), interrupted) }
+        } else if state != self.in_java && self.walker.code.blob(interrupted.pc).is_none() {
             0
         } else {
             // SAFETY: as above.
