@@ -1,4 +1,4 @@
-//! Dumps of which a part is missing, and files that are none: each answer says so.
+//! Dumps of which a part is missing, and files that are none: each answer names it.
 
 use std::fs;
 use std::path::Path;
@@ -137,7 +137,7 @@ fn pieces_beside_a_cut_dump_are_named() {
         fs::write(folder.path().join(piece), "a piece").expect("room for it");
     }
     let error = error(&hprof(folder.path(), &["heap", "summary", "cut.hprof"]));
-    let named = "cut.hprof.p0 to cut.hprof.p1 beside it are pieces of it";
+    let named = "cut.hprof.p0 to cut.hprof.p1 in the same folder are pieces of it";
     assert!(error.contains(named), "{error}");
 }
 

@@ -18,8 +18,8 @@ pub fn line(file: &Path, dump: &Dump) -> Option<String> {
     if let Some((first, rest)) = pieces.split_first() {
         let name = first.display();
         line += &match rest {
-            [] => format!("; {name} beside it is a piece of it"),
-            [.., last] => format!("; {name} to {} beside it are pieces of it", last.display()),
+            [] => format!("; {name} in the same folder is a piece of it"),
+            [.., last] => format!("; {name} to {} in the same folder are pieces of it", last.display()),
         };
     }
     Some(line)
