@@ -189,6 +189,15 @@ fn a_stub_of_the_vm_is_charged_to_the_method_that_called_it(jvm: &Jvm) {
     assert!(copy > 0.8, "{}: {copy}", jvm.feature);
 }
 
+on_every_jvm!(c_code_that_is_called_without_a_frame_is_charged_to_its_caller);
+
+fn c_code_that_is_called_without_a_frame_is_charged_to_its_caller(jvm: &Jvm) {
+    let options = "cpu=samples,engine=async,interval=4,file=x.txt";
+    let run = Program::new(jvm, options, "Clock").run_well();
+    let ask = share_within(&Profile::parse(&run.read("x.txt")), "Clock", "ask");
+    assert!(ask > 0.9, "{}: {ask}", jvm.feature);
+}
+
 on_every_jvm!(native_code_on_a_stack_of_its_own_is_charged_to_its_caller, and 28);
 
 fn native_code_on_a_stack_of_its_own_is_charged_to_its_caller(jvm: &Jvm) {
