@@ -19,7 +19,10 @@ pub fn line(file: &Path, dump: &Dump) -> Option<String> {
         let name = first.display();
         line += &match rest {
             [] => format!("; {name} in the same folder is a piece of it"),
-            [.., last] => format!("; {name} to {} in the same folder are pieces of it", last.display()),
+            [.., last] => format!(
+                "; {name} to {} in the same folder are pieces of it",
+                last.display()
+            ),
         };
     }
     Some(line)
