@@ -33,7 +33,7 @@ fn a_program_goes_on_when_its_agent_gets_no_memory(jvm: &Jvm) {
             4_000,
         ),
         ("cpu=times,file=x.txt", 8_000),
-        ("monitor=y,cpu=samples,file=x.txt", 700),
+        ("monitor=y,cpu=samples,file=x.txt", 1_500),
     ] {
         let Some(program) = without_memory(jvm, options, from, true) else {
             return;
