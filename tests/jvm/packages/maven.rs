@@ -6,11 +6,12 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::{has, platforms, run};
-use crate::harness::compiler;
+use super::{platforms, run};
+use crate::harness::{compiler, reader};
 use crate::profile::Profile;
 use crate::sites;
 
+/// With the plugins that `install_maven_build` of `scripts/lib/install.sh` fetches, so that this test needs no network.
 const POM: &str = "\
 <project xmlns=\"http://maven.apache.org/POM/4.0.0\">
   <modelVersion>4.0.0</modelVersion>
@@ -22,6 +23,11 @@ const POM: &str = "\
   <dependencies>
     <dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.13.2</version><scope>test</scope></dependency>
   </dependencies>
+  <build><plugins>
+    <plugin><artifactId>maven-resources-plugin</artifactId><version>3.3.1</version></plugin>
+    <plugin><artifactId>maven-compiler-plugin</artifactId><version>3.13.0</version></plugin>
+    <plugin><artifactId>maven-surefire-plugin</artifactId><version>3.2.5</version></plugin>
+  </plugins></build>
 </project>
 ";
 
@@ -47,9 +53,9 @@ fn surefires_vm_is_profiled() {
     else {
         return;
     };
-    if !has("mvn") {
+    let Some(repository) = reader("HPROF_MAVEN") else {
         return;
-    }
+    };
     let folder = TempDir::new().expect("a project");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -63,7 +69,8 @@ fn surefires_vm_is_profiled() {
         format!("-agentpath:{library}=heap=sites,depth=2,cutoff=0,file=target/hprof-%p.txt");
     let mut mvn = Command::new("mvn");
     mvn.current_dir(folder.path())
-        .args(["-q", "-B", "-ntp", "test"]);
+        .arg(format!("-Dmaven.repo.local={}", repository.display()))
+        .args(["-o", "-q", "-B", "test"]);
     run(mvn
         .env("JAVA_HOME", compiler())
         .arg(format!("-DargLine={option}")));
