@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Measures what each capability of the agent costs while nothing happens, as a ratio against a run without an agent.
+"""Measures what each capability of the agent costs while nothing happens, as a ratio against the shortest time of all.
 
     measure_capabilities.py --library FILE --classes DIR [--rounds N] --jvm FEATURE=HOME ...
 
 Runs scripts/lib/Capabilities.java without a capability and with each in turn, N times, and prints a row for each JVM and capability: the
-ratios of the shortest CPU times of each piece of code, and of a VM that only starts. A capability that the VM does not
+ratios of the shortest CPU times of each piece of code, and of a VM that only starts, against the shortest in all rows: few capabilities
+cost anything, so that is the time without one, and a busy machine only makes times longer. A capability that the VM does not
 have is left out.
 """
 
@@ -67,18 +68,18 @@ def main():
     print("|---|---|" + "---|" * (len(PIECES) + 1))
     for jvm in arguments.jvm:
         feature, home = jvm.split("=", 1)
-        without, beside = None, dict.fromkeys(CAPABILITIES)
+        times = dict.fromkeys(CAPABILITIES)
         for _ in range(arguments.rounds):
-            without = best(without, measure(home, [], arguments.classes))
             for name, bit in CAPABILITIES.items():
                 options = [] if name == NONE else [f"-agentpath:{arguments.library}={bit}"]
                 measured = measure(home, options, arguments.classes)
                 if measured is not None:
-                    beside[name] = best(beside[name], measured)
-        for name, times in beside.items():
-            if times is not None:
-                ratios = (one / other for one, other in zip(times, without))
-                print(f"| {feature} | `{name}` | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |", flush=True)
+                    times[name] = best(times[name], measured)
+        rows = {name: row for name, row in times.items() if row is not None}
+        shortest = [min(column) for column in zip(*rows.values())]
+        for name, row in rows.items():
+            ratios = (one / least for one, least in zip(row, shortest))
+            print(f"| {feature} | `{name}` | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |", flush=True)
 
 
 if __name__ == "__main__":
