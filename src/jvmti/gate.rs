@@ -43,6 +43,10 @@ struct InFlight<'a, T: 'static> {
     counter: &'a AtomicUsize,
 }
 
+/// Shows that panics are caught and that none was before, without a count: nothing of the gate keeps a session. Only
+/// [`Gate::run_outside`] makes one.
+pub struct OutsideGate(());
+
 /// The value behind a gate that has been closed.
 pub enum Closed<T: 'static> {
     /// No thread is inside any more.
@@ -134,12 +138,12 @@ impl<T: Send + Sync> Gate<T> {
     /// As [`Gate::run`], regardless of whether the gate is open: for a callback that itself makes sure that its session
     /// lasts.
     #[inline]
-    pub fn run_outside<R>(&self, body: impl FnOnce() -> R) -> Option<R> {
+    pub fn run_outside<R>(&self, body: impl FnOnce(OutsideGate) -> R) -> Option<R> {
         if self.lets_nobody_in() {
             return None;
         }
         let _own_time = OwnTime::begin();
-        self.noted(caught(body))
+        self.noted(caught(|| body(OutsideGate(()))))
     }
 
     #[inline]
@@ -276,11 +280,11 @@ mod tests {
         assert_eq!(gate.run_always(|_| 1), Some(Ok(1)), "requests are answered");
         let request = gate.run_always(|_| -> u32 { panic!("in a request") });
         assert_eq!(request, Some(Err(Panicked)));
-        assert_eq!(gate.run_outside(|| 1), None, "no callback follows");
+        assert_eq!(gate.run_outside(|_| 1), None, "no callback follows");
         drop(gate.close(LONG));
         reopen(&gate);
         assert_eq!(count(&gate), Some(0), "the next session starts anew");
-        assert_eq!(gate.run_outside(|| -> u32 { panic!("outside") }), None);
+        assert_eq!(gate.run_outside(|_| -> u32 { panic!("outside") }), None);
         assert_eq!(count(&gate), None, "it was a callback too");
     }
 

@@ -57,7 +57,7 @@ pub use environments::OwnEnv;
 pub use error::JvmtiError;
 pub use events::{Allocation, ClassFile, Events, GcPause, Resource, SessionEvents};
 pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
-pub use gate::{Closed, Gate, Panicked, caught};
+pub use gate::{Closed, Gate, OutsideGate, Panicked, caught};
 pub use heap::Interval;
 pub use heap_walk::{
     HeapVisitor, PrimitiveField, Referee, Reference, Referrer, RootReference, StackPlace, Tags,

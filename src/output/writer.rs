@@ -53,6 +53,8 @@ pub struct Writer {
     failed: Arc<AtomicBool>,
     thread: Mutex<Option<SystemThread>, rank::WriterThread>,
     is_ending: Arc<AtomicBool>,
+    /// Set once the thread was waited for in vain.
+    is_given_up: AtomicBool,
     bytes: Arc<AtomicU64>,
 }
 
@@ -114,6 +116,7 @@ impl Writer {
             failed,
             thread: Mutex::new(Some(thread)),
             is_ending,
+            is_given_up: AtomicBool::new(false),
             bytes,
         })
     }
@@ -144,6 +147,7 @@ impl Writer {
             records: Arc::new(Mutex::new(records)),
             thread: Mutex::new(None),
             is_ending,
+            is_given_up: AtomicBool::new(false),
             bytes,
         }
     }
@@ -176,8 +180,12 @@ impl Writer {
         ));
     }
 
-    /// Waits until the queue is in a state, or until the thread has made no progress for so long that the profile ends.
+    /// Waits until the queue is in a state, or until the thread has made no progress for so long that the profile ends. It is
+    /// waited for in vain once: a file system that hangs may keep it in the kernel for good.
     fn wait_until(&self, queue: &Queue, is_over: impl Fn(&QueueState) -> bool) {
+        if self.is_given_up.load(Ordering::Relaxed) {
+            return;
+        }
         let mut seen = (queue.progress(), Instant::now());
         while !queue.wait_for(POLL_INTERVAL, &is_over) {
             let progress = queue.progress();
@@ -200,6 +208,7 @@ impl Writer {
 
     /// Ends the profile because nothing can be written any more.
     fn give_up(&self, limit: Duration) {
+        self.is_given_up.store(true, Ordering::Relaxed);
         if !self.failed.swap(true, Ordering::Relaxed) {
             let (name, seconds) = (&self.name, limit.as_secs());
             console::line(format_args!(

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Jvm, Program, agent, any_jvm, skip};
+use crate::harness::{Jvm, Program, agent, any_jvm, may_mount, skip};
 use crate::profile::Profile;
 
 /// A user who does not exist here.
@@ -181,4 +181,34 @@ fn a_program_that_needs_its_descriptors_starts_without_a_profile(jvm: &Jvm) {
         .after("ulimit -n 20")
         .run_well();
     Profile::parse(&run.read("x.txt"));
+}
+
+#[test]
+fn a_program_goes_on_where_a_file_system_hangs() {
+    let python = Command::new("python3").arg("-V").output();
+    let has_fuse = fs::File::options().write(true).open("/dev/fuse").is_ok();
+    if !has_fuse || !may_mount() || python.is_err() {
+        skip("a file system that hangs: this user may not mount one, or there is no python3");
+        return;
+    }
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests/net/hanging_file_system.py");
+    let runner = format!(
+        "unshare --user --map-root-user --mount python3 {}",
+        script.display()
+    );
+    // Far more than is kept in memory.
+    let options = "heap=sites,thread=y,format=b,file=hanging/x.hprof";
+    let program = Program::java(any_jvm(), options, &[]).program("net", "Loud");
+    let run = program.arg("60").behind(&runner).start();
+    run.wait_for_output("loud 60");
+    // The kernel does not end a process with a thread in that write.
+    fs::write(run.path("release"), "").expect("a file");
+    let run = run.wait();
+    assert_eq!(run.status.code(), Some(5), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("hprof: hanging/x.hprof: ") && run.stderr.contains("ends here"),
+        "{}",
+        run.stderr
+    );
 }

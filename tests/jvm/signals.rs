@@ -1,8 +1,9 @@
-//! The agent's signals among others: those of a library in Go, those by which the VM repairs faults, and the user's limit.
+//! The agent's signals among others: those of a library in Go, those by which the VM repairs faults, and the user's limit;
+//! and the faults of the handler itself.
 
 use std::fs;
 
-use crate::harness::{Jvm, Program, any_jvm, go_library, skip};
+use crate::harness::{Jvm, Program, any_jvm, c_library, go_library, skip};
 use crate::profile::Profile;
 
 /// The measurements that look at threads from outside.
@@ -83,6 +84,35 @@ fn the_vm_repairs_its_own_faults_while_samples_are_taken(jvm: &Jvm) {
         // With -Xcheck:jni the VM looks at its handlers.
         assert!(!run.stdout.contains("modified"), "{}", run.stdout);
         Profile::parse(&run.read("x.txt"));
+    }
+}
+
+/// How often memory is taken away while the handler reads it. `scripts/stress --faults` is the long form.
+const TAKEN: u32 = 200;
+
+on_every_jvm!(memory_may_be_taken_away_while_the_handler_reads_it);
+
+fn memory_may_be_taken_away_while_the_handler_reads_it(jvm: &Jvm) {
+    let Some(library) = c_library("java-tests/samples/taken_away.c") else {
+        return;
+    };
+    let library = library.to_str().expect("UTF-8");
+    let vm_options = ["-Xint", "-XX:+UseSerialGC"];
+    let options = "cpu=samples,engine=async,interval=1,depth=16,cutoff=0,file=x.txt";
+    for place in ["front", "behind"] {
+        let run = Program::with_vm_options(jvm, options, &vm_options, "TakenAway")
+            .env("LD_PRELOAD", library)
+            .args([library, &TAKEN.to_string(), place])
+            .run_well();
+        assert!(run.printed("taken") >= f64::from(TAKEN), "{}", run.stdout);
+        if place == "behind" {
+            assert!(run.printed("faults") >= f64::from(TAKEN), "{}", run.stdout);
+        }
+        let profile = Profile::parse(&run.read("x.txt"));
+        // The method that could not be read is missing, and its caller is there.
+        let callers = ["java.lang.Thread.run", "java.lang.Thread.runWith"];
+        let called: u32 = callers.map(|caller| profile.count(caller)).iter().sum();
+        assert!(called > 0, "{place}: {profile:?}");
     }
 }
 

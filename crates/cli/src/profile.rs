@@ -1,10 +1,11 @@
 //! The arguments common to the commands that show profiles: the file, the dump of the run, the value.
 
 use std::cmp::Reverse;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_format::{Uncounted, UnknownSection, printable};
+use hprof_format::{Source, Uncounted, UnknownSection, printable};
 use hprof_profile::{By, CommonInterval, HeapDumpForm, Metric, OwnCode, Profile, Wanted, load};
 
 use crate::amounts::percent;
@@ -88,8 +89,17 @@ impl Choice {
 /// Reads the given section of a file.
 pub fn open(path: &Path, section: Option<u32>) -> Result<Opened, Failure> {
     let wanted = section.map_or(Wanted::Last, Wanted::Number);
+    opened(input::open_watched(path)?, path, wanted)
+}
+
+/// Reads the last section of a file that is open; `path` is its name in messages.
+pub fn open_file(file: File, path: &Path) -> Result<Opened, Failure> {
+    opened(input::watched(file, path)?, path, Wanted::Last)
+}
+
+fn opened(source: Box<dyn Source>, path: &Path, wanted: Wanted) -> Result<Opened, Failure> {
     let about = |error| Failure::about(path, error);
-    let loaded = load(input::open_watched(path)?, wanted).map_err(about)?;
+    let loaded = load(source, wanted).map_err(about)?;
     Ok(Opened {
         profile: loaded.profile,
         fault: loaded.fault.map(about),

@@ -45,6 +45,7 @@ mod history;
 mod names;
 mod output;
 mod schema;
+mod temporary;
 mod waits;
 
 use std::fs::File;

@@ -1,22 +1,20 @@
 //! The files of one run: created under a temporary name, and moved to their final places when all are complete.
 
-use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-
-use tempfile::TempDir;
 
 use crate::error::Error;
 use crate::file::TableFile;
 use crate::schema::{self, Table};
+use crate::temporary::Temporary;
 
 /// All tables of one run.
 pub(crate) struct Output {
     folder: PathBuf,
     run: i64,
     /// Removed with its content on drop.
-    temporary: TempDir,
+    temporary: Temporary,
     pub(crate) run_row: TableFile,
     pub(crate) label: TableFile,
     pub(crate) thread: TableFile,
@@ -42,13 +40,10 @@ impl Output {
     /// Creates `folder` if it is missing, and empty tables.
     pub(crate) fn new(folder: &Path, run: i64) -> Result<Output, Error> {
         make_folder(folder)?;
-        let temporary = tempfile::Builder::new()
-            .prefix(".hprof-")
-            .tempdir_in(folder)
-            .map_err(Error::output(folder))?;
-        let open = |table: &'static Table| -> Result<TableFile, Error> {
-            let file =
-                create(temporary.path(), table.name).map_err(Error::output(temporary.path()))?;
+        let mut temporary = Temporary::new(folder).map_err(Error::output(folder))?;
+        let mut open = |table: &'static Table| -> Result<TableFile, Error> {
+            let file = temporary.create(table.name);
+            let file = file.map_err(Error::output(temporary.path()))?;
             Ok(TableFile::new(table, run, file)?)
         };
         Ok(Output {
@@ -104,9 +99,8 @@ impl Output {
         let name = format!("{:016x}.parquet", self.run);
         let mut moved = Vec::new();
         for (table, _) in finished {
-            let from = self.temporary.path().join(table.name);
             let to = self.folder.join(table.name).join(&name);
-            if let Err(error) = publish(&from, &to) {
+            if let Err(error) = publish(&self.temporary, table.name, &to) {
                 for path in moved {
                     // If a file cannot even be removed, it stays without its run.
                     let _ = fs::remove_file(path);
@@ -119,21 +113,14 @@ impl Output {
     }
 }
 
-fn publish(from: &Path, to: &Path) -> Result<(), Error> {
+fn publish(temporary: &Temporary, name: &str, to: &Path) -> Result<(), Error> {
     if let Some(folder) = to.parent() {
         make_folder(folder)?;
     }
-    fs::rename(from, to).map_err(Error::output(to))
+    temporary.publish(name, to).map_err(Error::output(to))
 }
 
 fn make_folder(path: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(Error::output(path))
-}
-
-/// Creates a file of this name, which only its owner can read, as tempfile does.
-fn create(folder: &Path, name: &str) -> io::Result<File> {
-    let mut exact_name = tempfile::Builder::new();
-    let file = exact_name.prefix(name).rand_bytes(0).tempfile_in(folder)?;
-    Ok(file.keep()?.0)
 }

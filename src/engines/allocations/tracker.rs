@@ -24,7 +24,7 @@ use crate::engines::worker::Worker;
 use crate::engines::{Context, Engine, Moment, Report, Requirement, Totals};
 use crate::jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
-    VmFlags, WeakSlots,
+    OutsideGate, VmFlags, WeakSlots,
 };
 use crate::lock_order::{Mutex, rank};
 use crate::names::class::ClassId;
@@ -155,7 +155,7 @@ impl AllocationTracker {
 
     /// Records an allocation of the current thread; returns `false` if the thread does not know a tracker.
     #[inline]
-    pub fn track_on_known_thread(jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
+    pub fn track_on_known_thread(_: OutsideGate, jni: Jni<'_>, allocation: Allocation<'_>) -> bool {
         AllocatingThread::track_current(jni, allocation)
     }
 

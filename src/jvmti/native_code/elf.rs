@@ -60,3 +60,31 @@ fn own_memory(begin: usize, end: usize) -> io::Result<Vec<u8>> {
         .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs};
+
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    use super::*;
+
+    fn is_read(path: PathBuf) -> bool {
+        Source::File(path).with_elf(|_| ()).is_some()
+    }
+
+    #[test]
+    fn only_a_regular_file_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let library = env::current_exe().expect("this test");
+        assert!(is_read(library.clone()));
+        let place = folder.path().join("library.so");
+        std::os::unix::fs::symlink(library, &place).expect("a link");
+        assert!(is_read(place.clone()));
+        fs::remove_file(&place).expect("it is ours");
+        mkfifoat(CWD, &place, Mode::RUSR | Mode::WUSR).expect("a pipe");
+        assert!(!is_read(place), "a pipe that nobody writes to");
+        assert!(!is_read("/dev/zero".into()), "it does not end");
+        assert!(!is_read(folder.path().into()));
+    }
+}

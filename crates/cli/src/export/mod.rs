@@ -11,7 +11,7 @@ use hprof_profile::{Metric, Profile, export};
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::profile::open;
+use crate::profile::{Opened, open};
 use crate::push;
 use tables::TableArguments;
 
@@ -74,9 +74,14 @@ enum Format {
     Parquet,
 }
 
-/// Writes a profile as a recording of the JDK Flight Recorder.
-pub fn write_recording(file: &Path, output: &Path, is_new: bool) -> Result<(), Failure> {
-    run(&Arguments {
+/// Writes a profile as a recording of the JDK Flight Recorder; `file` is its file's name.
+pub fn write_recording(
+    opened: Opened,
+    file: &Path,
+    output: &Path,
+    is_new: bool,
+) -> Result<(), Failure> {
+    let arguments = Arguments {
         files: vec![file.to_owned()],
         section: None,
         to: Format::Jfr,
@@ -84,7 +89,8 @@ pub fn write_recording(file: &Path, output: &Path, is_new: bool) -> Result<(), F
         output: Some(output.to_owned()),
         is_new,
         tables: TableArguments::default(),
-    })
+    };
+    arguments.write(opened, file)
 }
 
 /// Writes the profiles in the chosen format.
@@ -113,25 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "this is a binary format; name a file with -o".to_owned(),
         ));
     }
-    let opened = open(file, arguments.section)?;
-    let metric = opened.metric(file, arguments.value)?;
-    // In the formats that are drawn as trees.
-    let opened = match arguments.to {
-        Format::Collapsed | Format::Speedscope | Format::Firefox => opened.with_cut_marked(),
-        _ => opened,
-    };
-    let output = match &arguments.output {
-        Some(output) if arguments.is_new => Output::new_file(output)?,
-        output => Output::open(output.as_deref(), file)?,
-    };
-    output.write(|out| arguments.export(file, &opened.profile, metric, out))?;
-    if arguments.to == Format::Firefox {
-        say_what_was_divided(file, &opened.profile);
-    }
-    if arguments.to == Format::Jfr {
-        say_how_many_samples(file, &opened.profile);
-    }
-    opened.finish()
+    arguments.write(open(file, arguments.section)?, file)
 }
 
 fn say_what_was_divided(file: &Path, profile: &Profile) {
@@ -162,6 +150,27 @@ fn say_how_many_samples(file: &Path, profile: &Profile) {
 }
 
 impl Arguments {
+    fn write(&self, opened: Opened, file: &Path) -> Result<(), Failure> {
+        let metric = opened.metric(file, self.value)?;
+        // In the formats that are drawn as trees.
+        let opened = match self.to {
+            Format::Collapsed | Format::Speedscope | Format::Firefox => opened.with_cut_marked(),
+            _ => opened,
+        };
+        let output = match &self.output {
+            Some(output) if self.is_new => Output::new_file(output)?,
+            output => Output::open(output.as_deref(), file)?,
+        };
+        output.write(|out| self.export(file, &opened.profile, metric, out))?;
+        if self.to == Format::Firefox {
+            say_what_was_divided(file, &opened.profile);
+        }
+        if self.to == Format::Jfr {
+            say_how_many_samples(file, &opened.profile);
+        }
+        opened.finish()
+    }
+
     fn export(
         &self,
         file: &Path,

@@ -39,13 +39,18 @@ pub fn open(path: &Path) -> Result<Box<dyn Source>, Failure> {
 
 /// As [`open`], and shows the progress on a terminal, so nothing else may be written there meanwhile.
 pub fn open_watched(path: &Path) -> Result<Box<dyn Source>, Failure> {
+    let file = open_file(path).map_err(|error| Failure::about(path, error))?;
+    watched(file, path)
+}
+
+/// As [`open_watched`], of a file that is open; `path` is its name in messages.
+pub fn watched(file: File, path: &Path) -> Result<Box<dyn Source>, Failure> {
     let watched = |file: File| {
         let found = file.metadata()?;
         let all = found.is_file().then_some(found.len());
         seekable(Watched::reading(file, path, all))
     };
-    let source = open_file(path).and_then(watched);
-    source.map_err(|error| Failure::about(path, error))
+    watched(file).map_err(|error| Failure::about(path, error))
 }
 
 /// Opens `path`, or the standard input, as a file that can be mapped. Compressed input and pipes are first written to a

@@ -492,9 +492,11 @@ fn or_black_box(profile: PathBuf) -> PathBuf {
         .read(true)
         .custom_flags(flags)
         .open(&black_box);
-    let is_written =
-        opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
-    match black_box.is_file() && !is_written {
+    let is_left = opened.is_ok_and(|file| {
+        let is_written = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        file.metadata().is_ok_and(|found| found.is_file()) && !is_written
+    });
+    match is_left {
         true => black_box,
         false => profile,
     }
@@ -509,4 +511,30 @@ fn is_black_box(file: &Path) -> bool {
 fn stands_for_something(name: &str) -> bool {
     let method = name.strip_prefix("java.lang.Thread.").unwrap_or(name);
     method.starts_with('<') && !matches!(method, "<init>" | "<clinit>")
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_black_box_takes_the_place_of_the_profile_if_it_was_left() {
+        let folder = TempDir::new().expect("a folder");
+        let profile = folder.path().join("x.txt");
+        let black_box = folder.path().join(format!("x.txt{END_OF_BLACK_BOX}"));
+        assert_eq!(or_black_box(profile.clone()), profile, "there is none");
+        let mode = Mode::RUSR | Mode::WUSR;
+        mkfifoat(CWD, &black_box, mode).expect("a pipe");
+        assert_eq!(or_black_box(profile.clone()), profile, "nothing waits");
+        fs::remove_file(&black_box).expect("it is ours");
+        fs::write(&black_box, "").expect("a file");
+        let writer = fs::File::open(&black_box).expect("it is there");
+        writer.lock().expect("nobody has it");
+        assert_eq!(or_black_box(profile.clone()), profile, "it is written");
+        drop(writer);
+        assert_eq!(or_black_box(profile), black_box);
+    }
 }

@@ -9,6 +9,7 @@ use hprof_format::printable;
 
 use crate::export;
 use crate::failure::Failure;
+use crate::profile;
 use crate::report;
 
 /// The programs that open a page, in the order in which they are tried.
@@ -45,7 +46,7 @@ pub fn write_recording(files: &[PathBuf], recording: &Path) -> Result<(), Failur
     match files {
         [] => Ok(()),
         [file] => {
-            export::write_recording(file, recording, true)?;
+            export::write_recording(profile::open(file, None)?, file, recording, true)?;
             let name = recording.display().to_string();
             let _ = writeln!(io::stderr(), "recording: {}", printable(&name));
             Ok(())
@@ -97,4 +98,39 @@ fn open(page: &Path) -> Result<(), Failure> {
         page,
         format_args!("there is no program that opens it (none of {tried})"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// What somebody puts in the place of the output while a program is recorded is neither replaced nor followed.
+    #[test]
+    fn what_appears_meanwhile_stays() {
+        let profile = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/profiles/original-spin-samples-thread.txt");
+        let files = [profile];
+        let folder = TempDir::new().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("precious"), "what was there").expect("a file");
+        for output in ["page.html", "run.jfr"] {
+            let output = path(output);
+            assert!(check(Some(&output)).is_ok());
+            symlink("precious", &output).expect("a link");
+            assert!(check(Some(&output)).is_err());
+            assert!(write(&files, Some(&output), false).is_err());
+            assert!(write_recording(&files, &output).is_err());
+            let left = fs::read_to_string(&output).expect("it is there");
+            assert_eq!(left, "what was there");
+            fs::remove_file(&output).expect("it is ours");
+            assert!(write(&files, Some(&output), false).is_ok());
+            fs::remove_file(&output).expect("it is ours");
+            assert!(write_recording(&files, &output).is_ok());
+        }
+    }
 }

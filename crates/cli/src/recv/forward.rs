@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use super::written::WrittenFile;
 use crate::export;
 use crate::failure::Failure;
 use crate::profile;
@@ -20,7 +21,7 @@ const WAITING: usize = 10_000;
 pub struct Finished {
     pub agent: u64,
     pub peer: IpAddr,
-    pub path: PathBuf,
+    pub file: WrittenFile,
 }
 
 /// What is done with finished files.
@@ -90,35 +91,38 @@ impl Forwarding {
 
     fn forward_all(&self, finished: &Receiver<Finished>, told: impl Fn(Sent)) {
         let message = |failure: Failure| failure.message().unwrap_or_default().to_owned();
-        for Finished { agent, peer, path } in finished {
+        for Finished { agent, peer, file } in finished {
             told(Sent {
                 agent,
-                pushed: self.push(peer, &path).map(|sent| sent.map_err(message)),
-                recording: self.record(&path).map(|written| written.map_err(message)),
+                pushed: self.push(peer, &file).map(|sent| sent.map_err(message)),
+                recording: self.record(&file).map(|written| written.map_err(message)),
             });
         }
     }
 
     /// Sends a file to the collector, as far as it can be read.
-    pub fn push(&self, peer: IpAddr, path: &Path) -> Option<Result<Pushed, Failure>> {
+    pub fn push(&self, peer: IpAddr, file: &WrittenFile) -> Option<Result<Pushed, Failure>> {
         let target = self.target.as_ref()?;
-        Some(send(target, peer, path))
+        Some(send(target, peer, file))
     }
 
     /// Writes a recording beside a file, as far as it can be read.
-    pub fn record(&self, path: &Path) -> Option<Result<PathBuf, Failure>> {
-        // Not in place of another ending: two files may differ in nothing else.
-        let mut recording = path.as_os_str().to_owned();
-        recording.push(".jfr");
-        let recording = PathBuf::from(recording);
-        self.recordings
-            .then(|| export::write_recording(path, &recording, false).map(|()| recording))
+    pub fn record(&self, file: &WrittenFile) -> Option<Result<PathBuf, Failure>> {
+        self.recordings.then(|| {
+            // Not in place of another ending: two files may differ in nothing else.
+            let mut recording = file.path().as_os_str().to_owned();
+            recording.push(".jfr");
+            let recording = PathBuf::from(recording);
+            let opened = profile::open_file(file.open()?, file.path())?;
+            export::write_recording(opened, file.path(), &recording, false)?;
+            Ok(recording)
+        })
     }
 }
 
-fn send(target: &Target, peer: IpAddr, path: &Path) -> Result<Pushed, Failure> {
-    let opened = profile::open(path, None)?;
-    opened.metric(path, None)?;
+fn send(target: &Target, peer: IpAddr, file: &WrittenFile) -> Result<Pushed, Failure> {
+    let opened = profile::open_file(file.open()?, file.path())?;
+    opened.metric(file.path(), None)?;
     let known = [("network.peer.address", peer.to_string())];
     // A truncated file has been reported already.
     target.push(&opened.into_parts().0, &known)

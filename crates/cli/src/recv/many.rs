@@ -24,6 +24,7 @@ use super::forward::{Finished, Forwarder, Forwarding, Sent};
 use super::names::{AgentFacts, PartFile, Pattern};
 use super::requests::{Request, requests};
 use super::waiting::{Heard, Waiting, origin};
+use super::written::WrittenFile;
 use crate::failure::Failure;
 use crate::push::Pushed;
 
@@ -353,11 +354,10 @@ impl Server {
         // A connection may have been cut off between two records.
         let whole = reason == Reason::Agent && !agent.watch.is_torn();
         let (bytes, records) = (agent.watch.bytes(), agent.watch.records());
-        let part = agent.file.name.clone();
-        let file = agent.file.finish().unwrap_or_else(|error| {
+        if let Err(error) = agent.file.finish() {
             self.failed(Some(agent.number), agent.peer, &error);
-            part
-        });
+        }
+        let file = agent.file.name.clone();
         self.events.say(ReceiverEvent::Ended {
             agent: agent.number,
             peer: agent.peer.to_string(),
@@ -367,21 +367,22 @@ impl Server {
             whole,
             reason,
         });
-        self.forward(agent.number, agent.peer, file);
+        self.forward(agent.number, agent.peer, &agent.file);
     }
 
     /// Forwards a finished file, if a receiver was given.
-    fn forward(&mut self, agent: u64, peer: SocketAddr, file: String) {
+    fn forward(&mut self, agent: u64, peer: SocketAddr, file: &PartFile) {
         let Some(forwarder) = &mut self.forwarder else {
             return;
         };
-        let finished = Finished {
-            agent,
-            peer: peer.ip(),
-            path: self.wanted.folder.join(&file),
+        let name = &file.name;
+        let file = match WrittenFile::new(self.wanted.folder.join(name), &file.file) {
+            Ok(file) => file,
+            Err(error) => return self.not_forwarded(agent, name, &error.to_string()),
         };
-        if !forwarder.take(finished, file.clone()) {
-            self.not_forwarded(agent, &file, "too many files wait");
+        let peer = peer.ip();
+        if !forwarder.take(Finished { agent, peer, file }, name.clone()) {
+            self.not_forwarded(agent, name, "too many files wait");
         }
     }
 

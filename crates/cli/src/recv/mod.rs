@@ -10,6 +10,7 @@ mod names;
 mod requests;
 mod waiting;
 mod watch;
+mod written;
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -33,6 +34,7 @@ use forward::Forwarding;
 use many::{Limits, Wanted};
 use names::Pattern;
 use watch::Watch;
+use written::WrittenFile;
 
 /// The interval at which the progress is shown.
 const SHOW: Duration = Duration::from_millis(500);
@@ -196,9 +198,12 @@ fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
     let Arrival { stream, beginning } = wait(arguments.listen)?;
     let peer = stream.peer_addr();
     agent.connect(stream);
+    let file = create(output)?;
+    let written = WrittenFile::new(output.to_owned(), file.as_file());
+    let written = written.map_err(|error| Failure::about(output, error))?;
     let received = Reception {
         agent: agent.clone(),
-        file: create(output)?,
+        file,
         output: output.to_owned(),
         watch: Watch::default(),
         is_broken: false,
@@ -213,8 +218,8 @@ fn receive_one(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
     let forwarding = arguments.forwarding();
     let sent = peer
         .ok()
-        .and_then(|peer| forwarding.push(peer.ip(), output));
-    let recorded = forwarding.record(output);
+        .and_then(|peer| forwarding.push(peer.ip(), &written));
+    let recorded = forwarding.record(&written);
     received
         .and(sent.map_or(Ok(()), |sent| sent.map(drop)))
         .and(recorded.map_or(Ok(()), |recorded| recorded.map(drop)))

@@ -149,13 +149,13 @@ impl PartFile {
     }
 
     /// Gives the file its final name, without replacing one that has appeared in the meantime.
-    pub fn finish(mut self) -> io::Result<String> {
+    pub fn finish(&mut self) -> io::Result<()> {
         for number in 1..TRIED {
             let name = numbered(&self.name, number);
             match rename_to_new(&self.part, &self.folder.join(&name)) {
                 Ok(()) => {
                     self.name = name;
-                    return Ok(self.name);
+                    return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -236,11 +236,12 @@ mod tests {
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("a.hprof"), "mine").expect("a file");
         std::os::unix::fs::symlink("/dev/null", path("a-2.hprof.part")).expect("a link");
-        let first = PartFile::create(folder.path(), "a.hprof").expect("a folder of mine");
+        let mut first = PartFile::create(folder.path(), "a.hprof").expect("a folder of mine");
         let second = PartFile::create(folder.path(), "a.hprof").expect("a folder of mine");
         assert_eq!((&*first.name, &*second.name), ("a-3.hprof", "a-4.hprof"));
         std::fs::write(path("a-3.hprof"), "mine").expect("a file");
-        assert_eq!(first.finish().expect("it is there"), "a-3-2.hprof");
+        first.finish().expect("it is there");
+        assert_eq!(first.name, "a-3-2.hprof");
         assert_eq!(
             std::fs::read_to_string(path("a-3.hprof")).expect("a file"),
             "mine"
