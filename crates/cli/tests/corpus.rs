@@ -168,3 +168,43 @@ fn genuine_dumps_are_printed_and_counted() {
         );
     }
 }
+
+#[test]
+fn every_question_about_genuine_dumps_has_an_answer() {
+    for (dump, _) in dumps() {
+        let name = dump.display();
+        let found = answer(&["heap", "histogram", "--json", "--top", "1"], &dump);
+        let found: Value = serde_json::from_str(&found).expect("JSON");
+        let class = found["rows"][0]["name"].as_str().expect("a class");
+        for question in [
+            &["summary"][..],
+            &["leaks"],
+            &["retained", "--by", "object"],
+            &["retained", "--by", "class"],
+            &["retained", "--by", "loader"],
+            &["retained", "--by", "package"],
+            &["retained", "--by", "site"],
+            &["histogram", "--by", "loader"],
+            &["histogram", "--retained"],
+            &["paths", "--class", class],
+            &["who", "--class", class],
+            &["threads"],
+            &["loaders"],
+        ] {
+            let asked = [&["heap"], question, &["--no-index", "--json"]].concat();
+            let output = hprof(&asked, &dump);
+            let said = String::from_utf8_lossy(&output.stderr);
+            // What the dump cannot answer is said in one line, and nothing else.
+            match output.status.code() {
+                Some(0) => {
+                    serde_json::from_slice::<Value>(&output.stdout).expect("JSON");
+                }
+                Some(1) => {
+                    assert!(said.starts_with("hprof: "), "{name}: {asked:?}: {said}");
+                    assert_eq!(said.lines().count(), 1, "{name}: {asked:?}: {said}");
+                }
+                _ => panic!("{name}: {asked:?}: {said}"),
+            }
+        }
+    }
+}

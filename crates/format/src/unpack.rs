@@ -102,7 +102,7 @@ pub fn unpack(
             }
         }
         if members.trailer()? != (sum.sum(), sum.amount()) {
-            return Err(damaged("its checksum is wrong"));
+            return Err(damaged(members.file.position, "its checksum is wrong"));
         }
     }
     Ok(found)
@@ -119,7 +119,7 @@ pub fn unpack_from(
     length: u64,
     mut out: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let no_such_point = || damaged("it has no such access point");
+    let no_such_point = || damaged(point.file, "it has no such access point");
     let start = usize::try_from(point.file).map_err(|_| no_such_point())?;
     let (before, rest) = file.split_at_checked(start).ok_or_else(no_such_point)?;
     let mut members = Members::of(rest);
@@ -183,8 +183,8 @@ impl<R: BufRead> Members<R> {
             // It returns the reason.
             return match decoder.read(&mut [0]) {
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(cut()),
-                Err(error) => Err(error),
-                Ok(_) => Err(damaged("a member has no header")),
+                Err(error) => Err(damaged(self.file.position, &error.to_string())),
+                Ok(_) => Err(damaged(self.file.position, "a member has no header")),
             };
         }
         *self.state = DecompressorOxide::new();
@@ -232,7 +232,7 @@ impl<R: BufRead> Members<R> {
             }
             TINFLStatus::NeedsMoreInput | TINFLStatus::HasMoreOutput => Reached::Nothing,
             TINFLStatus::FailedCannotMakeProgress => return Err(cut()),
-            _ => return Err(damaged("it is no deflate stream")),
+            _ => return Err(damaged(self.file.position, "it is no deflate stream")),
         };
         Ok((piece, reached))
     }
@@ -302,10 +302,10 @@ pub fn ends_early(error: &io::Error) -> bool {
         .is_some_and(|why| why.to_string() == ENDS_EARLY)
 }
 
-fn damaged(why: &str) -> io::Error {
+fn damaged(position: u64, why: &str) -> io::Error {
     io::Error::new(
         ErrorKind::InvalidData,
-        format!("the compressed data is damaged: {why}"),
+        format!("the compressed data is damaged at or before byte {position}: {why}"),
     )
 }
 

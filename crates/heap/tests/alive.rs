@@ -7,7 +7,7 @@ mod model;
 use hprof_format::{
     BasicType, ClassDump, HeapRecord, ObjectId, Root, StringId, ThreadSerial, TraceSerial, Value,
 };
-use hprof_heap::{Dump, Excluded, Heap, Memory, Options, Saved, Silent, Target};
+use hprof_heap::{By, Dump, Excluded, Heap, Memory, Options, Saved, Silent, Target};
 
 /// The names of fields, and their ids.
 const NAMES: [&str; 9] = [
@@ -328,6 +328,19 @@ fn loaders_that_load_the_same_class_again_pile_up() {
                     (1, 1, 1)
                 );
             }
+            // An id tells loaders apart that have no names, and no other.
+            let groups = heap.groups(By::Loader, 0).expect("it is sound");
+            let mut names: Vec<&str> = groups.iter().map(|group| &*group.name).collect();
+            names.sort_unstable();
+            let expected = [
+                "<boot loader>",
+                "AppLoader @ 0x20000",
+                "AppLoader @ 0x20100",
+                "AppLoader @ 0x20200",
+                "AppLoader @ 0x20300",
+                "AppLoader @ 0x20400",
+            ];
+            assert_eq!(names, expected);
             // Paths through classes of one name are alike.
             let target = Target::Class("AppLoader".to_owned());
             let (paths, all) = heap.paths_of_all(&target, 10).expect("it is sound");
@@ -373,8 +386,108 @@ fn two_holders_are_both_named() {
                 holders,
                 ["static field ByName.kept", "static field ByTime.kept"]
             );
+            assert!(suspect.holders_are_fewest);
         },
     );
+}
+
+/// The objects of random graphs: a target, and those that hold it.
+const TARGET: u64 = 0x90_000;
+const OTHERS: [u64; 5] = [0x50_000, 0x50_100, 0x50_200, 0x50_300, 0x50_400];
+
+/// Returns the least number of static fields of classes without which no root reaches the target; `None` if none suffices. `edges`
+/// are the references, and those from the first `classes` objects are static fields.
+fn fewest(edges: &[(u64, u64)], classes: &[u64]) -> Option<u32> {
+    let fields: Vec<usize> = (0..edges.len())
+        .filter(|&edge| classes.contains(&edges[edge].0))
+        .collect();
+    let is_reached = |without: u32| {
+        let mut reached = classes[..2].to_vec();
+        let mut next = 0;
+        while let Some(&from) = reached.get(next) {
+            next += 1;
+            for (edge, &(of, to)) in edges.iter().enumerate() {
+                let field = fields.iter().position(|&field| field == edge);
+                let is_gone = field.is_some_and(|field| without >> field & 1 == 1);
+                if of == from && !is_gone && !reached.contains(&to) {
+                    reached.push(to);
+                }
+            }
+        }
+        reached.contains(&TARGET)
+    };
+    let all = 0..1_u32 << fields.len();
+    all.filter(|&without| !is_reached(without))
+        .map(u32::count_ones)
+        .min()
+}
+
+#[test]
+fn no_fewer_holders_would_do() {
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut compared, mut several) = (0, 0);
+    for _ in 0..300 {
+        // Four classes of which two are roots, with a static field each; five objects with two fields each.
+        let classes = [0x200, 0x300, 0x400, 0x500];
+        let (mut statics, mut fields) = (Vec::new(), Vec::new());
+        for class in classes {
+            statics.push((class, OTHERS[random(OTHERS.len())]));
+        }
+        for (place, &object) in OTHERS.iter().enumerate() {
+            for _ in 0..2 {
+                let to = match random(3) {
+                    0 => TARGET,
+                    1 => classes[2 + random(2)],
+                    _ => OTHERS[random(place + 1)],
+                };
+                fields.push((object, to));
+            }
+        }
+        let edges: Vec<(u64, u64)> = statics.iter().chain(&fields).copied().collect();
+        let mut dump = Writer::default();
+        let object = [("value", BasicType::Object), ("next", BasicType::Object)];
+        let node = Class {
+            fields: &object,
+            ..Class::default()
+        };
+        let node = dump.class("Node", 0, node);
+        for (place, &(class, held)) in statics.iter().enumerate() {
+            let of = Class {
+                statics: &[("kept", held)],
+                ..Class::default()
+            };
+            assert_eq!(dump.class(&format!("Holder{place}"), 0, of), class);
+        }
+        for (place, &object) in OTHERS.iter().enumerate() {
+            let values = [to(fields[2 * place].1), to(fields[2 * place + 1].1)];
+            dump.instance(object, node, &values);
+        }
+        dump.bytes(TARGET, 100_000);
+        dump.root(classes[0]);
+        dump.root(classes[1]);
+        let (all, none) = (Excluded::default(), Memory::unlimited());
+        model::with_heap(&dump.file(), all, none, |heap| {
+            let leaks = heap.leaks(0.5, None).expect("it is sound");
+            let found = leaks
+                .suspects
+                .iter()
+                .find(|found| found.id == ObjectId(TARGET));
+            let Some(found) = found.filter(|found| found.holders_are_fewest) else {
+                return;
+            };
+            let holders = 1 + found.also_held_by.len() as u32;
+            assert_eq!(Some(holders), fewest(&edges, &classes), "{edges:x?}");
+            compared += 1;
+            several += u32::from(holders > 1);
+        });
+    }
+    assert!(compared > 50 && several > 10, "{compared} {several}");
 }
 
 #[test]

@@ -33,6 +33,18 @@ class Hprof:
         """Converts a file to the tables of docs/reference/tables.md."""
         self._run("export", ["--to=parquet", f"--output={folder}"], [file])
 
+    def export_dump(self, file: Path, folder: Path) -> str:
+        """As `export`, with retained sizes; of a dump that was cut, what is there. Returns what is missing."""
+        command = [self.path, "export", "--to=parquet", "--retained", f"--output={folder}", "--", _named(file)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        said = done.stderr.decode(errors="replace").strip()
+        is_there = (folder / "object").is_dir() and (folder / "root").is_dir()
+        if done.returncode == 1 and is_there:
+            return said.removeprefix("hprof: ")
+        if done.returncode != 0 or not is_there:
+            raise Failed(said.removeprefix("hprof: ") or f"exit status {done.returncode}")
+        return ""
+
     def merge(self, files: Sequence[Path], output: Path, host: str | None = None) -> None:
         """Adds profiles up."""
         label = [f"--label=host={host}"] if host else []
@@ -43,10 +55,15 @@ class Hprof:
         self._run("flame", [f"--output={output}", *options], [profile])
 
     def _run(self, verb: str, options: Sequence[str], files: Sequence[Path]) -> None:
-        # Whoever names a file must not choose an option: what follows `--` is none. `-` would be the standard input.
-        named = ["./-" if str(file) == "-" else str(file) for file in files]
+        # Whoever names a file must not choose an option: what follows `--` is none.
+        named = [_named(file) for file in files]
         command = [self.path, verb, *options, "--", *named]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip()
             raise Failed(said.removeprefix("hprof: ").removeprefix(f"{named[0]}: ") or f"exit status {done.returncode}")
+
+
+def _named(file: Path) -> str:
+    """Return the argument for a file: `-` would be the standard input."""
+    return "./-" if str(file) == "-" else str(file)

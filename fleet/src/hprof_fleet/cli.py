@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Only the owner may read profiles.
     os.umask(0o077)
     try:
+        if options.run is None:
+            return _sql(Hprof.find(options.hprof), options)
         reading = Reading(Hprof.find(options.hprof), options.host)
         engine = open_engine(options.engine, reading, dict(options.conf))
         try:
@@ -49,6 +51,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for one in damaged:
         _complain(f"{one.file}: left out: {one.reason}")
     return DAMAGED if damaged else 0
+
+
+def _sql(hprof: Hprof, options: argparse.Namespace) -> int:
+    # The other commands do without DuckDB where there is Spark.
+    try:
+        from hprof_fleet import dump
+    except ImportError as error:
+        raise NoAnswer("`sql` needs DuckDB: pip install 'hprof-fleet[duckdb]'") from error
+    answer = dump.ask(hprof, options.dump, options.query)
+    if options.json:
+        rows = [dict(zip(answer.columns, row)) for row in answer.rows]
+        json.dump({"rows": rows, "incomplete": answer.incomplete}, sys.stdout, indent=2, default=str)
+        sys.stdout.write("\n")
+    else:
+        show.columns(answer.columns, answer.rows)
+    if answer.incomplete:
+        _complain(answer.incomplete)
+        return DAMAGED
+    return 0
 
 
 def _complain(what: str) -> None:
@@ -265,6 +286,15 @@ def _parser() -> argparse.ArgumentParser:
     flame.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="NAME.html or NAME.svg")
     flame.add_argument("--inverted", action="store_true", help="start at the innermost frames")
     flame.add_argument("--by-thread", action="store_true", help="keep threads apart")
+
+    what = "Answer a question in SQL about a heap dump. Its tables are kept in DUMP.tables."
+    sql = commands.add_parser("sql", help=what, description=what)
+    # It reads no profiles, and has no engine to choose.
+    sql.set_defaults(run=None)
+    sql.add_argument("dump", type=Path, metavar="DUMP")
+    sql.add_argument("query", metavar="SQL", help="such as: SELECT class, count(*) FROM objects GROUP BY class")
+    sql.add_argument("--hprof", metavar="FILE", help="the command `hprof`; default: $HPROF_CLI, or on the PATH")
+    sql.add_argument("--json", action="store_true", help="rows with the names of their columns")
 
     for valued in (top, diff, flame):
         valued.add_argument("--value", type=_value, help="as in `hprof top`; default: the first that the files have")

@@ -53,6 +53,19 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         sys.stdout.write("  ".join([*numbers, row[-1]]) + "\n")
 
 
+def columns(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print columns as wide as their widest cell: those of numbers aligned right, others left; what is null is `-`."""
+    texts = [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(heads, *texts)]
+    are_numbers = [all(cell is None or isinstance(cell, (int, float)) for cell in column) for column in zip(*rows)]
+    for row in (list(heads), *texts):
+        cells = [
+            cell.rjust(width) if is_number else cell.ljust(width)
+            for cell, width, is_number in zip(row, widths, are_numbers or [False] * len(row))
+        ]
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
 def printable(text: str) -> str:
     """Return text without control characters, which a terminal would obey."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)

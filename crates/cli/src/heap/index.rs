@@ -47,6 +47,11 @@ impl Index {
         }
         // An index that is there is not used: it is to be made anew.
         let opened = OpenedDump::of(&self.file, self.choice.dump, false)?;
+        if !opened.can_have_index() {
+            let message = "is packed, or cut, so that it is not read where it is, and an index would not be used: unpack it and name the \
+                           file that comes of it";
+            return Err(Failure::about(&self.file, message));
+        }
         let mut opened = opened.with_threads(self.graph.threads);
         let dump = dump_in(&mut opened, &self.file)?;
         let terminal = Terminal::new();

@@ -463,6 +463,13 @@ impl Histogram {
         let mut found = found.map_err(fault(file))?;
         let totals = print::Totals::of(&found.rows);
         found.rows.truncate(self.rows.most());
+        if self.by.property() == Some(hprof_heap::By::Loader) {
+            // Their names are objects, which only the graph finds.
+            let options = reading.graph.options();
+            opened.with_heap(&dump, &options, |heap| {
+                found.name_loaders(heap).map_err(fault(file))
+            })?;
+        }
         source.print(&dump, &found, |out, sizes| {
             print::histogram(out, sizes, &found, &totals)
         })

@@ -74,6 +74,11 @@ impl<'p> OpenedDump<'p> {
         OpenedDump { threads, ..self }
     }
 
+    /// Returns `true` if an index of the dump would be used: a file that is read where it is, or can be from points within.
+    pub fn can_have_index(&self) -> bool {
+        self.compressed.is_some() || is_itself(&self.content, self.path)
+    }
+
     /// Returns the content, or as much of it as there is: at least what is outside of dumps.
     pub fn content(&self) -> &File {
         &self.content

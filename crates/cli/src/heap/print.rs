@@ -307,10 +307,18 @@ fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Resu
         writeln!(out, "  held by {holder}")?;
     }
     for holder in &suspect.also_held_by {
-        writeln!(
+        writeln!(out, "  and by {holder}")?;
+    }
+    match suspect.also_held_by.len() + 1 {
+        1 => {}
+        holders if suspect.holders_are_fewest => writeln!(
             out,
-            "  and by {holder}: without only one of them it would stay"
-        )?;
+            "  without these {holders} it would be freed: no fewer would do"
+        )?,
+        _ => writeln!(
+            out,
+            "  without one of them it would stay; others may hold it, too"
+        )?,
     }
     if let Some(path) = &suspect.path {
         let which = if suspect.objects > 1 {

@@ -15,9 +15,23 @@ const RATIO: u64 = 64;
 /// The number of bytes that are copied at once.
 const PIECE: usize = 1 << 20;
 
+/// The most bytes that a copy may have; `None` for what is not compressed.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit(Option<u64>);
+
+impl Limit {
+    /// The limit for the content of a compressed file of `length` bytes.
+    pub fn of_compressed(length: u64) -> Limit {
+        Limit(Some(length.saturating_mul(RATIO).max(ALWAYS)))
+    }
+}
+
 /// Copies all of `source`.
 pub fn whole(source: impl Read) -> io::Result<File> {
-    copy(source, None)
+    match some(source, Limit(None))? {
+        (content, None) => Ok(content),
+        (_, Some(error)) => Err(error),
+    }
 }
 
 /// Copies the decompressed content of a compressed file of `length` bytes; also returns the points from which it can be
@@ -32,7 +46,7 @@ pub fn available(
     source: impl BufRead,
     length: u64,
 ) -> io::Result<(File, io::Result<AccessPoints>)> {
-    let mut copy = TemporaryCopy::new(Some(length.saturating_mul(RATIO).max(ALWAYS)))?;
+    let mut copy = TemporaryCopy::new(Limit::of_compressed(length))?;
     let points = match unpack(source, |piece| copy.add(piece)) {
         Err(error) if !ends_early(&error) => return Err(error),
         points => points,
@@ -40,16 +54,16 @@ pub fn available(
     Ok((copy.finish()?, points))
 }
 
-/// Copies at most `most` bytes, and never more than [`room`] allows.
-fn copy(mut source: impl Read, most: Option<u64>) -> io::Result<File> {
-    let mut copy = TemporaryCopy::new(most)?;
+/// Copies what can be read of `source`, within `limit` and what [`room`] allows; also returns the error that ended the reading.
+pub fn some(mut source: impl Read, limit: Limit) -> io::Result<(File, Option<io::Error>)> {
+    let mut copy = TemporaryCopy::new(limit)?;
     let mut piece = vec![0; PIECE];
     loop {
         match source.read(&mut piece) {
-            Ok(0) => return copy.finish(),
+            Ok(0) => return Ok((copy.finish()?, None)),
             Ok(count) => copy.add(&piece[..count])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return Ok((copy.finish()?, Some(error))),
         }
     }
 }
@@ -63,7 +77,7 @@ struct TemporaryCopy {
 }
 
 impl TemporaryCopy {
-    fn new(most: Option<u64>) -> io::Result<TemporaryCopy> {
+    fn new(Limit(most): Limit) -> io::Result<TemporaryCopy> {
         let kept = tempfile::tempfile().map_err(in_folder)?;
         Ok(TemporaryCopy {
             room: room(&kept),
@@ -77,8 +91,8 @@ impl TemporaryCopy {
         self.length += piece.len() as u64;
         if let Some(most) = self.most.filter(|&most| self.length > most) {
             return Err(io::Error::other(format!(
-                "decompressed it is more than {most} bytes, as few heap dumps are; if you trust it, decompress it with gzip -d \
-                 and name the file that comes of it"
+                "decompressed it is more than {most} bytes, as few heap dumps are; if you trust it, unpack it and name the \
+                 file that comes of it"
             )));
         }
         if let Some(room) = self.room.filter(|&room| self.length > room) {
@@ -127,8 +141,9 @@ mod tests {
     #[test]
     fn what_grows_without_measure_is_refused() {
         let most = 3 << 20;
-        copy(io::repeat(0).take(most), Some(most)).expect("it is within the limit");
-        let error = copy(io::repeat(0), Some(most)).expect_err("it has no end");
+        let limit = Limit(Some(most));
+        some(io::repeat(0).take(most), limit).expect("it is within the limit");
+        let error = some(io::repeat(0), limit).expect_err("it has no end");
         let said = error.to_string();
         assert!(
             said.starts_with("decompressed it is more than 3145728 bytes"),

@@ -1,12 +1,12 @@
-//! Files that are something else than a profile or a heap dump, which people give to `hprof` nonetheless.
+//! Files that are something else than a profile or a heap dump, which people give to `hprof` nonetheless. Those in which one is
+//! packed are unpacked (`packed.rs`).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// The bytes that tell what a file is.
 const TELLING: usize = 512;
-/// The place of the mark of a tar file, and its kind in that of an ELF file, with the kind of core files.
-const TAR: usize = 257;
+/// The place of its kind in an ELF file, and the kind of core files.
 const ELF_KIND: usize = 16;
 const ELF_CORE: u8 = 4;
 
@@ -24,28 +24,12 @@ fn of(start: &[u8]) -> Option<&'static str> {
         start.get(ELF_KIND) == Some(&ELF_CORE) || start.get(ELF_KIND + 1) == Some(&ELF_CORE);
     Some(match start {
         [] => "is empty: nothing has been written into it",
-        [b'P', b'K', 3 | 5, ..] => "is a zip archive: unpack the dump in it (unzip) and name that",
-        [0x28, 0xB5, 0x2F, 0xFD, ..] => {
-            "is compressed by zstd: unpack it (zstd -d) and name the file that comes of it"
-        }
-        [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => {
-            "is compressed by xz: unpack it (xz -d) and name the file that comes of it"
-        }
-        [b'B', b'Z', b'h', b'1'..=b'9', ..] => {
-            "is compressed by bzip2: unpack it (bzip2 -d) and name the file that comes of it"
-        }
         [0x7F, b'E', b'L', b'F', ..] if is_core => {
             "is a core file: `jhsdb jmap --binaryheap --core FILE --exe JAVA` of the same JDK makes a heap dump of it"
         }
         [0x7F, b'E', b'L', b'F', ..] => "is a program or a library",
         [b'F', b'L', b'R', 0, ..] => {
             "is a recording of JDK Flight Recorder, which `hprof top` shows; it has no heap dump"
-        }
-        _ if start
-            .get(TAR..)
-            .is_some_and(|rest| rest.starts_with(b"ustar")) =>
-        {
-            "is a tar archive: unpack the dump in it (tar -x) and name that"
         }
         _ if start
             .windows(PHD.len())
@@ -78,19 +62,12 @@ mod tests {
 
     #[test]
     fn what_is_no_dump_has_a_name() {
-        let mut tar = vec![0; 300];
-        tar[TAR..TAR + 5].copy_from_slice(b"ustar");
         let mut core = b"\x7FELF\x02\x01\x01".to_vec();
         core.resize(ELF_KIND, 0);
         let program = [&core[..], &[3, 0]].concat();
         core.extend([4, 0]);
         for (start, name) in [
             (&b""[..], "empty"),
-            (b"PK\x03\x04", "zip"),
-            (&tar, "tar"),
-            (b"\x28\xB5\x2F\xFD\x00", "zstd"),
-            (b"\xFD7zXZ\x00\x00", "xz"),
-            (b"BZh91AY", "bzip2"),
             (&core, "jhsdb jmap --binaryheap --core"),
             (&program, "program"),
             (b"\x00\x12portable heap dump\x00", "OpenJ9"),

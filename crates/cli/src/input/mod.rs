@@ -2,6 +2,7 @@
 
 mod copy;
 pub mod foreign;
+mod packed;
 mod spool;
 
 use std::fs::File;
@@ -17,6 +18,7 @@ use hprof_format::{
 
 use crate::failure::Failure;
 use crate::terminal::Watched;
+use packed::is_packed;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use spool::Spool;
@@ -27,13 +29,13 @@ pub const WITHOUT_LINKS: &str = "HPROF_WITHOUT_LINKS";
 /// The compressed bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
-/// Opens `path`, or the standard input for `-`; decompresses it if necessary. The black box of a killed program is opened
+/// Opens `path`, or the standard input for `-`; unpacks it if necessary. The black box of a killed program is opened
 /// as the profile in it.
 ///
 /// Heap dumps may have to be read twice. A compressed file is then decompressed again; input from a pipe is kept in a
 /// temporary file without a name while it is read.
 pub fn open(path: &Path) -> Result<Box<dyn Source>, Failure> {
-    let source = open_file(path).and_then(seekable);
+    let source = open_file(path).and_then(|file| seekable(file, path));
     source.map_err(|error| Failure::about(path, error))
 }
 
@@ -48,7 +50,7 @@ pub fn watched(file: File, path: &Path) -> Result<Box<dyn Source>, Failure> {
     let watched = |file: File| {
         let found = file.metadata()?;
         let all = found.is_file().then_some(found.len());
-        seekable(Watched::reading(file, path, all))
+        seekable(Watched::reading(file, path, all), path)
     };
     watched(file).map_err(|error| Failure::about(path, error))
 }
@@ -57,7 +59,7 @@ pub fn watched(file: File, path: &Path) -> Result<Box<dyn Source>, Failure> {
 /// temporary file without a name, which only its owner can read and which disappears with the process. The copy's size
 /// is limited, so decompression cannot fill the disk.
 pub fn open_mappable(path: &Path) -> Result<File, Failure> {
-    let file = open_file(path).and_then(mappable);
+    let file = open_file(path).and_then(|file| mappable(file, path));
     file.map_err(|error| Failure::about(path, error))
 }
 
@@ -73,10 +75,14 @@ pub enum ForDump {
 pub fn open_for_dump(path: &Path) -> Result<ForDump, Failure> {
     let opened = |mut file: File| {
         let is_at_start = matches!(file.stream_position(), Ok(0));
-        if is_at_start && file.metadata()?.is_file() && is_compressed(&mut file)? {
+        if is_at_start
+            && file.metadata()?.is_file()
+            && is_compressed(&mut file)?
+            && !is_packed(&mut file)?
+        {
             return Ok(ForDump::Compressed(file));
         }
-        mappable(file).map(ForDump::Plain)
+        mappable(file, path).map(ForDump::Plain)
     };
     let file = open_file(path).and_then(opened);
     file.map_err(|error| Failure::about(path, error))
@@ -103,11 +109,14 @@ pub fn unpack(file: &File, path: &Path) -> Result<(File, Option<AccessPoints>), 
     unpack().map_err(|error| Failure::about(path, error))
 }
 
-fn mappable(mut file: File) -> io::Result<File> {
+fn mappable(mut file: File, path: &Path) -> io::Result<File> {
     if file.stream_position().is_err() || !file.metadata()?.is_file() {
         file = copy::whole(file)?;
     }
-    if is_compressed(&mut file)? {
+    if is_packed(&mut file)? {
+        let length = file.metadata()?.len();
+        file = unpacked(Watched::reading(file, path, Some(length)), length, path)?;
+    } else if is_compressed(&mut file)? {
         let length = file.metadata()?.len();
         (file, _) = copy::decompressed(BufReader::with_capacity(PIECE, file), length)?;
     }
@@ -168,13 +177,41 @@ fn open_without_links(path: &Path) -> io::Result<File> {
     }
 }
 
-fn seekable(mut file: impl Source + 'static) -> io::Result<Box<dyn Source>> {
+/// Unpacks a file that cannot be read as it is. If it ends too early, the reader of what there is finds the end; that the file was
+/// cut is said here.
+fn unpacked(file: impl Source + 'static, length: u64, path: &Path) -> io::Result<File> {
+    let unpacked = packed::unpacked(file, length)?;
+    if let Some(cut) = unpacked.cut {
+        let name = path.display().to_string();
+        // If nobody reads it, the answer is not about a whole file nonetheless.
+        let _ = writeln!(io::stderr(), "hprof: {}: {cut}", printable(&name));
+    }
+    Ok(unpacked.content)
+}
+
+fn seekable(mut file: impl Source + 'static, path: &Path) -> io::Result<Box<dyn Source>> {
     match file.stream_position() {
-        Ok(_) => decompressed(file),
+        Ok(_) => readable(file, path),
         // A pipe, or a device.
-        Err(_) => decompressed(Spool::new(file)?),
+        Err(_) => readable(Spool::new(file)?, path),
     }
     .and_then(or_its_profile)
+}
+
+/// Returns a reader of what is packed in a file.
+fn readable(mut file: impl Source + 'static, path: &Path) -> io::Result<Box<dyn Source>> {
+    if !is_packed(&mut file)? {
+        return decompressed(file);
+    }
+    let start = file.stream_position()?;
+    let Ok(end) = file.seek(SeekFrom::End(0)) else {
+        // A pipe, which an archive cannot be read from: its table is at its end.
+        let copy = copy::whole(file)?;
+        let length = copy.metadata()?.len();
+        return Ok(Box::new(unpacked(copy, length, path)?));
+    };
+    file.seek(SeekFrom::Start(start))?;
+    Ok(Box::new(unpacked(file, end.saturating_sub(start), path)?))
 }
 
 /// Returns `true` if the file, which [`open_mappable`] opened, is a profile in the text format.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hprof_format::bytes::read_id_be;
 use hprof_format::{BasicType, HeapKind, HeapRecord, ObjectId, Value};
 
-use crate::data::classes::{Known, NO_CLASS};
+use crate::data::classes::Known;
 use crate::data::dump::Found;
 use crate::data::error::Error;
 use crate::data::graph::Local;
@@ -250,19 +250,5 @@ impl Heap<'_> {
     pub(crate) fn thread_stack(&self, thread: ObjectNumber) -> Stack {
         let trace = self.graph.roots.traces.get(&thread);
         trace.map_or_else(Stack::default, |&trace| self.dump.stack(trace))
-    }
-
-    /// Returns the name of a class's loader for people.
-    pub(crate) fn loader_label(&self, loader: u64) -> String {
-        match self.objects.ids.find(ObjectId(loader)) {
-            None => "<boot loader>".to_owned(),
-            Some(number) => {
-                let class = self.objects.class(number);
-                if class == NO_CLASS {
-                    return format!("0x{loader:x}");
-                }
-                format!("{} @ 0x{loader:x}", self.classes.get(class).name)
-            }
-        }
     }
 }

@@ -128,8 +128,12 @@ impl Heap<'_> {
         let exact = exact.min(tallies.len());
         self.make_exact(grouping, &mut tallies[..exact])?;
         tallies.sort_by_key(|tally| (std::cmp::Reverse(tally.retained), tally.group));
+        let loaders = match grouping.by {
+            By::Loader => self.loader_labels()?,
+            _ => HashMap::default(),
+        };
         let named = tallies.into_iter().map(|tally| Group {
-            name: self.group_name(grouping, tally.group),
+            name: self.group_name(grouping, tally.group, &loaders),
             objects: tally.objects,
             shallow: tally.shallow,
             retained: tally.retained,
@@ -267,11 +271,16 @@ impl Heap<'_> {
         sums.collect()
     }
 
-    fn group_name(&self, grouping: &Grouping, group: usize) -> Arc<str> {
+    fn group_name(
+        &self,
+        grouping: &Grouping,
+        group: usize,
+        loaders: &HashMap<u64, Arc<str>>,
+    ) -> Arc<str> {
         let class = self.classes.get(grouping.first[group].class);
         match grouping.by {
             By::Class | By::Site => Arc::clone(&class.name),
-            By::Loader => self.loader_label(class.loader).into(),
+            By::Loader => loaders.get(&class.loader).cloned().unwrap_or_default(),
             By::Package => names::package_label(&class.name).into(),
         }
     }

@@ -11,6 +11,7 @@ use crate::data::classes::Classes;
 use crate::data::counts::Counts;
 use crate::data::dump::Dump;
 use crate::data::error::Error;
+use crate::data::heap::Heap;
 use crate::data::layout::Layout;
 use crate::data::names::{self, Stack};
 use crate::data::numbers::ClassIndex;
@@ -37,12 +38,15 @@ pub struct Row {
     pub objects: u64,
     /// Their shallow size, in bytes.
     pub shallow: u64,
+    /// The id of the loader, for groups by loader.
+    #[serde(skip)]
+    pub loader: u64,
     /// The stack that allocated them, for groups by site.
     #[serde(skip_serializing_if = "crate::data::names::is_empty")]
     pub stack: Stack,
 }
 
-/// Counts the objects of a dump. Groups by loader have the loaders' ids as names.
+/// Counts the objects of a dump. Groups by loader have the loaders' ids as names; [`Histogram::name_loaders`] gives them others.
 ///
 /// # Errors
 /// [`Error`], if the dump is damaged.
@@ -89,6 +93,20 @@ pub fn histogram_of(
 }
 
 impl Histogram {
+    /// Names groups by loader for people.
+    ///
+    /// # Errors
+    /// Those of reading records.
+    pub fn name_loaders(&mut self, heap: &Heap<'_>) -> Result<(), Error> {
+        let labels = heap.loader_labels()?;
+        for row in &mut self.rows {
+            if let Some(label) = labels.get(&row.loader) {
+                row.name = Arc::clone(label);
+            }
+        }
+        Ok(())
+    }
+
     /// Groups what was counted by a property; by age, if it is `None`.
     fn of(counts: Counts, dump: &Dump, by: Option<By>) -> Result<Histogram, Error> {
         let layout = counts.layout;
@@ -164,6 +182,10 @@ impl Groups<'_> {
             },
             objects: 0,
             shallow: 0,
+            loader: match by {
+                Some(By::Loader) => class_data.loader,
+                _ => 0,
+            },
             stack: match by {
                 Some(By::Site) => dump.stack(trace),
                 _ => Stack::default(),

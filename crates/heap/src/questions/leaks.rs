@@ -82,6 +82,8 @@ pub struct Suspect {
     /// What holds it, too: without only one of the holders it would stay. For several, that of the largest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also_held_by: Vec<Holder>,
+    /// `true` if it would be freed without all of these holders, and would not without fewer holders, whichever.
+    pub holders_are_fewest: bool,
     /// The shortest path to it, or to the largest of several.
     pub path: Option<Path>,
     /// When the objects were made that it keeps alive; `None` without a births file.
@@ -298,7 +300,7 @@ impl Heap<'_> {
             (Some(path), Some(paths)) => (Some(path), paths),
             _ => (self.path(shortest_paths, object)?, shortest_paths),
         };
-        let also_held_by = self.other_holders(suspect.node, paths)?;
+        let holders = self.fewest_holders(suspect.node, paths)?;
         let stack = || self.dump.stack(self.objects.trace(object));
         let (kept, kept_else) = self.kept(&suspect.sites);
         let without_stack = self.remove_without_stack(&mut suspect.sites);
@@ -320,8 +322,9 @@ impl Heap<'_> {
             id: self.objects.ids.id(object),
             retained: suspect.retained,
             own: suspect.own,
-            holder: path.as_ref().and_then(holder),
-            also_held_by,
+            holder: holders.first.or_else(|| path.as_ref().and_then(holder)),
+            also_held_by: holders.others,
+            holders_are_fewest: holders.are_fewest,
             path,
             made: suspect.made,
             piling: suspect.piling,

@@ -130,6 +130,46 @@ impl Heap<'_> {
         Ok(loaders)
     }
 
+    /// Returns the names of all class loaders for people, by their ids. An id is in a name only where another loader would
+    /// have the same.
+    ///
+    /// # Errors
+    /// Those of reading records.
+    pub fn loader_labels(&self) -> Result<HashMap<u64, Arc<str>>, Error> {
+        self.dump.unless_changed(|| {
+            let ids: HashSet<u64> = self.classes.iter().map(|(_, class)| class.loader).collect();
+            let mut labels = HashMap::default();
+            let mut loaders_of: HashMap<String, usize> = HashMap::default();
+            for id in ids {
+                let label = self.loader_label(id)?;
+                *loaders_of.entry(label.clone()).or_default() += 1;
+                labels.insert(id, label);
+            }
+            let unique = labels
+                .into_iter()
+                .map(|(id, label)| match loaders_of[&label] {
+                    1 => (id, label.into()),
+                    _ => (id, format!("{label} @ 0x{id:x}").into()),
+                });
+            Ok(unique.collect())
+        })
+    }
+
+    fn loader_label(&self, id: u64) -> Result<String, Error> {
+        if id == 0 {
+            return Ok("<boot loader>".to_owned());
+        }
+        let Some(loader) = self.objects.ids.find(ObjectId(id)) else {
+            return Ok("<loader that is not in the dump>".to_owned());
+        };
+        let class = &self.classes.get(self.objects.class(loader)).name;
+        let name = self.loader_name(loader)?.filter(|name| !name.is_empty());
+        Ok(match name {
+            Some(name) => format!("{name} ({class})"),
+            None => class.to_string(),
+        })
+    }
+
     fn loader_name(&self, loader: ObjectNumber) -> Result<Option<String>, Error> {
         match self.field(loader, "name")? {
             Some(Value::Object(name)) => self.string(name, NAME),

@@ -254,23 +254,8 @@ fn last_name(class: &str) -> &str {
 /// Returns the last part of the program on a path.
 pub(crate) fn holder(path: &Path) -> Option<Holder> {
     let found = path.steps.windows(2).rev().find_map(|pair| {
-        let from = || pair[0].object.clone();
-        match pair[1].reference.as_ref()? {
-            Reference::Static(field) => Some(Holder::Static {
-                class: from(),
-                field: Arc::clone(field),
-            }),
-            Reference::Field(name)
-                if matches!(&**name, "threadLocals" | "inheritableThreadLocals") =>
-            {
-                Some(Holder::ThreadLocal(from()))
-            }
-            Reference::Local(frame) => Some(Holder::Local {
-                frame: frame.clone(),
-                thread: from(),
-            }),
-            _ => None,
-        }
+        let reference = pair[1].reference.as_ref()?;
+        holder_by(reference, &pair[0].object)
     });
     found.or_else(|| {
         Some(Holder::Root {
@@ -278,6 +263,24 @@ pub(crate) fn holder(path: &Path) -> Option<Holder> {
             root: path.root.clone(),
         })
     })
+}
+
+/// Returns the part of the program that a reference from an object is, if it is one of the program's own.
+pub(crate) fn holder_by(reference: &Reference, from: &Label) -> Option<Holder> {
+    match reference {
+        Reference::Static(field) => Some(Holder::Static {
+            class: from.clone(),
+            field: Arc::clone(field),
+        }),
+        Reference::Field(name) if matches!(&**name, "threadLocals" | "inheritableThreadLocals") => {
+            Some(Holder::ThreadLocal(from.clone()))
+        }
+        Reference::Local(frame) => Some(Holder::Local {
+            frame: frame.clone(),
+            thread: from.clone(),
+        }),
+        _ => None,
+    }
 }
 
 /// Returns a short name for the reason an object is alive: `jni global`, `java frame`, `sticky class`.
