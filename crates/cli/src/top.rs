@@ -9,7 +9,7 @@ use regex::Regex;
 use serde::Serialize;
 
 use crate::about;
-use crate::amounts::{Amounts, Sizes, hundredths, percent, shares};
+use crate::amounts::{Amounts, Sizes, hundredths, interval_ns, percent, shares};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, write_remarks};
@@ -73,6 +73,8 @@ struct TopDocument<'a> {
     version: u32,
     value: &'a str,
     unit: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval_ns: Option<u64>,
     basis: &'a str,
     by: &'a str,
     section: u32,
@@ -225,6 +227,7 @@ impl Arguments {
             version: 1,
             value: metric.name(),
             unit: metric.unit().name(),
+            interval_ns: interval_ns(profile, metric),
             basis: profile.basis(metric).name(),
             by: by.name(),
             section: profile.section,
