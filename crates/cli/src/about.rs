@@ -13,6 +13,8 @@ const LEFT_OUT: [&str; 3] = ["file=", "force=", "verbose="];
 const PROGRAM: &str = "Program";
 /// The labels of the time at which the agent began.
 const BEGINNINGS: [&str; 3] = ["Started", "Attached", "Goes on"];
+/// The label of the time at which a file was begun that is about what was alive then.
+const WRITTEN: &str = "Written";
 
 /// Returns the line for a profile; `None` if its file has no facts about the run.
 pub fn profile(profile: &Profile) -> Option<String> {
@@ -53,8 +55,11 @@ pub fn run(facts: &[(String, String)], length: u64) -> Option<String> {
         let begun = fact(label)?;
         Some(format!("{} {begun}", label.to_lowercase()))
     });
+    // A file that was begun later, such as that of a program that ran out of memory, does not know how long the program ran.
+    let is_whole = begun.is_some() || fact(WRITTEN).is_none();
     let length = Duration::from_micros(length).as_secs_f64();
-    let length = (length > 0.0).then(|| format!("{} long", amounts::time(length)));
+    let length = (length > 0.0 && is_whole).then(|| format!("{} long", amounts::time(length)));
+    let begun = begun.or_else(|| Some(format!("written {}", fact(WRITTEN)?)));
     let program = fact(PROGRAM).and_then(program).map(str::to_owned);
     let parts: Vec<String> = [program, jdk, begun, length]
         .into_iter()

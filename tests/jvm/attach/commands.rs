@@ -187,3 +187,28 @@ fn the_list_names_the_program_and_whether_it_has_the_agent(jvm: &Jvm) {
     go(&run, 1);
     end(run);
 }
+
+on_every_jvm!(a_stop_adds_no_dump_of_the_heap_to_those_on_request, and 21);
+
+fn a_stop_adds_no_dump_of_the_heap_to_those_on_request(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:1"]);
+    let heap = |file: &str| format!("heap=dump,format=b,verbose=n,file={file}");
+    run.hprof_well("attach", &[&heap("asked.hprof")]);
+    run.hprof_well("dump", &["--yes"]);
+    run.hprof_well("dump", &["--yes"]);
+    run.hprof_well("stop", &["--yes"]);
+    run.hprof_well("attach", &[&heap("none.hprof")]);
+    run.hprof_well("stop", &["--yes"]);
+    for (file, dumps) in [("asked.hprof", 2), ("none.hprof", 1)] {
+        let checked = Command::new(cli())
+            .arg("check")
+            .arg(run.path(file))
+            .output()
+            .expect("hprof runs");
+        let said = String::from_utf8(checked.stdout).expect("text");
+        let ends = format!(" {dumps} HEAP DUMP END");
+        assert!(said.contains(&ends), "{file}: {said}");
+    }
+    go(&run, 1);
+    end(run);
+}

@@ -122,7 +122,12 @@ impl<'a> Answer<'a> {
                 "hprof: no profile was written: the command started no JVM, or none that could load the agent"
             );
         }
-        let shown = match self.chosen() {
+        // A dump that was written because memory ran out has allocation sites, too, and the question is what is alive.
+        let chosen = match self.what {
+            What::Heap => None,
+            _ => self.chosen(),
+        };
+        let shown = match chosen {
             Some(chosen) => {
                 self.costs(&chosen, out)?;
                 Some(chosen.file)
@@ -413,12 +418,17 @@ impl<'a> Answer<'a> {
         };
         let others = self.files.iter().filter(|file| *file != first);
         writeln!(out, "{}", self.named("profile", first))?;
+        let process = self.recording.process(first);
         for file in others.clone().take(NAMED) {
-            writeln!(out, "{}", self.named("another JVM's", file))?;
+            let whose = match self.recording.process(file) == process {
+                true => "also of this JVM",
+                false => "another JVM's",
+            };
+            writeln!(out, "{}", self.named(whose, file))?;
         }
         match others.count().saturating_sub(NAMED) {
             0 => {}
-            more => writeln!(out, "and those of {more} other JVMs")?,
+            more => writeln!(out, "and {more} other files")?,
         }
         if shown.is_none() {
             return Ok(());
