@@ -22,7 +22,8 @@ KINDS = {
     "conformance": "files of every record of the HPROF format, sound and broken, and what a reader must say",
     "cost": "how much longer programs take under each tool, beside the errors of its answers",
 }
-# `// needs: java 21`, `// vm: -Xint`, `// variant NAME: -Xint`, `// only variants`, `// library: NAME.c`, `// asks: QUESTION...` before the class.
+# `// needs: java 21`, `// vm: -Xint`, `// variant NAME: -Xint`, `// only variants`, `// library: NAME.c`,
+# `// asks: QUESTION...` before the class.
 NEEDS = re.compile(r"^// needs: java (\d+)$", re.M)
 VM = re.compile(r"^// vm: (.+)$", re.M)
 VARIANT = re.compile(r"^// variant (\w+): (.+)$", re.M)

@@ -33,8 +33,10 @@ LACKS = {
     "parquet": {"temporary_objects", "temporary_bytes"},
     "jfr": {"cpu_ns"},
 }
+# Samples of a clock are regular: in one stretch of time their number is off by one or two, and not by its square root.
+REGULAR = 10
 UNLABELLED = ("speedscope", "firefox")
-# The program's truths about times are those of its own clocks; the agent's samples are this far apart, in ns.
+# The agent's samples are this far apart, in ns.
 INTERVALS = {"cpu_ns": 10_000_000, "wall_ns": 20_000_000, "lock_ns": 10_000_000, "held_ns": 10_000_000, "state_ns": 20_000_000}
 
 
@@ -86,13 +88,12 @@ def record(run: runs.Run, what: str, *arguments: str, name: str = "") -> Recordi
 
 
 @contextlib.contextmanager
-def waiting(run: runs.Run, *options: str) -> typing.Iterator[subprocess.Popen]:
+def waiting(run: runs.Run) -> typing.Iterator[subprocess.Popen]:
     """Runs the program with the argument `stays`, in which it waits for lines on its input."""
     command = java(run, "stays")
-    command[1:1] = options
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=runs.environment(), cwd=run.folder
-    )
+    if run.jvm.feature >= 21:
+        command.insert(1, "-XX:+EnableDynamicAgentLoading")
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=runs.environment(), cwd=run.folder)
     timer = threading.Timer(runs.TIMEOUT, process.kill)
     timer.start()
     try:
@@ -189,7 +190,7 @@ def without_types(known: list[Truth]) -> list[Truth]:
 
 def sampled(answer: Answer, interval: dict[str, float] | None = None) -> Answer:
     """Says what one sample of the values stands for that are estimates."""
-    answer.per_sample = {value: INTERVALS[value] for value in answer.says & INTERVALS.keys()}
+    answer.per_sample = {value: INTERVALS[value] / REGULAR for value in answer.says & INTERVALS.keys()}
     if "cpu" in answer.says:
         answer.per_sample["cpu"] = INTERVALS["cpu_ns"]
     answer.per_sample.update(interval or {})
@@ -287,13 +288,15 @@ def diff(run: runs.Run, _: str) -> typing.Iterator[View]:
     before = record(run, "cpu", name="before")
     after = record(run, "cpu=samples,interval=20,format=b,depth=512,verbose=n", "after", name="after")
     said = json.loads(runs.call(run.places.cli, "diff", "--json", "-n", "0", before.file, after.file))
-    rows = [Row((row["name"],), None, None, {"less_ns": factor_of(said) * (total(row["base"]) - total(row["new"]))}) for row in said["rows"]]
+    rows = [
+        Row((row["name"],), None, None, {"less_ns": factor_of(said) * (total(row["base"]) - total(row["new"]))}) for row in said["rows"]
+    ]
     known = [
         Truth("less_ns", old.where, old.type, max(old.low - new.high, 0), max(old.high - new.low, 0))
         for old, new in zip(before.known, after.known, strict=True)
         if old.value == "cpu_ns"
     ]
-    yield View("diff", Answer(rows, frozenset({"less_ns"}), {"less_ns": 2 * INTERVALS["cpu_ns"]}), known)
+    yield View("diff", Answer(rows, frozenset({"less_ns"}), {"less_ns": 2 * INTERVALS["cpu_ns"] / REGULAR}), known)
 
 
 def total(costs: dict | None) -> int:
@@ -310,7 +313,12 @@ def growth(run: runs.Run, _: str) -> typing.Iterator[View]:
     recording = record(run, "alloc")
     said = json.loads(runs.call(run.places.cli, "growth", "--json", recording.file))
     rows = [
-        Row(tuple(frame.partition("(")[0] for frame in row["stack"]), row["class"], None, {"growing_objects_per_minute": row["objects_per_minute"], "growing_sites": 1})
+        Row(
+            tuple(frame.partition("(")[0] for frame in row["stack"]),
+            row["class"],
+            None,
+            {"growing_objects_per_minute": row["objects_per_minute"], "growing_sites": 1},
+        )
         for row in said["rows"]
     ]
     yield View("growth --json", Answer(rows, frozenset({"growing_objects_per_minute", "growing_sites"})), recording.known)
@@ -397,9 +405,11 @@ def live(run: runs.Run, _: str) -> typing.Iterator[View]:
         text = watching.communicate(timeout=runs.TIMEOUT)[0]
         known = truths.parse(process.stdout.read())
     answer = Answer(says=frozenset({"cpu"}))
-    for share, name in re.findall(r"^ +([\d.]+) %? .*?(Busy\.\w+)$", text, re.M):
-        answer.rows.append(Row((name,), None, None, {"cpu": float(share)}))
-    yield View("live", sampled(answer, {"cpu": 1}), known)
+    for seconds, name in re.findall(r"^ +[\d.]+ +[\d.]+ +([\d.]+) s  (\S+)$", text, re.M):
+        # The table has the innermost methods, and those of the JDK work for one of the program's.
+        method = "Busy.sort" if name.startswith("java.util.") else name
+        answer.rows.append(Row((method,), None, None, {"cpu": float(seconds) * 1e9}))
+    yield View("live", sampled(answer), known)
 
 
 def recv(run: runs.Run, _: str) -> typing.Iterator[View]:
@@ -409,7 +419,7 @@ def recv(run: runs.Run, _: str) -> typing.Iterator[View]:
     receiving = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True, env=runs.environment())
     try:
         port = next(found[1] for line in receiving.stdout if (found := re.search(r"127\.0\.0\.1:(\d+)", line)))
-        options = f"-agentpath:{run.places.agent}=cpu=samples,format=b,verbose=n,net=127.0.0.1:{port}"
+        options = f"-agentpath:{run.places.agent}=cpu=samples,format=b,depth=512,verbose=n,net=127.0.0.1:{port}"
         command = java(run)
         output = runs.call(command[0], options, *command[1:])
         receiving.wait(runs.TIMEOUT)

@@ -29,8 +29,6 @@ NANOS = {"nanoseconds": 1, "microseconds": 1_000, "milliseconds": 1_000_000, "se
 MARKER = re.compile(r"^(?:java\.lang\.Thread\.)?<(\w+)>$")
 
 
-
-
 def row(stack: list[tuple[str, int | None]], name: str, unit: str, value: float, labels: dict[str, str]) -> list[Row]:
     """Returns the rows of a sample, whose frames are methods with their lines, innermost first. Of a wait for a lock there is
     another row, which belongs to the method that held it."""

@@ -16,7 +16,8 @@ from . import row
 NAME = "otlp"
 SETTINGS = """\
 receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
-exporters: {{otlp_http: {{profiles_endpoint: "http://127.0.0.1:{to}/", compression: none, encoding: json, sending_queue: {{enabled: false}}}}}}
+exporters:
+  otlp_http: {{profiles_endpoint: "http://127.0.0.1:{to}/", compression: none, encoding: json, sending_queue: {{enabled: false}}}}
 service: {{telemetry: {{metrics: {{level: none}}}}, pipelines: {{profiles: {{receivers: [otlp], exporters: [otlp_http]}}}}}}
 """
 # So long may the collector take to start.

@@ -28,7 +28,8 @@ import duckdb, json, sys
 folder, tables = sys.argv[1], json.loads(sys.argv[2])
 ask = lambda query: duckdb.sql(query).fetchall()
 table = lambda name: f"'{folder}/{name}/*.parquet'"
-stacks = ask(f"select trace_id, position, class_name, method, line from {table('trace_frame')} join {table('frame')} using (run_id, frame_id) order by all")
+joined = f"{table('trace_frame')} join {table('frame')} using (run_id, frame_id)"
+stacks = ask(f"select trace_id, position, class_name, method, line from {joined} order by all")
 classes = dict(ask(f"select class_id, name from {table('class')}"))
 rows = {}
 for name, columns in tables.items():

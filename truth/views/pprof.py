@@ -26,7 +26,7 @@ def read(run, file):
     target = run.folder / "view.pb.gz"
     runs.call(run.places.cli, "export", "--to", "pprof", "-o", target, file)
     raw = runs.call(command(run.places), "-raw", target)
-    head, _, rest = raw.partition("\nSamples:\n")
+    _, _, rest = raw.partition("\nSamples:\n")
     samples, _, places = rest.partition("\nLocations\n")
     parts = (found.groups() for line in places.splitlines() if (found := LOCATION.match(line)))
     names = {location: (method, int(line) or None) for location, method, line in parts}

@@ -22,7 +22,7 @@ public final class Busy {
         sink = numbers[7];
     }
 
-    /** The two in turns, so that each part of the time has the same shares. */
+    /** The two in turns: with many rounds each part of the time has the same shares. */
     private static void work(int rounds, int spinning, int sorting) {
         long[] used = new long[2];
         for (int i = 0; i < rounds; i++) {
@@ -47,6 +47,7 @@ public final class Busy {
         boolean stays = args.length > 0 && args[0].equals("stays");
         boolean after = args.length > 0 && args[0].equals("after");
         if (stays) Truth.ready();
-        work(stays ? 60 : 15, after ? 30 : 60, 20);
+        if (stays) work(60, 60, 20);
+        else work(1, after ? 450 : 900, 300);
     }
 }

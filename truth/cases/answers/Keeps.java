@@ -7,6 +7,7 @@ public final class Keeps {
     static final class Session {
         final byte[] state = new byte[1_000];
         final String user;
+        long a, b, c, d;
 
         Session(String user) {
             this.user = user;
@@ -30,7 +31,7 @@ public final class Keeps {
             return;
         }
         Truth.say("live_objects", "-", "Keeps$Session", 2_000);
-        Truth.say("live_bytes", "-", "Keeps$Session", 2_000 * Truth.object(0, 2));
+        Truth.say("live_bytes", "-", "Keeps$Session", 2_000 * Truth.object(32, 2));
         Truth.say("suspects", "Keeps.SESSIONS", "Keeps$Session", 1);
         Truth.say("secrets", "-", "-", 0);
     }
