@@ -184,7 +184,9 @@ impl<'a> Judged<'a> {
     /// Returns `true` if more was kept at each look than at the one before.
     fn rises(&self) -> bool {
         let (first, last) = (self.kept.first(), self.kept.last());
-        let grown = last.zip(first).map_or(0.0, |(last, first)| last.1 - first.1);
+        let grown = last
+            .zip(first)
+            .map_or(0.0, |(last, first)| last.1 - first.1);
         grown >= FEWEST_OBJECTS && self.kept.windows(2).all(|pair| pair[0].1 < pair[1].1)
     }
 

@@ -465,7 +465,11 @@ mod tests {
             model.take(&entry.item);
         }
         for view in View::ALL {
-            assert!(view.summary(&model).contains("GC PAUSES"), "{}", view.name());
+            assert!(
+                view.summary(&model).contains("GC PAUSES"),
+                "{}",
+                view.name()
+            );
             assert!(!view.summary(&two_snapshots(false)).contains("section"));
         }
     }
