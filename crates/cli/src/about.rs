@@ -127,6 +127,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_was_begun_later_does_not_say_how_long_the_run_was() {
+        let facts = [("Program", "a.B"), ("Written", "Fri Nov 27 22:39:02 2026")];
+        assert_eq!(
+            line(&facts, 259_000).as_deref(),
+            Some("a.B, written Fri Nov 27 22:39:02 2026")
+        );
+    }
+
+    #[test]
     fn what_is_not_known_is_left_out() {
         assert_eq!(line(&[], 5), None);
         assert_eq!(line(&[("Options", "file=x")], 0), None);

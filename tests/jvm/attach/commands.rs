@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use super::{EXACT, busy, end, go, made, profile, steps, text};
 use crate::harness::{Jvm, Program, agent, any_jvm, cli};
@@ -211,4 +213,20 @@ fn a_stop_adds_no_dump_of_the_heap_to_those_on_request(jvm: &Jvm) {
     }
     go(&run, 1);
     end(run);
+}
+
+on_every_jvm!(a_vm_that_is_starting_is_waited_for, and 17);
+
+fn a_vm_that_is_starting_is_waited_for(jvm: &Jvm) {
+    for delay in [60, 120, 180, 240] {
+        let run = Program::bare_java(jvm, &[])
+            .program("attach", "Steps")
+            .arg("make:1")
+            .start();
+        thread::sleep(Duration::from_millis(delay));
+        run.hprof_well("attach", &["cpu=samples,verbose=n,file=x.txt"]);
+        run.wait_for_output("ready");
+        go(&run, 1);
+        end(run);
+    }
 }
