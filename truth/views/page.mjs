@@ -10,6 +10,7 @@ const [file, value] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: process.env.HPROF_BROWSER, args: ['--no-sandbox', '--disable-quic'] });
 try {
   const page = await browser.newPage({ viewport: { width: 1600, height: 4000 } });
+  page.setDefaultTimeout(120_000);
   page.on('pageerror', (error) => { throw error; });
   await page.goto(pathToFileURL(file).href);
   await page.waitForSelector('body[data-ready]');

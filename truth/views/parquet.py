@@ -45,7 +45,8 @@ def python(places):
 
 def find(places):
     if not python(places):
-        raise CannotRun("there is no DuckDB")
+        raise CannotRun("there is no Python with DuckDB")
+    runs.call(python(places), "-c", "import duckdb")
 
 
 def read(run, file):

@@ -190,7 +190,7 @@ fn the_list_names_the_program_and_whether_it_has_the_agent(jvm: &Jvm) {
     end(run);
 }
 
-on_every_jvm!(a_stop_adds_no_dump_of_the_heap_to_those_on_request, and 21);
+on_every_jvm!(a_stop_adds_no_dump_of_the_heap_to_those_on_request, and 17);
 
 fn a_stop_adds_no_dump_of_the_heap_to_those_on_request(jvm: &Jvm) {
     let run = steps(jvm, &[], &["make:1"]);

@@ -1,4 +1,5 @@
 /** What is allocated, what becomes garbage, what stays? Known to the object and the byte. */
+// vm: -Xms256m
 // asks: alloc lifetimes
 public final class Makes {
     static final class Kept {
@@ -21,23 +22,24 @@ public final class Makes {
     }
 
     static void buffer() {
-        for (int i = 0; i < 8; i++) Truth.kept = new byte[1_000_000];
+        for (int i = 0; i < 8; i++) Truth.kept = new byte[100_000];
         Truth.kept = null;
     }
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws InterruptedException {
         // Loads the classes, so that no method is charged with that.
         Truth.kept = new Object[] {new Kept(), new Dropped()};
         keep();
         drop();
         buffer();
+        // What a collection has left is looked at after it, and the program's end would be another one.
         System.gc();
-        System.gc();
+        Thread.sleep(1_500);
         Truth.allocated("Makes.keep", "Makes$Kept", 10_000, Truth.object(8, 0));
         Truth.live("Makes.keep", "Makes$Kept", 10_000, Truth.object(8, 0));
         Truth.allocated("Makes.drop", "Makes$Dropped", 30_000, Truth.object(16, 0));
         Truth.live("Makes.drop", "Makes$Dropped", 0, Truth.object(16, 0));
-        Truth.allocated("Makes.buffer", "byte[]", 8, Truth.array(1_000_000));
+        Truth.allocated("Makes.buffer", "byte[]", 8, Truth.array(100_000));
         Truth.say("temporary_objects", "Makes.drop", "Makes$Dropped", 30_000);
         Truth.say("temporary_bytes", "Makes.drop", "Makes$Dropped", 30_000 * Truth.object(16, 0));
     }

@@ -20,7 +20,8 @@ public final class Queues {
         synchronized (DESK) {
             wanting[1].start();
             while (wanting[1].getState() != Thread.State.BLOCKED) Thread.sleep(1);
-            Thread.sleep(400);
+            // A thread is blocked before the VM tells that it waits: 100 ms are for that.
+            Thread.sleep(500);
         }
     }
 
