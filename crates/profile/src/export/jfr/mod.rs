@@ -97,7 +97,10 @@ impl Export<'_> {
             let text = |name: Option<_>| name.map_or("", |name| self.profile.names.text(name));
             let holder = self.profile.holder(labels).unwrap_or_default();
             if has_holder {
-                row.extend([FieldValue::Text(text(labels.lock)), FieldValue::Text(&holder)]);
+                row.extend([
+                    FieldValue::Text(text(labels.lock)),
+                    FieldValue::Text(&holder),
+                ]);
             }
             for origin in &origins {
                 let name = match *origin {
@@ -248,11 +251,7 @@ impl Export<'_> {
 }
 
 /// Returns the type of events for the rows of a table.
-fn own_type(
-    own: &OwnEvent,
-    metrics: &[Metric],
-    origins: &[&'static str],
-) -> EventType {
+fn own_type(own: &OwnEvent, metrics: &[Metric], origins: &[&'static str]) -> EventType {
     let mut fields = vec![EventField::THREAD, EventField::STACK, types::CLASS];
     if metrics.contains(&Metric::Wall) {
         fields.push(types::STATE);
