@@ -218,10 +218,6 @@ fn a_stop_adds_no_dump_of_the_heap_to_those_on_request(jvm: &Jvm) {
 on_every_jvm!(a_vm_that_is_starting_is_waited_for, and 17);
 
 fn a_vm_that_is_starting_is_waited_for(jvm: &Jvm) {
-    if jvm.feature > 25 {
-        // It refuses every agent until it has started.
-        return;
-    }
     for delay in [60, 120, 180, 240] {
         let run = Program::bare_java(jvm, &[])
             .program("attach", "Steps")
