@@ -62,6 +62,9 @@ pub trait Engine: Send + Sync {
     /// nothing, and leaves out rows below `least`, a share of the whole.
     fn report_known(&self, _journal: &Journal, _least: f64) {}
 
+    /// Called before the dump of a stop: leaves out of it what only a dump on request is for, if there was one.
+    fn prepare_last_report(&self) {}
+
     /// Called when the process ends while another thread is in [`Engine::report`]: removes temporary files it would
     /// leave behind.
     fn abandon_report(&self) {}

@@ -362,7 +362,8 @@ impl Session {
     }
 
     /// Ends the profile while the program goes on. Writes a dump despite `doe=n`, which is about the end of the
-    /// program: a user who stops a profile wants to see it. Returns `false` if not everything could be written.
+    /// program: a user who stops a profile wants to see it. The heap is not in it again if there were dumps of it on
+    /// request. Returns `false` if not everything could be written.
     fn stop(&self, jni: Jni<'_>) -> bool {
         self.dump_thread.stop();
         self.black_box_thread.ask_to_stop();
@@ -373,6 +374,8 @@ impl Session {
             self.dump_without_memory();
         } else if is_sound && !self.is_live() {
             let _dumping = self.dumping.lock();
+            let engines = self.engines.iter();
+            engines.for_each(|engine| engine.prepare_last_report());
             self.dump(jni, Moment::Running, Totals::Keep);
         }
         let is_whole = self.close();

@@ -18,14 +18,17 @@ KINDS = {
     "lifetimes": "how long objects live, and how old those are that are alive",
     "heap": "heap dumps: a known graph, value by value and edge by edge",
     "leaks": "leak suspects: ten programs that leak, and ten that do not",
+    "answers": "the questions of README's table: what the terminal, the page and every export answer",
     "conformance": "files of every record of the HPROF format, sound and broken, and what a reader must say",
     "cost": "how much longer programs take under each tool, beside the errors of its answers",
 }
-# `// needs: java 21`, `// vm: -Xint`, `// variant NAME: -Xint`, `// only variants`, `// library: NAME.c` before the class.
+# `// needs: java 21`, `// vm: -Xint`, `// variant NAME: -Xint`, `// only variants`, `// library: NAME.c`,
+# `// asks: QUESTION...` before the class.
 NEEDS = re.compile(r"^// needs: java (\d+)$", re.M)
 VM = re.compile(r"^// vm: (.+)$", re.M)
 VARIANT = re.compile(r"^// variant (\w+): (.+)$", re.M)
 ONLY_VARIANTS = re.compile(r"^// only variants$", re.M)
+ASKS = re.compile(r"^// asks: (.+)$", re.M)
 LIBRARY = re.compile(r"^// library: (\w+)\.c$", re.M)
 
 
@@ -40,6 +43,8 @@ class Case:
     needs: int
     # The source in C of its native methods, without `.c`.
     library: str = ""
+    # The questions of `answers` that are asked about it.
+    asks: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -57,8 +62,9 @@ def find() -> list[Case]:
             plain = tuple(vm[1].split()) if vm else ()
             least = int(needs[1]) if needs else 11
             library = found[1] if (found := LIBRARY.search(text)) else ""
+            asks = tuple(asked[1].split()) if (asked := ASKS.search(text)) else ()
             if not ONLY_VARIANTS.search(text):
-                cases.append(Case(kind, source.stem, "", plain, least, library))
+                cases.append(Case(kind, source.stem, "", plain, least, library, asks))
             cases += [Case(kind, source.stem, name, (*plain, *more.split()), least, library) for name, more in VARIANT.findall(text)]
     return cases
 

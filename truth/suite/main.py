@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 
-from . import cases, conformance, corpus, cost, dump, graph, leaks, report, runs, spoil, truths
+from . import cases, conformance, corpus, cost, dump, graph, leaks, questions, report, runs, spoil, truths
 from .answers import Answer, CannotRun, Row
 from .cases import Case
 from .report import Result
@@ -34,8 +34,8 @@ RETAINED = {False: 60, True: 12}
 REDUCED_MODES = {"cpu": ("fine",), "wall": ("fine",), "heap": ("", "jvmti"), "leaks": ("births",)}
 # The name of the modes that use nothing of HotSpot but what JVMTI promises.
 PORTABLE = "jvmti"
-# The programs of this kind sleep most of their time, and no truth of theirs is a time: so many run at once.
-AT_ONCE = {"leaks": 5}
+# The programs of these kinds sleep most of their time, or know their times by their threads' own clocks: so many run at once.
+AT_ONCE = {"leaks": 5, "answers": 4}
 
 DESCRIPTION = """\
 Runs programs whose right answers are known under profilers and heap tools, and compares. Without a TOOL all that are found are run,
@@ -314,6 +314,8 @@ class Suite:
 
     def findings(self, module, run: runs.Run) -> list[truths.Finding]:
         """Runs a program and compares what the tool says with what the program does."""
+        if run.case.kind == "answers":
+            return self.answer_findings(run)
         runs.execute(run, module)
         known = truths.parse(run.output)
         facts = graph.facts(run.output)
@@ -350,6 +352,20 @@ class Suite:
                 )
         if self.arguments.spoil:
             findings[:] = spoiled
+
+    def answer_findings(self, run: runs.Run) -> list[truths.Finding]:
+        """Asks the questions about a program, and holds each view to its truths."""
+        findings = []
+        for view in questions.ask(run):
+            of_view = truths.compare(view.known, view.answer)
+            for kind in self.spoils("answers"):
+                spoiled = copy.deepcopy(view.answer)
+                applies = spoil.spoil(kind, spoiled, view.known)
+                self.caught(kind, applies, run.case, truths.compare(view.known, spoiled), of_view)
+            for finding in of_view:
+                finding.what = f"{view.name}: {finding.what}"
+            findings += of_view
+        return findings
 
     def leak_findings(self, run: runs.Run, answer: Answer, facts: list) -> list[truths.Finding]:
         findings = leaks.compare(facts, answer.suspects)

@@ -107,6 +107,11 @@ class Places:
     layouts: dict[pathlib.Path, str] = dataclasses.field(default_factory=dict)
     scale: float = 1.0
 
+    def tool(self, variable: str, path: str) -> pathlib.Path | None:
+        """Returns a program of others: what the environment names, or what `scripts/fetch` has put there; None if it is not there."""
+        found = pathlib.Path(os.environ.get(variable) or self.tools / path)
+        return found if found.exists() else None
+
     def layout(self, jvm: Jvm) -> str:
         """Returns header, array header and size of references, measured once for each JVM."""
         if jvm.home not in self.layouts:

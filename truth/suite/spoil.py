@@ -13,7 +13,9 @@ MOVED = 0.3
 KINDS = {
     "drop": ("leave out 1 % of the events of every row, at least one", ("alloc", "calls", "locks", "lifetimes")),
     "move": ("move three tenths of all samples from the method with most to the one with least", ("cpu", "wall")),
-    "swap": ("exchange the method with most and the one with least", ("alloc", "calls", "locks", "lifetimes")),
+    "swap": ("exchange the method with most and the one with least", ("alloc", "calls", "locks", "lifetimes", "answers")),
+    "unit": ("state every value in the next larger unit, a thousandth of it", ("answers",)),
+    "silence": ("print no row", ("answers",)),
     "state": ("call parked threads sleeping, and sleeping ones parked", ("wall",)),
     "edge": ("change one reference of the heap dump to refer to another object", ("heap",)),
     "deny": ("leave out every leak suspect", ("leaks",)),
@@ -25,7 +27,7 @@ KINDS = {
 
 def spoil(kind: str, answer: Answer, known: list[Truth]) -> bool:
     """Spoils the answer in place; returns True if there was something to spoil, which must then be found."""
-    return {"drop": drop, "move": move, "swap": swap, "state": state}[kind](answer, known)
+    return {"drop": drop, "move": move, "swap": swap, "state": state, "unit": unit, "silence": silence}[kind](answer, known)
 
 
 def drop(answer: Answer, known: list[Truth]) -> bool:
@@ -108,7 +110,32 @@ def swap(answer: Answer, known: list[Truth]) -> bool:
     order = sorted(most_methods, key=lambda method: most_methods[method])
     if len(order) < 2 or most_methods[order[-1]] < 2 * most_methods[order[0]]:
         return False
+    value = next(name for name, methods in counts.items() if methods is most_methods)
+    weight = answer.per_sample.get(value, 0)
+    if weight and most_methods[order[-1]] - most_methods[order[0]] < (SIGMAS + 4) * weight * math.sqrt(most_methods[order[-1]] / weight):
+        return False
     exchange = {order[0]: order[-1], order[-1]: order[0]}
     for row in answer.rows:
         row.stack = tuple(exchange.get(method, method) for method in row.stack)
     return True
+
+
+def unit(answer: Answer, known: list[Truth]) -> bool:
+    """Divides every value by a thousand."""
+    for row in answer.rows:
+        row.values = {name: value / 1_000 for name, value in row.values.items()}
+    return any(can_be_missed(truth, answer) for truth in known)
+
+
+def silence(answer: Answer, known: list[Truth]) -> bool:
+    answer.rows = []
+    return any(can_be_missed(truth, answer) for truth in known)
+
+
+def can_be_missed(truth: Truth, answer: Answer) -> bool:
+    """Returns True if it is said, is not a share, and is too much for chance to have hidden it."""
+    if truth.value not in answer.says or truth.value in SHARES:
+        return False
+    weight = answer.per_sample.get(truth.value, 0)
+    allowed = SIGMAS * weight * math.sqrt(max(truth.high / weight, 1)) if weight else answer.rounding.get(truth.value, 0)
+    return truth.low > 1.1 * allowed

@@ -13,6 +13,8 @@ const LEFT_OUT: [&str; 3] = ["file=", "force=", "verbose="];
 const PROGRAM: &str = "Program";
 /// The labels of the time at which the agent began.
 const BEGINNINGS: [&str; 3] = ["Started", "Attached", "Goes on"];
+/// The label of the time at which a file was begun that is about what was alive then.
+const WRITTEN: &str = "Written";
 
 /// Returns the line for a profile; `None` if its file has no facts about the run.
 pub fn profile(profile: &Profile) -> Option<String> {
@@ -53,8 +55,11 @@ pub fn run(facts: &[(String, String)], length: u64) -> Option<String> {
         let begun = fact(label)?;
         Some(format!("{} {begun}", label.to_lowercase()))
     });
+    // A file that was begun later, such as that of a program that ran out of memory, does not know how long the program ran.
+    let is_whole = begun.is_some() || fact(WRITTEN).is_none();
     let length = Duration::from_micros(length).as_secs_f64();
-    let length = (length > 0.0).then(|| format!("{} long", amounts::time(length)));
+    let length = (length > 0.0 && is_whole).then(|| format!("{} long", amounts::time(length)));
+    let begun = begun.or_else(|| Some(format!("written {}", fact(WRITTEN)?)));
     let program = fact(PROGRAM).and_then(program).map(str::to_owned);
     let parts: Vec<String> = [program, jdk, begun, length]
         .into_iter()
@@ -118,6 +123,15 @@ mod tests {
             Some(
                 "shop.jar, JDK 17.0.15, started Mon Nov 23 11:24:41 2026, 8.40 s long; cpu=samples,interval=5"
             )
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_begun_later_does_not_say_how_long_the_run_was() {
+        let facts = [("Program", "a.B"), ("Written", "Fri Nov 27 22:39:02 2026")];
+        assert_eq!(
+            line(&facts, 259_000).as_deref(),
+            Some("a.B, written Fri Nov 27 22:39:02 2026")
         );
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub use hprof_profile::grouped as number;
 use hprof_profile::{Metric, Profile, Unit};
 
 /// The way in which sizes are printed.
@@ -106,17 +107,10 @@ pub fn signed(value: i128, text: impl Fn(u64) -> String) -> String {
     format!("{sign}{}", text(size))
 }
 
-/// Returns `1,234,567`.
-pub fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+/// Returns the CPU time that one of a value's samples stands for, in nanoseconds; `None` for values that are no samples.
+pub fn interval_ns(profile: &Profile, metric: Metric) -> Option<u64> {
+    let interval = profile.interval().filter(|_| metric == Metric::Cpu)?;
+    u64::try_from(interval.as_nanos()).ok()
 }
 
 /// Returns `1.4 MB`; units are powers of a thousand.

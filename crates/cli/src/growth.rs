@@ -133,7 +133,9 @@ fn doubts(judgement: &Judgement) -> Vec<String> {
     let Judgement { open, looks, .. } = *judgement;
     let cannot_tell = (open > 0).then(|| {
         let sites = if open == 1 { "site" } else { "sites" };
-        format!("cannot tell yet: {open} {sites} with live objects, which were looked at too seldom or for too short a time")
+        format!(
+            "cannot tell yet: {open} {sites} with live objects, which were looked at too seldom or for too short a time, or grew unevenly"
+        )
     });
     let few = (looks < MANY_POINTS).then(|| {
         format!("judged by {looks} looks, each after a garbage collection; more make it surer")

@@ -9,7 +9,7 @@ use regex::Regex;
 use serde::Serialize;
 
 use crate::about;
-use crate::amounts::{Amounts, Sizes, hundredths, percent, shares};
+use crate::amounts::{Amounts, Sizes, hundredths, interval_ns, percent, shares};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, write_remarks};
@@ -73,6 +73,8 @@ struct TopDocument<'a> {
     version: u32,
     value: &'a str,
     unit: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval_ns: Option<u64>,
     basis: &'a str,
     by: &'a str,
     section: u32,
@@ -124,6 +126,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         remarks.push(format!(
             "{idle} of threads that waited for work, or ran no Java, are left out; --idle shows them"
         ));
+    }
+    if by == By::Thread {
+        remarks.extend(shared_names(&opened.profile, &rows));
     }
     let output = Output::open(None, file)?;
     output.write(|out| match arguments.json {
@@ -225,6 +230,7 @@ impl Arguments {
             version: 1,
             value: metric.name(),
             unit: metric.unit().name(),
+            interval_ns: interval_ns(profile, metric),
             basis: profile.basis(metric).name(),
             by: by.name(),
             section: profile.section,
@@ -245,6 +251,26 @@ fn row(cost: &Cost) -> TopRow<'_> {
         own: cost.own,
         total: cost.total,
     }
+}
+
+/// The most names that are said to be those of several threads.
+const SHARED_NAMES: usize = 3;
+
+/// Returns which rows are several threads with one name.
+fn shared_names(profile: &Profile, rows: &[Cost]) -> Option<String> {
+    let counted = rows
+        .iter()
+        .map(|row| (row, profile.threads_named(&row.name)));
+    let shared: Vec<String> = counted
+        .filter(|(_, threads)| *threads > 1)
+        .map(|(row, threads)| format!("{} ({threads} threads)", row.name))
+        .collect();
+    let more = match shared.len().saturating_sub(SHARED_NAMES) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let named = shared.get(..SHARED_NAMES.min(shared.len()))?.join(", ");
+    (!shared.is_empty()).then(|| format!("threads with one name are one row: {named}{more}"))
 }
 
 /// Writes how many of all rows were shown, unless all were.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use hprof_profile::{By, Direction, Metric, Profile, Tree};
 use serde::Serialize;
 
-use crate::amounts::{Amounts, Sizes, percent};
+use crate::amounts::{Amounts, Sizes, interval_ns, percent};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, write_remarks};
@@ -64,6 +64,8 @@ struct TreeDocument<'a> {
     version: u32,
     value: &'a str,
     unit: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval_ns: Option<u64>,
     basis: &'a str,
     direction: &'a str,
     section: u32,
@@ -180,6 +182,7 @@ impl Arguments {
             version: 1,
             value: metric.name(),
             unit: metric.unit().name(),
+            interval_ns: interval_ns(profile, metric),
             basis: profile.basis(metric).name(),
             direction: match self.callers {
                 Some(_) => "callers",

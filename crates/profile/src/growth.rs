@@ -90,7 +90,8 @@ struct StraightLine {
 pub struct Judgement {
     /// The sites that are suspected, the fastest in bytes first.
     pub growing: Vec<Growth>,
-    /// The number of sites with live objects that cannot be judged yet.
+    /// The number of sites with live objects that cannot be judged yet: they were looked at too seldom or for too short a
+    /// time, or grew at each of few looks, but unevenly.
     pub open: usize,
     /// The number of looks at all objects.
     pub looks: usize,
@@ -117,7 +118,12 @@ pub fn growth(profile: &Profile) -> Result<Judgement, NoGrowth> {
     };
     for site in &course.sites {
         match Judged::of(site, course) {
-            Some(judged) => judgement.growing.extend(judged.growth(&profile.history)),
+            Some(judged) => match judged.growth(&profile.history) {
+                Some(growth) => judgement.growing.push(growth),
+                // A busy machine, or a burst, makes a leak uneven; with more looks it would be straight, or stand still.
+                None if judged.is_of_few() && judged.rises() => judgement.open += 1,
+                None => {}
+            },
             None if site.is_alive() => judgement.open += 1,
             None => {}
         }
@@ -167,8 +173,21 @@ impl<'a> Judged<'a> {
             end,
             kept,
         };
-        let is_many = site.points.len() >= MANY_POINTS;
-        (is_many || judged.has_a_look_in_each_third()).then_some(judged)
+        (!judged.is_of_few() || judged.has_a_look_in_each_third()).then_some(judged)
+    }
+
+    /// Returns `true` if the looks are so few that growth may look uneven by chance.
+    fn is_of_few(&self) -> bool {
+        self.site.points.len() < MANY_POINTS
+    }
+
+    /// Returns `true` if more was kept at each look than at the one before.
+    fn rises(&self) -> bool {
+        let (first, last) = (self.kept.first(), self.kept.last());
+        let grown = last
+            .zip(first)
+            .map_or(0.0, |(last, first)| last.1 - first.1);
+        grown >= FEWEST_OBJECTS && self.kept.windows(2).all(|pair| pair[0].1 < pair[1].1)
     }
 
     fn has_a_look_in_each_third(&self) -> bool {
@@ -310,6 +329,14 @@ mod tests {
         live: impl Fn(u64) -> u64,
         old: u64,
     ) -> Vec<Growth> {
+        judged_by(looks, live, old).growing
+    }
+
+    fn judged_by(
+        looks: impl Iterator<Item = u64>,
+        live: impl Fn(u64) -> u64,
+        old: u64,
+    ) -> Judgement {
         let point = |second| CoursePoint {
             millis: 1_000 * second,
             collections: 1,
@@ -343,7 +370,7 @@ mod tests {
             },
             ..Profile::default()
         };
-        growth(&profile).expect("enough is known").growing
+        growth(&profile).expect("enough is known")
     }
 
     #[test]
@@ -394,6 +421,19 @@ mod tests {
         // Nothing is known of the second third.
         let gap = [6, 12, 14, 24].into_iter();
         assert!(found_by(gap, |second| 10 * second, 130).is_empty());
+    }
+
+    #[test]
+    fn uneven_growth_at_few_looks_is_open() {
+        let few = || [6, 12, 18, 24].into_iter();
+        let uneven = |second: u64| second * second * second;
+        let judged = judged_by(few(), uneven, 1_000);
+        assert_eq!((judged.growing.len(), judged.open), (0, 1));
+        // It stands still, or falls: no further look makes a leak of it.
+        assert_eq!(judged_by(few(), |_| 500, 500).open, 0);
+        assert_eq!(judged_by(few(), |second| 500 - second, 400).open, 0);
+        let many = 1..=60;
+        assert_eq!(judged_by(many, uneven, 1_000).open, 0);
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub use model::{
     SiteAge, SiteCourse, StackId, Stacks, Table,
 };
 pub use names::{Name, Names};
+pub use number::grouped;
 pub use own_code::{OwnCode, WELL_KNOWN};
 pub use records::Records;
 pub use records::Wanted;

@@ -1,5 +1,6 @@
 //! The model: frames, stacks, and tables of samples.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -345,6 +346,8 @@ pub struct Profile {
     pub heap_dump: Option<HeapDumpForm>,
     /// The notes in the file.
     pub notes: Vec<String>,
+    /// The number of threads by their name, of those that have costs.
+    pub(crate) threads_named: BTreeMap<Name, u32>,
     /// The names of the sections in the file that this version cannot read.
     pub unknown_sections: Vec<String>,
     /// The facts about the run in the file's head, with their labels: `Program`, `JDK`, `Options`.

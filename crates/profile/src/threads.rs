@@ -4,6 +4,14 @@ use crate::metric::Metric;
 use crate::model::Profile;
 
 impl Profile {
+    /// Returns how many threads with costs have the name; 0 where the file does not tell threads.
+    #[must_use]
+    pub fn threads_named(&self, name: &str) -> u32 {
+        let mut named = self.threads_named.iter();
+        let found = named.find(|(of, _)| self.names.text(**of) == name);
+        found.map_or(0, |(_, &count)| count)
+    }
+
     /// Removes the samples of other threads than those of these names; returns how much they had of each metric, or `None`,
     /// with nothing removed, if no sample tells its thread.
     pub fn keep_threads(&mut self, is_wanted: impl Fn(&str) -> bool) -> Option<Vec<(Metric, u64)>> {

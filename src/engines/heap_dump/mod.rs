@@ -15,6 +15,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hprof_format::{
@@ -47,6 +48,10 @@ pub struct HeapDumps {
     tracker: Option<Arc<AllocationTracker>>,
     /// `true` if each dump of the profile includes one of the heap.
     in_reports: bool,
+    /// `true` once one was written on request.
+    was_requested: AtomicBool,
+    /// `true` if the next dump of the profile leaves it out.
+    is_left_out: AtomicBool,
     primitive_fields: bool,
     primitive_arrays: bool,
     redact: bool,
@@ -118,6 +123,8 @@ impl HeapDumps {
             ),
             tracker,
             in_reports,
+            was_requested: AtomicBool::new(false),
+            is_left_out: AtomicBool::new(false),
             primitive_fields: options.primitive_fields,
             primitive_arrays: options.primitive_arrays,
             redact: options.redact,
@@ -236,7 +243,8 @@ impl Engine for HeapDumps {
     fn stop(&self, _jni: Jni<'_>) {}
 
     fn section(&self) -> Option<&'static str> {
-        self.in_reports.then_some("Java heap")
+        let is_in = self.in_reports && !self.is_left_out.load(Ordering::Relaxed);
+        is_in.then_some("Java heap")
     }
 
     fn numbers_classes(&self) -> bool {
@@ -249,6 +257,15 @@ impl Engine for HeapDumps {
             tracker.before_dump(jni);
         }
         self.dump(jni, report);
+        if !report.failed.get() {
+            self.was_requested.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn prepare_last_report(&self) {
+        // It stops the program for long, and whoever asked for dumps has them.
+        let was_requested = self.was_requested.load(Ordering::Relaxed);
+        self.is_left_out.store(was_requested, Ordering::Relaxed);
     }
 
     fn section_without_vm(&self) -> Option<&'static str> {

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use super::{EXACT, busy, end, go, made, profile, steps, text};
 use crate::harness::{Jvm, Program, agent, any_jvm, cli};
@@ -186,4 +188,45 @@ fn the_list_names_the_program_and_whether_it_has_the_agent(jvm: &Jvm) {
     assert_eq!(entry()[1..], ["yes", "Steps", "make:1"]);
     go(&run, 1);
     end(run);
+}
+
+on_every_jvm!(a_stop_adds_no_dump_of_the_heap_to_those_on_request, and 17);
+
+fn a_stop_adds_no_dump_of_the_heap_to_those_on_request(jvm: &Jvm) {
+    let run = steps(jvm, &[], &["make:1"]);
+    let heap = |file: &str| format!("heap=dump,format=b,verbose=n,file={file}");
+    run.hprof_well("attach", &[&heap("asked.hprof")]);
+    run.hprof_well("dump", &["--yes"]);
+    run.hprof_well("dump", &["--yes"]);
+    run.hprof_well("stop", &["--yes"]);
+    run.hprof_well("attach", &[&heap("none.hprof")]);
+    run.hprof_well("stop", &["--yes"]);
+    for (file, dumps) in [("asked.hprof", 2), ("none.hprof", 1)] {
+        let checked = Command::new(cli())
+            .arg("check")
+            .arg(run.path(file))
+            .output()
+            .expect("hprof runs");
+        let said = String::from_utf8(checked.stdout).expect("text");
+        let ends = format!(" {dumps} HEAP DUMP END");
+        assert!(said.contains(&ends), "{file}: {said}");
+    }
+    go(&run, 1);
+    end(run);
+}
+
+on_every_jvm!(a_vm_that_is_starting_is_waited_for, and 17);
+
+fn a_vm_that_is_starting_is_waited_for(jvm: &Jvm) {
+    for delay in [60, 120, 180, 240] {
+        let run = Program::bare_java(jvm, &[])
+            .program("attach", "Steps")
+            .arg("make:1")
+            .start();
+        thread::sleep(Duration::from_millis(delay));
+        run.hprof_well("attach", &["cpu=samples,verbose=n,file=x.txt"]);
+        run.wait_for_output("ready");
+        go(&run, 1);
+        end(run);
+    }
 }

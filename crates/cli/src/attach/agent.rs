@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, FlockOperation, OFlags, flock};
 use rustix::process::geteuid;
@@ -87,8 +88,34 @@ pub fn beside_this_command() -> Result<PathBuf, Error> {
         .ok_or(Error::NoLibrary(folder.to_owned()))
 }
 
-/// Sends the agent a command, and returns its answer if that comes in time; loads the agent if necessary.
+/// What a VM from JDK 26 on answers while it starts.
+const STARTING: &str = "only permitted in the live phase";
+/// So long it may take to start, and so often it is asked again.
+const STARTS_WITHIN: Duration = Duration::from_secs(8);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Sends the agent a command, and returns its answer if that comes in time; loads the agent if necessary. A VM that is
+/// starting is waited for.
 pub fn command(
+    process: &Process,
+    library: &Path,
+    command: (&str, &str),
+    limit: Duration,
+) -> Result<String, Error> {
+    let begun = Instant::now();
+    loop {
+        match send(process, library, command, limit) {
+            Err(Error::NotLoaded { ref answer, .. })
+                if answer.contains(STARTING) && begun.elapsed() < STARTS_WITHIN =>
+            {
+                thread::sleep(PAUSE);
+            }
+            answered => return answered,
+        }
+    }
+}
+
+fn send(
     process: &Process,
     library: &Path,
     (verb, options): (&str, &str),

@@ -10,7 +10,7 @@ use hprof_profile::{Basis, By, Change, CommonInterval, Costs, Metric, Profile, c
 use serde::Serialize;
 
 use crate::about;
-use crate::amounts::{Amounts, Sizes};
+use crate::amounts::{Amounts, Sizes, interval_ns};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::pair;
@@ -86,6 +86,8 @@ struct DiffDocument<'a> {
     version: u32,
     value: &'a str,
     unit: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval_ns: Option<u64>,
     basis: &'a str,
     by: &'a str,
     normalised: bool,
@@ -115,6 +117,8 @@ struct Compared {
     metric: Metric,
     /// That of the less reliable one.
     basis: Basis,
+    /// The CPU time that a sample of both stands for, in nanoseconds, where the value is samples.
+    interval_ns: Option<u64>,
     amounts: Amounts,
     base: u64,
     new: u64,
@@ -217,6 +221,7 @@ impl Arguments {
         Ok(Compared {
             metric,
             basis: base.basis(metric).min(new.basis(metric)),
+            interval_ns: interval_ns(new, metric),
             amounts: Amounts::of_both(metric, base, new, self.sizes),
             base: scaled(before, scale),
             new: after,
@@ -316,6 +321,7 @@ impl Arguments {
             version: 1,
             value: compared.metric.name(),
             unit: compared.metric.unit().name(),
+            interval_ns: compared.interval_ns,
             basis: compared.basis.name(),
             by: self.by.name(),
             normalised: self.normalise,

@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::iter;
 use std::time::Duration;
 
-use hprof_format::{printable, shortened};
+use hprof_format::{UnknownSection, printable, shortened};
 use hprof_profile::{By, Direction, Profile, Sample, StackId, Tree, costs_of_samples};
 
 use super::model::{
@@ -145,6 +146,13 @@ impl View {
 
     /// Returns a line with the sums of the interval.
     pub fn summary(self, model: &Model) -> String {
+        let unknown = model.profile().unknown_sections.iter();
+        let unknown = unknown.map(|name| UnknownSection::remark(name));
+        let parts: Vec<String> = iter::once(self.measured(model)).chain(unknown).collect();
+        parts.join("; ")
+    }
+
+    fn measured(self, model: &Model) -> String {
         let Interval { length, costs, .. } = &model.last;
         let seconds = length.as_secs_f64();
         let rate = |value: u64| per(value as f64, *length);
@@ -424,6 +432,8 @@ fn amount(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hprof_format::TextReader;
+
     use super::super::model::tests::two_snapshots;
     use super::*;
 
@@ -443,6 +453,25 @@ mod tests {
         ];
         assert_eq!(names(View::Cpu, 0, ""), expected);
         assert_eq!(names(View::Cpu, 0, "PRICE"), expected[1..2]);
+    }
+
+    #[test]
+    fn every_page_names_what_cannot_be_read() {
+        let text = "JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026\n\n--------\n\n\
+                    GC PAUSES BEGIN (total = 7)\n1 2 3\nGC PAUSES END\n";
+        let mut model = Model::new();
+        let mut reader = TextReader::new(text.as_bytes()).expect("a head");
+        while let Some(entry) = reader.read().expect("a profile") {
+            model.take(&entry.item);
+        }
+        for view in View::ALL {
+            assert!(
+                view.summary(&model).contains("GC PAUSES"),
+                "{}",
+                view.name()
+            );
+            assert!(!view.summary(&two_snapshots(false)).contains("section"));
+        }
     }
 
     #[test]

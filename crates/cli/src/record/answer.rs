@@ -46,6 +46,8 @@ pub struct Answer<'a> {
     own: Option<&'a OwnCode>,
     /// The end of the command that was run, if it was one.
     command: Option<CommandEnd>,
+    /// The CPU time that the JVM used, if it was one.
+    cpu: Option<Duration>,
 }
 
 /// The end of a command.
@@ -53,8 +55,6 @@ pub struct Answer<'a> {
 pub struct CommandEnd {
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// The CPU time that it used, if it was one JVM.
-    pub cpu: Option<Duration>,
 }
 
 /// A table of the answer.
@@ -80,6 +80,7 @@ impl<'a> Answer<'a> {
         recording: &'a Files,
         own: Option<&'a OwnCode>,
         command: Option<CommandEnd>,
+        cpu: Option<Duration>,
     ) -> Self {
         Self {
             what,
@@ -87,6 +88,7 @@ impl<'a> Answer<'a> {
             files: recording.found().into_iter().map(or_black_box).collect(),
             own,
             command,
+            cpu,
         }
     }
 
@@ -120,7 +122,12 @@ impl<'a> Answer<'a> {
                 "hprof: no profile was written: the command started no JVM, or none that could load the agent"
             );
         }
-        let shown = match self.chosen() {
+        // A dump that was written because memory ran out has allocation sites, too, and the question is what is alive.
+        let chosen = match self.what {
+            What::Heap => None,
+            _ => self.chosen(),
+        };
+        let shown = match chosen {
             Some(chosen) => {
                 self.costs(&chosen, out)?;
                 Some(chosen.file)
@@ -270,8 +277,9 @@ impl<'a> Answer<'a> {
         let title = self.title(largest);
         match kept::write(largest, &title, out)? {
             true => return Ok(Some(largest.clone())),
-            false if let Some(nothing) = self.nothing_measured(largest) => {
+            false if let Some((nothing, metric, profile)) = self.nothing_measured(largest) => {
                 writeln!(out, "{title}: {nothing}")?;
+                self.other_cpu(&profile, metric, 0, out)?;
             }
             false if self.may_run(largest) => writeln!(
                 out,
@@ -287,7 +295,7 @@ impl<'a> Answer<'a> {
 
     /// Returns why a whole file has no costs, and which command would show some; `None` if it is not whole, or has no section
     /// for them.
-    fn nothing_measured(&self, file: &Path) -> Option<String> {
+    fn nothing_measured(&self, file: &Path) -> Option<(String, Metric, Profile)> {
         let mut opened = open(file, None).ok()?;
         let idle = opened.profile.remove_idle();
         let metrics = opened.profile.metrics();
@@ -307,7 +315,7 @@ impl<'a> Answer<'a> {
             (None, Some(process)) => format!(" {process}"),
             _ => String::new(),
         };
-        Some(match metric {
+        let why = match metric {
             Metric::Cpu => format!(
                 "the program used no CPU{time}, as far as samples show; `hprof record wall{again}` shows where its threads wait"
             ),
@@ -315,15 +323,14 @@ impl<'a> Answer<'a> {
                 let idle = idle.iter().filter(|(of, _)| *of == metric);
                 let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
                 if idle == 0 {
-                    return Some(format!(
-                        "no sample was taken{time}; what the agent said may tell why"
-                    ));
+                    format!("no sample was taken{time}; what the agent said may tell why")
+                } else {
+                    let idle = Amounts::of(metric, &opened.profile, Sizes::default()).text(idle);
+                    let file = quoted(file);
+                    format!(
+                        "all threads waited for work, or ran no Java: {idle}{time}; `hprof top {file} --idle` shows where"
+                    )
                 }
-                let idle = Amounts::of(metric, &opened.profile, Sizes::default()).text(idle);
-                let file = quoted(file);
-                format!(
-                    "all threads waited for work, or ran no Java: {idle}{time}; `hprof top {file} --idle` shows where"
-                )
             }
             Metric::Contention | Metric::Contentions | Metric::LockWait => format!(
                 "no thread waited for a monitor (`synchronized`){time}, and no sample found one that waited for a lock \
@@ -342,7 +349,8 @@ impl<'a> Answer<'a> {
             Metric::Time | Metric::InclusiveTime | Metric::Calls => {
                 format!("no method was called{time} that is counted")
             }
-        })
+        };
+        Some((why, metric, opened.profile))
     }
 
     /// Writes how much CPU time the JVM used that the samples of the program's threads do not have.
@@ -353,22 +361,26 @@ impl<'a> Answer<'a> {
         samples: u64,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let used = self.command.and_then(|command| command.cpu);
-        let (Metric::Cpu, Some(used), Some(interval)) = (metric, used, profile.interval()) else {
+        let (Metric::Cpu, Some(used), Some(interval)) = (metric, self.cpu, profile.interval())
+        else {
             return Ok(());
         };
         let used = used.as_secs_f64();
         let other = used - samples as f64 * interval.as_secs_f64();
-        if self.files.len() > 1 || other < used / LITTLE as f64 {
+        if self.files.len() > 1 || other < (used / LITTLE as f64).max(interval.as_secs_f64()) {
             return Ok(());
         }
+        let start = match self.command {
+            Some(_) => ", and while it started",
+            None => "",
+        };
         let advice = match self.what.value_of("vmthreads") {
             Some("y") => "",
             _ => "; `cpu=samples,vmthreads=y` samples those, too",
         };
         writeln!(
             out,
-            "the JVM used {} of CPU time: {} of it in its own threads, such as compilers and collectors, and while it started{advice}",
+            "the JVM used {} of CPU time: {} of it in its own threads, such as compilers and collectors{start}{advice}",
             time(used),
             time(other),
         )
@@ -406,12 +418,17 @@ impl<'a> Answer<'a> {
         };
         let others = self.files.iter().filter(|file| *file != first);
         writeln!(out, "{}", self.named("profile", first))?;
+        let process = self.recording.process(first);
         for file in others.clone().take(NAMED) {
-            writeln!(out, "{}", self.named("another JVM's", file))?;
+            let whose = match self.recording.process(file) == process {
+                true => "also of this JVM",
+                false => "another JVM's",
+            };
+            writeln!(out, "{}", self.named(whose, file))?;
         }
         match others.count().saturating_sub(NAMED) {
             0 => {}
-            more => writeln!(out, "and those of {more} other JVMs")?,
+            more => writeln!(out, "and {more} other files")?,
         }
         if shown.is_none() {
             return Ok(());

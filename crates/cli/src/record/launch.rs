@@ -2,7 +2,6 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
@@ -11,8 +10,8 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use hprof_format::printable;
-use rustix::param::clock_ticks_per_second;
 
+use super::cpu;
 use super::signals::{Event, Signals, pass_on};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -69,7 +68,7 @@ pub fn run(
         Err(error) => return Ok(not_started(program, &error)),
     };
     let begun = Instant::now();
-    let used_before = cpu_of_children();
+    let used_before = cpu::of_children();
     let terminal = Terminal::new();
     // On the terminal that the program itself may write to, the line would be in its way.
     let is_shown = !io::stdout().is_terminal();
@@ -79,7 +78,7 @@ pub fn run(
             Event::Child | Event::Nothing => {}
         }
         if let Some(status) = child.try_wait().map_err(failed)? {
-            let used = cpu_of_children().zip(used_before);
+            let used = cpu::of_children().zip(used_before);
             let used = used.map(|(now, before)| now.saturating_sub(before));
             return Ok(Ended {
                 cpu: used.filter(|_| is_java(program)),
@@ -91,18 +90,6 @@ pub fn run(
             terminal.show(format_args!("recording {what}, {seconds} s"));
         }
     }
-}
-
-/// Returns the CPU time of the processes that this one has started and that have ended, with those that they have started.
-fn cpu_of_children() -> Option<Duration> {
-    // The 16th and 17th column of all; the name in parentheses is the second.
-    const USER_OF_CHILDREN: usize = 13;
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    let (_, columns) = stat.rsplit_once(')')?;
-    let columns = columns.split_whitespace().skip(USER_OF_CHILDREN).take(2);
-    let ticks: u64 = columns.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    let a_second = clock_ticks_per_second().max(1);
-    Some(Duration::from_secs_f64(ticks as f64 / a_second as f64))
 }
 
 fn not_started(program: &OsStr, error: &io::Error) -> Ended {

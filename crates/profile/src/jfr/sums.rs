@@ -15,6 +15,7 @@ use super::own::{OWN, field_name};
 use super::places::Places;
 use crate::metric::{Metric, Unit};
 use crate::model::{Labels, LabelsId, Profile, StackId};
+use crate::number::grouped;
 
 /// The frame of CPU time whose stack could not be read.
 const UNSAMPLED: &str = "<unsampled>";
@@ -271,19 +272,6 @@ impl Sums {
         }
         first.or(second).map(|(_, rows)| rows)
     }
-}
-
-/// Formats a number as `14,202`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 fn add(rows: &mut Rows, key: (StackId, LabelsId), values: &[u64]) {

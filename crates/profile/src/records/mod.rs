@@ -2,6 +2,9 @@
 
 mod history;
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
 use hprof_format::{
     AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord,
     CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Line,
@@ -56,6 +59,8 @@ pub struct Records {
     wanted: Wanted,
     table: NameTable<Name>,
     threads: Map<ThreadSerial, Name>,
+    /// The threads that have been named by costs.
+    with_costs: HashSet<ThreadSerial, RandomState>,
     frames: Dense<FrameId>,
     traces: Dense<Trace>,
     /// The number of records of the same metrics so far.
@@ -500,10 +505,14 @@ impl Records {
         if !thread.is_started() {
             return None;
         }
-        Some(match self.threads.get(&thread) {
+        let name = match self.threads.get(&thread) {
             Some(&name) => name,
             None => self.profile.names.intern(&format!("thread {thread}")),
-        })
+        };
+        if self.with_costs.insert(thread) {
+            *self.profile.threads_named.entry(name).or_default() += 1;
+        }
+        Some(name)
     }
 
     fn file_labels(&self) -> Labels {

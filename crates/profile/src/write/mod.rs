@@ -166,16 +166,32 @@ impl<W: Write> Writer<'_, W> {
             if !table.metrics().contains(&Metric::InclusiveTime) {
                 self.traces(table)?;
             }
-            match table.metrics().first() {
-                Some(Metric::LiveBytes | Metric::AllocBytes) => self.sites(table)?,
-                Some(Metric::TemporaryBytes) => self.lifetimes(table)?,
-                Some(Metric::Cpu) => self.cpu_samples(table)?,
-                Some(Metric::Wall) => self.wall_samples(table)?,
-                Some(Metric::LockWait) => self.lock_waits(table)?,
-                Some(Metric::Time) => self.cpu_times(table)?,
-                Some(Metric::Contention) => self.monitors(table)?,
-                Some(Metric::InclusiveTime) => self.old_prof(table)?,
-                _ => {}
+            let Some(first) = table.metrics().first() else {
+                continue;
+            };
+            match first {
+                Metric::LiveBytes
+                | Metric::LiveObjects
+                | Metric::AllocBytes
+                | Metric::AllocObjects => self.sites(table)?,
+                Metric::TemporaryBytes => self.lifetimes(table)?,
+                Metric::Cpu => self.cpu_samples(table)?,
+                Metric::Wall => self.wall_samples(table)?,
+                Metric::LockWait => self.lock_waits(table)?,
+                Metric::Time => self.cpu_times(table)?,
+                Metric::Contention => self.monitors(table)?,
+                Metric::InclusiveTime => self.old_prof(table)?,
+                // Never the first: each is in a table with one of those above.
+                Metric::Blocked
+                | Metric::Parked
+                | Metric::Pinned
+                | Metric::Calls
+                | Metric::TemporaryObjects
+                | Metric::SurvivedBytes
+                | Metric::SurvivedObjects
+                | Metric::PeakBytes
+                | Metric::PeakObjects
+                | Metric::Contentions => {}
             }
         }
         self.out.write_all(&self.buffer)?;

@@ -83,8 +83,9 @@ impl Export<'_> {
             return Ok(());
         };
         let has_state = table.metrics().contains(&Metric::Wall);
+        let has_holder = table.metrics().contains(&Metric::LockWait);
         let origins = self.origins();
-        let event_type = own_type(own, table.metrics(), has_state, &origins);
+        let event_type = own_type(own, table.metrics(), &origins);
         let event_type = self.recording.event_type(event_type);
         for (stack, labels, values) in table.rows() {
             let [thread, stacked, class] = self.thread_stack_class(stack, labels);
@@ -93,14 +94,20 @@ impl Export<'_> {
                 row.push(FieldValue::State(self.state(stack)));
             }
             let labels = self.profile.labels(labels);
+            let text = |name: Option<_>| name.map_or("", |name| self.profile.names.text(name));
+            let holder = self.profile.holder(labels).unwrap_or_default();
+            if has_holder {
+                row.extend([
+                    FieldValue::Text(text(labels.lock)),
+                    FieldValue::Text(&holder),
+                ]);
+            }
             for origin in &origins {
                 let name = match *origin {
                     "host" => labels.host,
                     _ => labels.file,
                 };
-                row.push(FieldValue::Text(
-                    name.map_or("", |name| self.profile.names.text(name)),
-                ));
+                row.push(FieldValue::Text(text(name)));
             }
             row.extend(values.iter().map(|&value| FieldValue::Number(value)));
             self.recording.event(event_type, 0, &row)?;
@@ -244,14 +251,14 @@ impl Export<'_> {
 }
 
 /// Returns the type of events for the rows of a table.
-fn own_type(
-    own: &OwnEvent,
-    metrics: &[Metric],
-    has_state: bool,
-    origins: &[&'static str],
-) -> EventType {
+fn own_type(own: &OwnEvent, metrics: &[Metric], origins: &[&'static str]) -> EventType {
     let mut fields = vec![EventField::THREAD, EventField::STACK, types::CLASS];
-    fields.extend(has_state.then_some(types::STATE));
+    if metrics.contains(&Metric::Wall) {
+        fields.push(types::STATE);
+    }
+    if metrics.contains(&Metric::LockWait) {
+        fields.extend([types::LOCK, types::HOLDER]);
+    }
     fields.extend(origins.iter().map(|&name| EventField {
         name,
         label: if name == "host" { "Host" } else { "File" },

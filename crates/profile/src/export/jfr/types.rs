@@ -6,6 +6,10 @@ use hprof_jfr::{EventField, EventType, FieldKind};
 pub(super) const CLASS: EventField = field("objectClass", "Object Class", FieldKind::Class);
 /// The state of a thread.
 pub(super) const STATE: EventField = field("state", "Thread State", FieldKind::State);
+/// The object that a thread waited for, as class and identity hash code.
+pub(super) const LOCK: EventField = field("lock", "Lock", FieldKind::Text);
+/// The method in which another thread held it.
+pub(super) const HOLDER: EventField = field("holder", "Holder", FieldKind::Text);
 /// Where viewers show the events of this project.
 pub(super) const OWN_CATEGORY: &[&str] = &["HPROF"];
 

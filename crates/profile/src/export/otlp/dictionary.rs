@@ -165,8 +165,14 @@ impl<'a> Dictionary<'a> {
         let known = keyed
             .into_iter()
             .filter_map(|(key, name)| Some((key, name?)));
-        known
+        let mut known: Vec<u32> = known
             .map(|(key, name)| self.attribute(key, profile.names.text(name)))
-            .collect()
+            .collect();
+        known.extend(
+            profile
+                .holder(labels)
+                .map(|holder| self.attribute("hprof.holder", holder)),
+        );
+        known
     }
 }
