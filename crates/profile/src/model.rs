@@ -11,6 +11,7 @@ use indexmap::IndexSet;
 use crate::metric::Metric;
 use crate::names::{Name, Names};
 use crate::number::number;
+use crate::times::{Span, Timeline};
 
 /// A frame of one [`Profile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -335,6 +336,12 @@ pub struct Profile {
     pub(crate) tables: Vec<Table>,
     /// How long objects lived, and what was alive over time.
     pub history: History,
+    /// When samples were taken.
+    pub(crate) timelines: Vec<Timeline>,
+    /// The part of the run to which it is limited.
+    pub(crate) span: Option<Span>,
+    /// The values that were left out then.
+    pub(crate) without_times: Vec<Metric>,
     /// The time at which the run began, in milliseconds since 1970; 0 if unknown.
     pub created: u64,
     /// The time from then to the file's last record, in microseconds; 0 if unknown.

@@ -1,37 +1,52 @@
-//! CPU SAMPLES: the traces by their cost.
+//! CPU SAMPLES: the traces by their cost; and SAMPLE TIMES.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
-use hprof_format::{CpuSample, CpuSamplesRecord, Record};
+use hprof_format::{CpuSample, CpuSamplesRecord, Record, TimedSection};
 
-use super::counts::Samples;
+use super::counts::{CountedSamples, Samples};
 use crate::engines::folding::{Row, fold, is_small};
+use crate::engines::sample_times::TimesSection;
 use crate::names::frame::FrameId;
 use crate::names::trace::{TraceId, Traces};
-use crate::output::Journal;
-use crate::output::serials;
+use crate::output::{Journal, serials};
 
-/// Writes the samples. Rows below `cutoff`, a share of all samples, are omitted, or with `folded` added up.
-pub(super) fn cpu_samples(
-    journal: &Journal,
-    samples: Samples,
-    cutoff: f64,
-    folded: Option<FrameId>,
-) {
-    journal.entry(|entry| {
-        let (total, rows) = selected(samples, cutoff, folded, &entry.tables.traces);
-        for &(trace, _) in &rows {
-            entry.trace(trace);
-        }
-        let rows = rows.iter().map(|&(trace, count)| CpuSample {
-            count: saturated(count),
-            trace: serials::trace(trace),
+/// The section, without its rows.
+pub(super) struct Section {
+    pub(super) interval: Duration,
+    /// Rows below this share of all samples are omitted, or with `folded` added up.
+    pub(super) cutoff: f64,
+    pub(super) folded: Option<FrameId>,
+    /// `true` if there is little room.
+    pub(super) is_snapshot: bool,
+}
+
+impl Section {
+    /// Writes the samples, and their times.
+    pub(super) fn write(self, journal: &Journal, counted: CountedSamples) {
+        let CountedSamples { samples, times } = counted;
+        journal.entry(|entry| {
+            let (total, rows) = selected(samples, self.cutoff, self.folded, &entry.tables.traces);
+            for &(trace, _) in &rows {
+                entry.trace(trace);
+            }
+            let cpu_samples = rows.iter().map(|&(trace, count)| CpuSample {
+                count: saturated(count),
+                trace: serials::trace(trace),
+            });
+            entry.records.write(&Record::CpuSamples(CpuSamplesRecord {
+                total: saturated(total),
+                rows: Cow::Owned(cpu_samples.collect()),
+            }));
+            let section = TimesSection {
+                of: TimedSection::CpuSamples,
+                sample: self.interval,
+                is_snapshot: self.is_snapshot,
+            };
+            section.write(entry, times, rows.iter().map(|&(trace, _)| trace));
         });
-        entry.records.write(&Record::CpuSamples(CpuSamplesRecord {
-            total: saturated(total),
-            rows: Cow::Owned(rows.collect()),
-        }));
-    });
+    }
 }
 
 /// Returns the total of the samples and the rows to write, the costliest first. Rows below `cutoff`, a share of all

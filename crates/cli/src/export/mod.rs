@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::open;
 use crate::push;
+use crate::span::SpanChoice;
 use tables::TableArguments;
 
 /// Write profiles in the format of another tool, or as tables
@@ -41,6 +42,9 @@ pub struct Arguments {
     /// The number of the dump in the run, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     section: Option<u32>,
+
+    #[command(flatten)]
+    span: SpanChoice,
 
     /// The format
     #[arg(long, value_name = "FORMAT")]
@@ -79,6 +83,7 @@ pub fn write_recording(file: &Path, output: &Path, is_new: bool) -> Result<(), F
     run(&Arguments {
         files: vec![file.to_owned()],
         section: None,
+        span: SpanChoice::default(),
         to: Format::Jfr,
         value: None,
         output: Some(output.to_owned()),
@@ -92,6 +97,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.value.is_some() && arguments.to != Format::Collapsed {
         return Err(Failure::Message(
             "--value is for collapsed stacks; the other formats hold all values".to_owned(),
+        ));
+    }
+    if arguments.span.is_given() && arguments.to == Format::Parquet {
+        return Err(Failure::Message(
+            "--from and --to are for profiles; tables have the sums of the whole run".to_owned(),
         ));
     }
     if arguments.to == Format::Parquet {
@@ -113,7 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "this is a binary format; name a file with -o".to_owned(),
         ));
     }
-    let opened = open(file, arguments.section)?;
+    let opened = open(file, arguments.section)?.within(&arguments.span, file)?;
     let metric = opened.metric(file, arguments.value)?;
     // In the formats that are drawn as trees.
     let opened = match arguments.to {
