@@ -142,7 +142,11 @@ impl<K: TimedKey> Times<K> {
 
     /// Returns the times of these rows, and of others in the steps of which they have a large share; `None` if times are not
     /// kept.
-    fn listed(self, rows: &HashSet<K, FixedState>) -> Option<ListedTimes<K>> {
+    fn listed(
+        self,
+        rows: &HashSet<K, FixedState>,
+        row_of: impl Fn(K) -> Option<K>,
+    ) -> Option<ListedTimes<K>> {
         let State {
             began,
             begin,
@@ -157,21 +161,28 @@ impl<K: TimedKey> Times<K> {
         }
         let mut listed: Vec<(K, StepCount)> = Vec::new();
         let mut rest: HashMap<u32, u64, FixedState> = HashMap::default();
+        let mut added_to: HashMap<K, Option<K>, FixedState> = HashMap::default();
         for ((key, step), count) in counts {
             let sum = sums.get(&step).copied().unwrap_or_default();
             // One sample says nothing.
             let is_notable = count > 1 && count.saturating_mul(NOTABLE) >= sum;
-            if is_notable || rows.contains(&key) {
-                listed.push((key, StepCount { step, count }));
-            } else {
-                *rest.entry(step).or_default() += count;
+            let row = match is_notable || rows.contains(&key) {
+                true => Some(key),
+                false => *added_to.entry(key).or_insert_with(|| row_of(key)),
+            };
+            match row {
+                Some(row) => listed.push((row, StepCount { step, count })),
+                None => *rest.entry(step).or_default() += count,
             }
         }
         listed.sort_unstable_by_key(|(key, count)| (*key, count.step));
         let mut grouped: Vec<(K, Vec<StepCount>)> = Vec::new();
         for (key, count) in listed {
             match grouped.last_mut() {
-                Some((last, counts)) if *last == key => counts.push(count),
+                Some((last, counts)) if *last == key => match counts.last_mut() {
+                    Some(same) if same.step == count.step => same.count += count.count,
+                    _ => counts.push(count),
+                },
                 _ => grouped.push((key, vec![count])),
             }
         }
@@ -191,20 +202,21 @@ impl<K: TimedKey> Times<K> {
 }
 
 impl TimesSection {
-    /// Writes the times of the rows of a section, and of other stacks that have a large share of a step; nothing if times are
-    /// not kept.
+    /// Writes the times of the rows of a section, and of other stacks that have a large share of a step; `row_of` returns the row
+    /// to which the others were added. Nothing is written if times are not kept.
     pub(super) fn write<K: TimedKey>(
         self,
         entry: &mut Entry<'_>,
         times: Times<K>,
         rows: impl Iterator<Item = K>,
+        row_of: impl Fn(K) -> Option<K>,
     ) {
         let rows = rows.collect();
         let times = match self.is_snapshot {
             true => times.for_snapshot(&rows),
             false => times,
         };
-        let Some(times) = times.listed(&rows) else {
+        let Some(times) = times.listed(&rows, row_of) else {
             return;
         };
         for &(key, _) in &times.rows {
@@ -317,7 +329,7 @@ mod tests {
     }
 
     fn rows(times: Times<u32>, listed: &[u32]) -> SampleTimes {
-        let listed = times.listed(&listed.iter().copied().collect());
+        let listed = times.listed(&listed.iter().copied().collect(), |_| None);
         let listed = listed.expect("they are kept");
         listed.section(TimedSection::WallSamples, Duration::from_millis(20))
     }

@@ -22,7 +22,7 @@ const DATES: [&str; 4] = [
 /// The forms of a time of day.
 const TIMES: [&str; 2] = ["%H:%M:%S%.f", "%H:%M"];
 /// How times are shown.
-const SHOWN: &str = "%Y-%m-%d %H:%M:%S";
+const SHOWN: &str = "%Y-%m-%d %H:%M:%S%.3f";
 const SHOWN_TIME: &str = "%H:%M:%S%.3f";
 
 /// The choice of a part of the run.
@@ -72,6 +72,9 @@ impl FromStr for Moment {
             let mut times = TIMES.iter();
             times.find_map(|form| NaiveTime::parse_from_str(text, form).ok())
         };
+        if matches!(text, "+0" | "+0s") {
+            return Ok(Moment::AfterBegin(Duration::ZERO));
+        }
         if let Some(length) = text.strip_prefix('+') {
             return duration::parse(length).map(Moment::AfterBegin);
         }

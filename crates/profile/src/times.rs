@@ -115,6 +115,12 @@ impl Profile {
         &self.timelines
     }
 
+    /// Returns the times of the samples of a metric.
+    #[must_use]
+    pub fn timeline(&self, metric: Metric) -> Option<&Timeline> {
+        self.timelines.iter().find(|timeline| timeline.metric == metric)
+    }
+
     /// Returns the time in which samples were taken; `None` if it is not known.
     #[must_use]
     pub fn sampled(&self) -> Option<Span> {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use hprof_format::{Section as FormatSection, TimedSection, WallSample, WallSamples};
 
-use crate::engines::cpu_samples::{counts::CountedSamples, report::selected};
+use crate::engines::cpu_samples::counts::CountedSamples;
+use crate::engines::cpu_samples::report::{Selected, selected};
 use crate::engines::sample_times::TimesSection;
 use crate::names::frame::FrameId;
 use crate::output::{Journal, serials};
@@ -31,7 +32,12 @@ impl Section {
     pub(super) fn write(self, journal: &Journal, counted: CountedSamples) {
         let CountedSamples { samples, times } = counted;
         journal.entry(|entry| {
-            let (total, rows) = selected(samples, self.cutoff, self.folded, &entry.tables.traces);
+            let traces = &entry.tables.traces;
+            let Selected {
+                total,
+                rows,
+                folded,
+            } = selected(samples, self.cutoff, self.folded, traces);
             for &(trace, _) in &rows {
                 entry.trace(trace);
             }
@@ -54,7 +60,8 @@ impl Section {
                 sample: self.interval,
                 is_snapshot: self.is_snapshot,
             };
-            section.write(entry, times, rows.iter().map(|&(trace, _)| trace));
+            let rows = rows.iter().map(|&(trace, _)| trace);
+            section.write(entry, times, rows, |trace| folded.as_ref()?.row(trace, traces));
         });
     }
 }

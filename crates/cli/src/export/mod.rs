@@ -27,8 +27,8 @@ use tables::TableArguments;
 ///               which reads locally; samples have no times, and are placed
 ///               one after another
 ///   jfr         all values: a recording for the JDK's `jfr`, JMC, VisualVM,
-///               IntelliJ; samples have no times, and are placed one after
-///               another
+///               IntelliJ; CPU samples have the times that the file has, or
+///               are placed one after another
 ///   json        everything that hprof knows about the profile
 ///   parquet     tables of any number of profiles and heap dumps, for DuckDB,
 ///               Spark, pandas: FOLDER/TABLE/RUN.parquet

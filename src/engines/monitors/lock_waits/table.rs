@@ -162,7 +162,8 @@ impl LockSections {
                 sample: self.interval / 2,
                 is_snapshot: self.is_snapshot,
             };
-            section.write(entry, samples.times, rows.iter().map(|&(key, _)| key));
+            let rows = rows.iter().map(|&(key, _)| key);
+            section.write(entry, samples.times, rows, |_| None);
         });
     }
 }
