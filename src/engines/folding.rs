@@ -87,9 +87,13 @@ impl FoldedRows {
     /// Returns the row: it has the most of the innermost frames.
     pub fn row(&self, id: TraceId, traces: &Traces) -> Option<TraceId> {
         let trace = traces.get(id);
-        let fitting = self.lengths.iter().filter(|&&length| length <= trace.frames.len());
+        let fitting = self
+            .lengths
+            .iter()
+            .filter(|&&length| length <= trace.frames.len());
         let rows = fitting.filter_map(|&length| {
-            self.rows.get(&(trace.thread, trace.frames[..length].into()))
+            self.rows
+                .get(&(trace.thread, trace.frames[..length].into()))
         });
         let rows = rows.copied().next();
         rows.or_else(|| self.rows.get(&(None, Box::default())).copied())
@@ -297,7 +301,13 @@ mod tests {
             }),
             values: [value],
         });
-        let folded = fold(rows.to_vec(), [100], 0.1, FrameId::numbered(FOLDED), &traces);
+        let folded = fold(
+            rows.to_vec(),
+            [100],
+            0.1,
+            FrameId::numbered(FOLDED),
+            &traces,
+        );
         let found = FoldedRows::new(folded.iter().map(|row| row.trace), &traces);
         let mut sums: HashMap<TraceId, u64> = HashMap::new();
         for row in rows {

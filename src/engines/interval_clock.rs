@@ -51,8 +51,7 @@ impl IntervalClock {
 
     /// Returns the moment at which a round begins.
     pub(super) fn start_of(&self, round: u64) -> Instant {
-        let now = Instant::now();
-        let began = *self.began.get().unwrap_or(&now);
+        let began = self.began.get().copied().unwrap_or_else(Instant::now);
         began + Duration::from_nanos(round.saturating_mul(self.nanos()))
     }
 }

@@ -8,7 +8,9 @@ use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
-use hprof_format::{Millis, SampleTimes, Section, StepCount, TimedLock, TimedRow, TimedSection, TraceSerial};
+use hprof_format::{
+    Millis, SampleTimes, Section, StepCount, TimedLock, TimedRow, TimedSection, TraceSerial,
+};
 
 use crate::memory;
 use crate::output::{Entry, now};
@@ -95,7 +97,10 @@ impl<K: TimedKey> Times<K> {
         };
         let [from, to] = period.map(|time| millis(time.saturating_duration_since(state.began)));
         state.lengthen(to);
-        let (first, last) = (from / state.step, to.saturating_sub(1).max(from) / state.step);
+        let (first, last) = (
+            from / state.step,
+            to.saturating_sub(1).max(from) / state.step,
+        );
         let length = u128::from(to.saturating_sub(from).max(1));
         let mut counted = 0;
         for step in first..=last {
@@ -367,7 +372,11 @@ mod tests {
         }
         let found = rows(times, &[7]);
         let counts = counts(&found, 7);
-        assert!((STEPS / 2..=STEPS).contains(&(counts.len() as u64)), "{}", counts.len());
+        assert!(
+            (STEPS / 2..=STEPS).contains(&(counts.len() as u64)),
+            "{}",
+            counts.len()
+        );
         let sum: u64 = counts.iter().map(|(_, count)| count).sum();
         assert_eq!(sum, 50 * month);
         assert!(found.step.is_multiple_of(FIRST_STEP));
@@ -387,7 +396,12 @@ mod tests {
         assert!(state.counts.len() <= COUNTS);
         let found = rows(times, &[7]);
         assert_eq!(found.rows.len(), 2);
-        let sum = |trace| counts(&found, trace).iter().map(|(_, count)| count).sum::<u64>();
+        let sum = |trace| {
+            counts(&found, trace)
+                .iter()
+                .map(|(_, count)| count)
+                .sum::<u64>()
+        };
         assert_eq!((sum(7), sum(0)), (100, 100 * u64::from(stacks - 1)));
     }
 

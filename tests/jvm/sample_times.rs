@@ -24,7 +24,7 @@ fn phases(jvm: &Jvm, options: &str) -> (Finished, Vec<i64>) {
 
 fn hprof(run: &Finished, arguments: &[&str]) -> Output {
     let mut command = Command::new(cli());
-    command.args(arguments).current_dir(run.folder());
+    command.args(arguments).current_dir(run.path("."));
     command.output().expect("hprof")
 }
 
@@ -62,7 +62,10 @@ fn parts_of_a_run_have_what_was_done_then(jvm: &Jvm) {
                 assert_eq!(cost > 0, other == *method, "{value} in {method}: {top}");
             }
         }
-        let waits = top(&run, &[&part[..], &["--value", "lock-wait", "--by", "method"]].concat());
+        let waits = top(
+            &run,
+            &[&part[..], &["--value", "lock-wait", "--by", "method"]].concat(),
+        );
         let waited = cost(&waits, "Phases.wants") > 0;
         assert_eq!(waited, *method == "Phases.slow", "{waits}");
     }
@@ -75,9 +78,23 @@ fn parts_of_a_run_have_what_was_done_then(jvm: &Jvm) {
             assert_eq!(cost(&part, method), cost(&whole, method));
         }
     }
-    let part = |at: usize| format!("{}..{}", local(times[at] + EDGE), local(times[at + 1] - EDGE));
+    let part = |at: usize| {
+        format!(
+            "{}..{}",
+            local(times[at] + EDGE),
+            local(times[at + 1] - EDGE)
+        )
+    };
     let diff = [
-        "diff", "x.hprof", "--between", &part(0), "--and", &part(1), "--value", "cpu", "--json",
+        "diff",
+        "x.hprof",
+        "--between",
+        &part(0),
+        "--and",
+        &part(1),
+        "--value",
+        "cpu",
+        "--json",
     ];
     let diff = hprof(&run, &diff);
     let diff: Value = serde_json::from_slice(&diff.stdout).expect("JSON");
@@ -94,15 +111,22 @@ fn a_part_that_cannot_be_shown_is_refused() {
     let refused = |arguments: &[&str], what: &str| {
         let output = hprof(&run, arguments);
         let said = String::from_utf8(output.stderr).expect("UTF-8");
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{said}");
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(1), 0),
+            "{said}"
+        );
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains(what), "{said}");
     };
     let late = local(times[3] + 600_000);
     refused(&["top", "x.hprof", "--from", &late], "has no length");
-    refused(&["top", "x.hprof", "--from", "+1h", "--to", "+2h"], "the run was from ");
+    refused(
+        &["top", "x.hprof", "--from", "+1h", "--to", "+2h"],
+        "the run was from ",
+    );
     let text = hprof(&run, &["text", "x.hprof"]);
     assert!(!String::from_utf8_lossy(&text.stdout).contains("SAMPLE TIMES"));
-    std::fs::write(run.folder().join("x.txt"), text.stdout).expect("a file");
+    std::fs::write(run.path("x.txt"), text.stdout).expect("a file");
     refused(&["top", "x.txt", "--from", "+1s"], "format=b");
 }

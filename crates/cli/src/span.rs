@@ -147,11 +147,6 @@ impl SpanChoice {
             _ => Part { from, to }.limit(profile, path),
         }
     }
-
-    /// Returns `true` if a part was chosen.
-    pub fn is_given(&self) -> bool {
-        self.from.is_some() || self.to.is_some()
-    }
 }
 
 impl Part {
@@ -161,7 +156,9 @@ impl Part {
         let Some(run) = profile.sampled() else {
             return about(&NotWithin::NoTimes);
         };
-        let from = self.from.map_or(Some(run.from), |it| it.in_run(run, run.from));
+        let from = self
+            .from
+            .map_or(Some(run.from), |it| it.in_run(run, run.from));
         let to = |from| self.to.map_or(Some(run.to), |it| it.in_run(run, from));
         let Some((from, to)) = from.and_then(|from| Some((from, to(from)?))) else {
             return about(&"the local clock has no such time");
@@ -197,7 +194,7 @@ pub fn remark(profile: &Profile) -> Option<String> {
     Some(match others.is_empty() {
         true => part,
         false => format!(
-            "{part}; when {} came is not known, so they are left out",
+            "{part}; what has no times is left out: {}",
             others.join(", ")
         ),
     })
@@ -264,7 +261,15 @@ mod tests {
         for text in ["10:03", "10:03..25:00", "10:03...", "+30..x"] {
             text.parse::<Part>().expect_err(text);
         }
-        for text in ["", "10", "+", "-x", "24:00", "2026-11-31T00:00:00", "10:03:61"] {
+        for text in [
+            "",
+            "10",
+            "+",
+            "-x",
+            "24:00",
+            "2026-11-31T00:00:00",
+            "10:03:61",
+        ] {
             text.parse::<Moment>().expect_err(text);
         }
     }

@@ -107,7 +107,10 @@ struct WaitRow<'a> {
 /// Prints the table.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    let mut opened = arguments.choice.open_whole()?.within(&arguments.span, file)?;
+    let mut opened = arguments
+        .choice
+        .open_whole()?
+        .within(&arguments.span, file)?;
     let idle = match arguments.idle {
         true => Vec::new(),
         false => opened.profile.remove_idle(),

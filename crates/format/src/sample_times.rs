@@ -269,7 +269,10 @@ mod tests {
             lock: None,
             counts,
         };
-        let rows = vec![row(0, vec![count(3, 1)]), row(33, vec![count(0, 25), count(32, 2)])];
+        let rows = vec![
+            row(0, vec![count(3, 1)]),
+            row(33, vec![count(0, 25), count(32, 2)]),
+        ];
         let expected = "SAMPLE TIMES (of = CPU SAMPLES, sample = 10000000 ns, begin = 1764238560123, time = 61250 ms, step = 250 ms)\nABDBhBCAZgBC";
         assert_eq!(times(TimedSection::CpuSamples, rows).note(), expected);
     }
@@ -291,7 +294,11 @@ mod tests {
                 counts,
             };
             let rows = vec![
-                row(300_001, lock(None, None), vec![count(0, 1), count(2, u64::MAX)]),
+                row(
+                    300_001,
+                    lock(None, None),
+                    vec![count(0, 1), count(2, u64::MAX)],
+                ),
                 row(300_001, lock(Some(TraceSerial(7)), Some(u32::MAX)), vec![]),
                 row(u32::MAX, lock(None, Some(0)), vec![count(u32::MAX, 0)]),
             ];

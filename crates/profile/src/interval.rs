@@ -83,7 +83,10 @@ impl Profile {
         }
         let timelines = self.timelines.iter_mut();
         let of_cpu = timelines.filter(|timeline| timeline.metric == Metric::Cpu);
-        for (_, value) in of_cpu.flat_map(|it| &mut it.rows).flat_map(|row| &mut row.values) {
+        for (_, value) in of_cpu
+            .flat_map(|it| &mut it.rows)
+            .flat_map(|row| &mut row.values)
+        {
             *value = value.saturating_mul(samples);
         }
         self.interval = Some(unit);

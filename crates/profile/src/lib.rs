@@ -75,14 +75,14 @@ pub use merge::{Added, Merger};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{
     Course, Frame, FrameId, FrameKind, HeapDumpForm, History, Labels, LabelsId, Profile, Sample,
-    SiteAge, SiteCourse, StackId, Stacks, Table,
+    SiteAge, SiteCourse, Span, StackId, Stacks, Table, Timeline, TimelineRow,
 };
 pub use names::{Name, Names};
 pub use own_code::{OwnCode, WELL_KNOWN};
 pub use records::Records;
 pub use records::Wanted;
 pub use remarks::Remark;
-pub use times::{NotWithin, Span, Timeline, TimelineRow};
+pub use times::NotWithin;
 pub use top::{Cost, costs, costs_of_samples};
 pub use tree::{Direction, Node, Tree};
 pub use write::{Form, WriteError, write};

@@ -11,7 +11,6 @@ use indexmap::IndexSet;
 use crate::metric::Metric;
 use crate::names::{Name, Names};
 use crate::number::number;
-use crate::times::{Span, Timeline};
 
 /// A frame of one [`Profile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -310,6 +309,41 @@ pub struct SiteCourse {
     pub labels: LabelsId,
     /// The points, in the order of time.
     pub points: Vec<CoursePoint>,
+}
+
+/// When the samples of a metric were taken. The time is divided into steps.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// The metric.
+    pub metric: Metric,
+    /// The time at which the first step begins, in milliseconds since 1970.
+    pub begin: u64,
+    /// The time from then to the end, in milliseconds.
+    pub millis: u64,
+    /// The length of a step, in milliseconds; not 0.
+    pub step: u64,
+    /// The samples by stack.
+    pub rows: Vec<TimelineRow>,
+}
+
+/// The samples of a stack in the course of time.
+#[derive(Clone, Debug)]
+pub struct TimelineRow {
+    /// The stack.
+    pub stack: StackId,
+    /// The labels.
+    pub labels: LabelsId,
+    /// The numbers of the steps in which it has samples, and the values in the metric's unit, in the order of time.
+    pub values: Vec<(u32, u64)>,
+}
+
+/// A part of the time, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its beginning.
+    pub from: u64,
+    /// Its end, which is not part of it.
+    pub to: u64,
 }
 
 impl History {

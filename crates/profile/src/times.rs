@@ -1,44 +1,9 @@
-//! When samples were taken, and the profile of a part of the run.
+//! The profile of a part of the run.
 
 use std::ops::RangeInclusive;
 
 use crate::metric::Metric;
-use crate::model::{LabelsId, Profile, StackId, Table};
-
-/// When the samples of a metric were taken. The time is divided into steps.
-#[derive(Clone, Debug)]
-pub struct Timeline {
-    /// The metric.
-    pub metric: Metric,
-    /// The time at which the first step begins, in milliseconds since 1970.
-    pub begin: u64,
-    /// The time from then to the end, in milliseconds.
-    pub millis: u64,
-    /// The length of a step, in milliseconds; not 0.
-    pub step: u64,
-    /// The samples by stack.
-    pub rows: Vec<TimelineRow>,
-}
-
-/// The samples of a stack in the course of time.
-#[derive(Clone, Debug)]
-pub struct TimelineRow {
-    /// The stack.
-    pub stack: StackId,
-    /// The labels.
-    pub labels: LabelsId,
-    /// The numbers of the steps in which it has samples, and the values in the metric's unit, in the order of time.
-    pub values: Vec<(u32, u64)>,
-}
-
-/// A part of the time, in milliseconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// Its beginning.
-    pub from: u64,
-    /// Its end, which is not part of it.
-    pub to: u64,
-}
+use crate::model::{LabelsId, Profile, Span, StackId, Table, Timeline};
 
 /// The reason there is no profile of a part of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,7 +62,10 @@ impl Timeline {
         let last = match span.to >= all.to {
             // The last one is not over yet.
             true => (to - 1) / self.step,
-            false => end.checked_sub(1).filter(|&last| last >= first).unwrap_or(from / self.step),
+            false => end
+                .checked_sub(1)
+                .filter(|&last| last >= first)
+                .unwrap_or(from / self.step),
         };
         Some(first.min(last)..=last)
     }
@@ -118,7 +86,9 @@ impl Profile {
     /// Returns the times of the samples of a metric.
     #[must_use]
     pub fn timeline(&self, metric: Metric) -> Option<&Timeline> {
-        self.timelines.iter().find(|timeline| timeline.metric == metric)
+        self.timelines
+            .iter()
+            .find(|timeline| timeline.metric == metric)
     }
 
     /// Returns the time in which samples were taken; `None` if it is not known.
@@ -193,7 +163,7 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Labels;
+    use crate::model::{Labels, TimelineRow};
 
     const BEGIN: u64 = 1_764_238_560_000;
 
@@ -234,7 +204,11 @@ mod tests {
 
     #[test]
     fn a_part_has_the_steps_whose_middle_is_in_it() {
-        let ten = profile(&[("a", &[(0, 1), (1, 2), (2, 4)]), ("b", &[(2, 8), (3, 16)])], 1_000, 3_600);
+        let ten = profile(
+            &[("a", &[(0, 1), (1, 2), (2, 4)]), ("b", &[(2, 8), (3, 16)])],
+            1_000,
+            3_600,
+        );
         for (asked, whole, total) in [
             ((0, 3_600), (0, 3_600), 31),
             ((0, 9_000), (0, 3_600), 31),

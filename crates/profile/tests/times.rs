@@ -11,8 +11,7 @@ use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfil
 use prost::Message;
 
 const BEGIN: u64 = 1_764_238_560_000;
-const FACTS: &str =
-    "SAMPLE TIMES (of = CPU SAMPLES, sample = 10000000 ns, begin = 1764238560000, time = 1200 ms, step = 250 ms)";
+const FACTS: &str = "SAMPLE TIMES (of = CPU SAMPLES, sample = 10000000 ns, begin = 1764238560000, time = 1200 ms, step = 250 ms)";
 
 /// A binary file with 8 samples of `p.A.first` and 7 of `p.A.second`, and then this note.
 fn file(note: &str) -> Vec<u8> {
@@ -136,5 +135,10 @@ fn opentelemetry_gets_a_value_for_each_time() {
     ];
     assert_eq!(samples, expected);
     let end = profile.time_unix_nano + profile.duration_nano;
-    assert!(samples.iter().flat_map(|(_, times)| times).all(|time| *time <= end));
+    assert!(
+        samples
+            .iter()
+            .flat_map(|(_, times)| times)
+            .all(|time| *time <= end)
+    );
 }

@@ -61,7 +61,9 @@ impl Section {
                 is_snapshot: self.is_snapshot,
             };
             let rows = rows.iter().map(|&(trace, _)| trace);
-            section.write(entry, times, rows, |trace| folded.as_ref()?.row(trace, traces));
+            section.write(entry, times, rows, |trace| {
+                folded.as_ref()?.row(trace, traces)
+            });
         });
     }
 }

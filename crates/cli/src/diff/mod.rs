@@ -45,11 +45,21 @@ pub struct Arguments {
 
     /// Compare this part of the base's run, such as 10:03..10:04 or +30s..+90s, as in `hprof top --from --to`; with --and, of the
     /// same file unless there are two
-    #[arg(long, value_name = "TIME..TIME", requires = "and", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TIME..TIME",
+        requires = "and",
+        allow_hyphen_values = true
+    )]
     between: Option<Part>,
 
     /// Compare it with this part of the new one's run
-    #[arg(long, value_name = "TIME..TIME", requires = "between", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TIME..TIME",
+        requires = "between",
+        allow_hyphen_values = true
+    )]
     and: Option<Part>,
 
     /// The value, as in `hprof top`

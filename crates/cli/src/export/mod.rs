@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::open;
 use crate::push;
-use crate::span::SpanChoice;
+use crate::span::Part;
 use tables::TableArguments;
 
 /// Write profiles in the format of another tool, or as tables
@@ -43,8 +43,9 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     section: Option<u32>,
 
-    #[command(flatten)]
-    span: SpanChoice,
+    /// Only this part of the run, such as 10:03..10:04 or +30s..+90s, as in `hprof top --from --to`
+    #[arg(long, value_name = "TIME..TIME", allow_hyphen_values = true)]
+    between: Option<Part>,
 
     /// The format
     #[arg(long, value_name = "FORMAT")]
@@ -83,7 +84,7 @@ pub fn write_recording(file: &Path, output: &Path, is_new: bool) -> Result<(), F
     run(&Arguments {
         files: vec![file.to_owned()],
         section: None,
-        span: SpanChoice::default(),
+        between: None,
         to: Format::Jfr,
         value: None,
         output: Some(output.to_owned()),
@@ -99,9 +100,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "--value is for collapsed stacks; the other formats hold all values".to_owned(),
         ));
     }
-    if arguments.span.is_given() && arguments.to == Format::Parquet {
+    if arguments.between.is_some() && arguments.to == Format::Parquet {
         return Err(Failure::Message(
-            "--from and --to are for profiles; tables have the sums of the whole run".to_owned(),
+            "--between is for profiles; tables have the sums of the whole run".to_owned(),
         ));
     }
     if arguments.to == Format::Parquet {
@@ -123,7 +124,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "this is a binary format; name a file with -o".to_owned(),
         ));
     }
-    let opened = open(file, arguments.section)?.within(&arguments.span, file)?;
+    let whole = open(file, arguments.section)?;
+    let opened = match arguments.between {
+        Some(part) => whole.of_part(part, file)?,
+        None => whole,
+    };
     let metric = opened.metric(file, arguments.value)?;
     // In the formats that are drawn as trees.
     let opened = match arguments.to {

@@ -12,8 +12,8 @@ use hprof_profile::export::{LimitTooSmall, Origin, Requests};
 
 use crate::failure::Failure;
 use crate::profile::Choice;
-use crate::span::SpanChoice;
 use crate::size;
+use crate::span::SpanChoice;
 use collector::{Collector, PushError};
 pub use endpoint::Endpoint;
 

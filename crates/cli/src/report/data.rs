@@ -378,13 +378,19 @@ impl PageWriter {
             .collect();
         rows.sort_unstable();
         let before = std::iter::once(0).chain(rows.iter().map(|(key, _)| key[0]));
-        let distances = rows.iter().zip(before).map(|((key, _), before)| key[0] - before);
+        let distances = rows
+            .iter()
+            .zip(before)
+            .map(|((key, _), before)| key[0] - before);
         self.column(&distances.collect::<Vec<u32>>());
         for label in [1, 2] {
             let column: Vec<u32> = rows.iter().map(|(key, _)| key[label]).collect();
             self.column(&column);
         }
-        let counts: Vec<u32> = rows.iter().map(|(_, values)| number(values.len())).collect();
+        let counts: Vec<u32> = rows
+            .iter()
+            .map(|(_, values)| number(values.len()))
+            .collect();
         self.column(&counts);
         let (mut steps, mut amounts) = (Vec::new(), Vec::new());
         for (_, values) in rows {

@@ -33,6 +33,18 @@ function partOf(run, { from, to }) {
   return run.part;
 }
 
+// The group of the method to which the time of a stack is due. That of threads which wait is due to the innermost method that is not
+// the JDK's: the innermost frame is their state.
+function placeOf({ stacks }, methods, stack, value) {
+  const innermost = methods.of[stacks.frame[stack]];
+  if (value === 'cpu') return innermost;
+  for (let at = stack; at > 0; at = stacks.caller[at]) {
+    const group = methods.of[stacks.frame[at]];
+    if (methods.owners[group] !== null && !OF_JDK.test(methods.owners[group])) return group;
+  }
+  return innermost;
+}
+
 function clock(millis) {
   return new Date(millis).toLocaleTimeString('en-GB');
 }
@@ -43,7 +55,7 @@ class Heat {
     this.host = host;
     this.canvas = element('canvas', { tabIndex: 0, role: 'application', 'aria-roledescription': 'heat map' });
     this.said = element('span', { className: 'hint' });
-    host.append(this.canvas, this.said);
+    if (app.profiles.runs.some((run) => run.timelines.length)) host.append(this.canvas, this.said);
     this.tip = document.getElementById('tip');
     this.listen();
     new ResizeObserver(() => this.draw()).observe(host);
@@ -80,7 +92,7 @@ class Heat {
     for (let row = 0; row < stack.length; row++) {
       if (state.thread !== ALL && thread[row] !== state.thread) continue;
       if (state.type !== ALL && type[row] !== state.type) continue;
-      const group = methods.of[profiles.stacks.frame[stack[row]]];
+      const group = placeOf(profiles, methods, stack[row], timeline.value);
       let values = of.get(group);
       if (!values) of.set(group, (values = new Float64Array(columns)));
       for (let at = starts[row]; at < starts[row + 1]; at++) {

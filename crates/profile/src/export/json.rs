@@ -8,8 +8,8 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 use super::nanos_of_one;
 use crate::metric::Metric;
+use crate::model::Timeline;
 use crate::model::{Frame, History, Labels, LabelsId, Profile, StackId, Table};
-use crate::times::Timeline;
 use crate::names::Name;
 
 /// Writes the whole profile: names, frames, stacks and labels once each, samples as indexes into them.

@@ -7,9 +7,9 @@ use hprof_format::{
     AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord,
     CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Line,
     LoadClassRecord, LockWaits, MonitorRecord, NameTable, Note, NoteMeaning, Record, Section,
-    StandardErrors, StartThreadRecord, StringId, StringRecord, ThreadSerial, TimedLock, Timing, TraceRecord,
-    TraceSerial, TraceTime, UNKNOWN_NAME, UnknownSection, WallSamples, printable, shortened,
-    source_name,
+    StandardErrors, StartThreadRecord, StringId, StringRecord, ThreadSerial, TimedLock, Timing,
+    TraceRecord, TraceSerial, TraceTime, UNKNOWN_NAME, UnknownSection, WallSamples, printable,
+    shortened, source_name,
 };
 
 use crate::dense::{Dense, Map};
@@ -401,7 +401,9 @@ impl Records {
         let holder = lock.holder.map(|holder| self.row_key(holder, None).0);
         let class = self.class(lock.class);
         let class = self.profile.names.text(class);
-        let name = lock.identity.map(|identity| format!("{class}@{identity:x}"));
+        let name = lock
+            .identity
+            .map(|identity| format!("{class}@{identity:x}"));
         let labels = Labels {
             lock: name.map(|lock| self.profile.names.intern(&lock)),
             holder,

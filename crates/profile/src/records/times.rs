@@ -4,8 +4,7 @@ use hprof_format::{SampleTimes, TimedRow, TimedSection};
 
 use super::{CPU, LOCKS, Records, WALL};
 use crate::markers::NOT_LISTED;
-use crate::model::{LabelsId, StackId};
-use crate::times::{Timeline, TimelineRow};
+use crate::model::{LabelsId, StackId, Timeline, TimelineRow};
 
 impl Records {
     pub(super) fn sample_times(&mut self, times: &SampleTimes) {

@@ -129,7 +129,8 @@ impl Looks {
         };
         wanted.all.rotate_left(first);
         let round = shared.clock.round();
-        let period = [round.saturating_sub(rounds), round].map(|round| shared.clock.start_of(round));
+        let period =
+            [round.saturating_sub(rounds), round].map(|round| shared.clock.start_of(round));
         for (key, count) in self.waited.drain(..) {
             shared.table.add(key, rounds * count, period);
         }

@@ -74,11 +74,7 @@ impl LockTable {
             halves: sums,
             times,
         } = &mut *table;
-        memory::need_to_hash(
-            sums.len(),
-            sums.capacity(),
-            size_of::<(LockWaitKey, u64)>(),
-        );
+        memory::need_to_hash(sums.len(), sums.capacity(), size_of::<(LockWaitKey, u64)>());
         *sums.entry(key).or_default() += halves;
         times.add_over(key, halves, period, sums.len());
     }

@@ -12,8 +12,7 @@ use hprof_jfr::{
 
 use crate::jfr::{OwnEvent, field_name};
 use crate::metric::{Metric, Unit};
-use crate::model::{LabelsId, Profile, StackId, Table};
-use crate::times::Timeline;
+use crate::model::{LabelsId, Profile, StackId, Table, Timeline};
 use stacks::WrittenStacks;
 use types::{Standard, state_of};
 
@@ -132,11 +131,14 @@ impl Export<'_> {
         let runnable = self.recording.thread_states.intern(state_of(None));
         if let Some(timeline) = self.profile.timeline(Metric::Cpu) {
             let divided = |value: u64| value.div_ceil(divisor);
-            for sample in samples_in_time(timeline, self.profile.period().0, divided) {
+            let (begin, length) = self.profile.period();
+            for sample in samples_in_time(timeline, begin, divided) {
                 let row = &timeline.rows[sample.row];
                 let [thread, stack, _] = self.thread_stack_class(row.stack, row.labels);
                 let values = [thread, stack, FieldValue::State(runnable)];
-                self.recording.event(event_type, sample.nanos, &values)?;
+                // The last step may end after the last record.
+                let nanos = sample.nanos.min(length.saturating_mul(NANOS_PER_MICRO));
+                self.recording.event(event_type, nanos, &values)?;
             }
             return Ok(());
         }
@@ -279,7 +281,8 @@ fn samples_in_time(
             let count = number(value);
             for sample in 0..count {
                 // In the middle of its part of the step.
-                let part = u128::from(step) * (2 * u128::from(sample) + 1) / (2 * u128::from(count));
+                let part =
+                    u128::from(step) * (2 * u128::from(sample) + 1) / (2 * u128::from(count));
                 let nanos = start.saturating_add(u64::try_from(part).unwrap_or(step));
                 samples.push(SampleInTime { nanos, row });
             }

@@ -127,12 +127,17 @@ impl<'a> Draft<'a> {
         });
         let before = if is_new { 0 } else { field(found) };
         let nanos = nanos_of_one(self.profile, observed.metric).unwrap_or(1);
-        let values = observed.values.iter().map(|value| value.saturating_mul(nanos));
+        let values = observed
+            .values
+            .iter()
+            .map(|value| value.saturating_mul(nanos));
         let (count, first) = (found.values.len(), found.values.first().copied());
         // Values with times stay apart, others are added up.
         match (found.values.first_mut(), observed.times.is_empty()) {
             (Some(sum), true) => *sum = values.fold(*sum, i64::saturating_add_unsigned),
-            _ => found.values.extend(values.map(|value| 0_i64.saturating_add_unsigned(value))),
+            _ => found
+                .values
+                .extend(values.map(|value| 0_i64.saturating_add_unsigned(value))),
         }
         found.timestamps_unix_nano.extend(&observed.times);
         self.size = self.size - before + field(found);

@@ -110,7 +110,10 @@ fn observed(profile: &Profile, metric: Metric) -> Box<dyn Iterator<Item = Observ
     );
     let time = move |step: u32| {
         let millis = timeline.step.saturating_mul(step.into());
-        let nanos = timeline.begin.saturating_add(millis).saturating_mul(1_000_000);
+        let nanos = timeline
+            .begin
+            .saturating_add(millis)
+            .saturating_mul(1_000_000);
         let middle = nanos.saturating_add(timeline.step.saturating_mul(500_000));
         middle.clamp(first, last)
     };
