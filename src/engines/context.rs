@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
 use crate::names::Tables;
 use crate::names::frame::FrameId;
-use crate::options::Options;
+use crate::options::{Format, Options};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TopFrames};
 
@@ -38,6 +38,11 @@ impl Context {
     /// Returns the outermost frame of rows in which small rows are added up; `None` if those are left out.
     pub(super) fn folded(&self) -> Option<FrameId> {
         self.options.folds().then(|| self.stacks.folded_frame())
+    }
+
+    /// Returns `true` if the output has a place for the times of samples: text has the original's layout.
+    pub(super) fn keeps_times(&self) -> bool {
+        self.options.format == Format::Binary
     }
 }
 

@@ -5,6 +5,10 @@
 //! its frames, so that only the class is left. So a table has all of its totals, a row for every class, and a bounded
 //! number of rows for the rest, however deep stacks are.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
 use crate::memory;
 use crate::names::class::ClassId;
 use crate::names::frame::FrameId;
@@ -55,6 +59,45 @@ pub fn fold<const N: usize>(
     };
     folding.group(&mut small, 0);
     folding.rows
+}
+
+/// Finds the row to which [`fold`] has added a small one.
+pub struct FoldedRows {
+    rows: HashMap<(Option<ThreadSerial>, Box<[FrameId]>), TraceId, FixedState>,
+    /// The numbers of frames that they have, the largest first.
+    lengths: Vec<usize>,
+}
+
+impl FoldedRows {
+    /// Takes the traces of folded rows.
+    pub fn new(folded: impl Iterator<Item = TraceId>, traces: &Traces) -> Self {
+        let mut rows = HashMap::default();
+        for id in folded {
+            let mut trace = traces.get(id);
+            // The frame for what is folded.
+            trace.frames.pop();
+            rows.insert((trace.thread, trace.frames.into_boxed_slice()), id);
+        }
+        let mut lengths: Vec<usize> = rows.keys().map(|(_, frames)| frames.len()).collect();
+        lengths.sort_unstable_by_key(|&length| std::cmp::Reverse(length));
+        lengths.dedup();
+        Self { rows, lengths }
+    }
+
+    /// Returns the row: it has the most of the innermost frames.
+    pub fn row(&self, id: TraceId, traces: &Traces) -> Option<TraceId> {
+        let trace = traces.get(id);
+        let fitting = self
+            .lengths
+            .iter()
+            .filter(|&&length| length <= trace.frames.len());
+        let rows = fitting.filter_map(|&length| {
+            self.rows
+                .get(&(trace.thread, trace.frames[..length].into()))
+        });
+        let rows = rows.copied().next();
+        rows.or_else(|| self.rows.get(&(None, Box::default())).copied())
+    }
 }
 
 struct Folding<'a, const N: usize> {
@@ -237,6 +280,43 @@ mod tests {
             (None, frames(&[]), [5, 40]),
         ];
         assert_eq!(folded(&rows, 0.1), expected);
+    }
+
+    #[test]
+    fn each_small_row_is_found_in_the_one_to_which_it_was_added() {
+        let traces = Traces::default();
+        let small: [(Option<u32>, &[u32], u64); 6] = [
+            (Some(7), &[1, 2, 3], 6),
+            (Some(7), &[1, 2, 4], 5),
+            (Some(7), &[1, 2], 1),
+            (Some(7), &[1, 5], 9),
+            (Some(7), &[1], 3),
+            (Some(8), &[1, 2, 3], 4),
+        ];
+        let rows = small.map(|(thread, numbers, value)| Row {
+            class: None,
+            trace: traces.intern(TraceKey {
+                thread: thread.map(ThreadSerial),
+                frames: &frames(numbers),
+            }),
+            values: [value],
+        });
+        let folded = fold(
+            rows.to_vec(),
+            [100],
+            0.1,
+            FrameId::numbered(FOLDED),
+            &traces,
+        );
+        let found = FoldedRows::new(folded.iter().map(|row| row.trace), &traces);
+        let mut sums: HashMap<TraceId, u64> = HashMap::new();
+        for row in rows {
+            let of = found.row(row.trace, &traces).expect("a row");
+            *sums.entry(of).or_default() += row.values[0];
+        }
+        let expected = folded.iter().map(|row| (row.trace, row.values[0]));
+        assert_eq!(sums, expected.collect());
+        assert_eq!(sums.len(), 3);
     }
 
     #[test]

@@ -45,10 +45,13 @@ impl IntervalClock {
     /// Returns a moment within a round: any, so that a program that does the same at a like interval is not always seen
     /// at the same place.
     pub(super) fn moment_in(&self, round: u64) -> Instant {
-        let now = Instant::now();
-        let began = *self.began.get().unwrap_or(&now);
-        let nanos = self.nanos();
-        let moment = FixedState::default().hash_one(round) % nanos;
-        began + Duration::from_nanos(round.saturating_mul(nanos).saturating_add(moment))
+        let moment = FixedState::default().hash_one(round) % self.nanos();
+        self.start_of(round) + Duration::from_nanos(moment)
+    }
+
+    /// Returns the moment at which a round begins.
+    pub(super) fn start_of(&self, round: u64) -> Instant {
+        let began = self.began.get().copied().unwrap_or_else(Instant::now);
+        began + Duration::from_nanos(round.saturating_mul(self.nanos()))
     }
 }

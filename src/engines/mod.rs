@@ -3,8 +3,8 @@
 //! records it reports.
 //!
 //! `engine` has the trait they share, and `context` the parts of the agent they use; this file lists them. `gc` knows the
-//! limits of garbage collectors; `folding` adds small rows of a table up; `worker` is a thread of the agent inside the VM;
-//! `live_threads` and `interval_clock` are for samplers of elapsed time.
+//! limits of garbage collectors; `folding` adds small rows of a table up; `sample_times` knows when samples were taken; `worker` is a
+//! thread of the agent inside the VM; `live_threads` and `interval_clock` are for samplers of elapsed time.
 
 pub mod allocations;
 mod context;
@@ -17,6 +17,7 @@ pub mod heap_dump;
 mod interval_clock;
 mod live_threads;
 pub mod monitors;
+mod sample_times;
 mod wall_samples;
 mod worker;
 

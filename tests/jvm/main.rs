@@ -50,6 +50,7 @@ mod readers;
 mod real_programs;
 mod record;
 mod redact;
+mod sample_times;
 mod samples;
 mod schemas;
 mod signals;

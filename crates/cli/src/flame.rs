@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, open};
 use crate::report::{Start, write_flame};
+use crate::span::SpanChoice;
 
 /// The most levels of a graph in SVG, and the frame in the place of those beyond.
 const DEEPEST: usize = 10_000;
@@ -31,6 +32,9 @@ const DEEPER: &str = ";<more frames>";
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
+
+    #[command(flatten)]
+    span: SpanChoice,
 
     /// The file to write, readable only by its owner: NAME.html or NAME.svg
     #[arg(short, long, value_name = "FILE")]
@@ -67,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn page(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    let opened = arguments.choice.open()?;
+    let opened = arguments.choice.open_part(&arguments.span)?;
     let metric = opened.metric(file, arguments.value)?;
     let mut profiles = Vec::new();
     if let Some(path) = &arguments.diff {
@@ -87,7 +91,7 @@ fn page(arguments: &Arguments) -> Result<(), Failure> {
 
 fn svg(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    let mut opened = arguments.choice.open()?;
+    let mut opened = arguments.choice.open_part(&arguments.span)?;
     if arguments.diff.is_some() {
         opened = opened.comparable();
     }

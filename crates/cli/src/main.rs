@@ -39,6 +39,7 @@ mod recv;
 mod redact;
 mod report;
 mod size;
+mod span;
 mod table;
 mod terminal;
 mod text;

@@ -11,6 +11,7 @@ use hprof_profile::{By, CommonInterval, HeapDumpForm, Metric, OwnCode, Profile, 
 use crate::amounts::percent;
 use crate::failure::Failure;
 use crate::input;
+use crate::span::{self, Part, SpanChoice};
 use regex::Regex;
 
 /// The choice of a profile.
@@ -78,6 +79,11 @@ impl Choice {
     /// Reads the file.
     pub fn open(&self) -> Result<Opened, Failure> {
         self.as_this(self.open_whole()?, &self.file)
+    }
+
+    /// Reads a part of the run.
+    pub fn open_part(&self, span: &SpanChoice) -> Result<Opened, Failure> {
+        self.as_this(self.open_whole()?.within(span, &self.file)?, &self.file)
     }
 
     /// Reads the file, with all code.
@@ -259,7 +265,8 @@ impl Opened {
             format!("{share:.2} % of {metric} is in other threads than those of --thread, and left out here")
         });
         let remarks = remarks(&self.profile, metric);
-        others.into_iter().chain(remarks).collect()
+        let part = span::remark(&self.profile).into_iter();
+        part.chain(others).chain(remarks).collect()
     }
 
     /// Returns the same with the chosen code alone.
@@ -278,6 +285,22 @@ impl Opened {
             self.profile = self.profile.of_own_code(own);
         }
         Ok(self)
+    }
+
+    /// Returns the chosen part of the run.
+    pub fn within(self, span: &SpanChoice, path: &Path) -> Result<Opened, Failure> {
+        Ok(Opened {
+            profile: span.limit(self.profile, path)?,
+            ..self
+        })
+    }
+
+    /// Returns this part of the run.
+    pub fn of_part(self, part: Part, path: &Path) -> Result<Opened, Failure> {
+        Ok(Opened {
+            profile: part.limit(self.profile, path)?,
+            ..self
+        })
     }
 
     /// Returns the same with stacks that were cut marked as such.

@@ -13,6 +13,7 @@ use crate::amounts::{Amounts, Sizes, hundredths, interval_ns, percent, shares};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, write_remarks};
+use crate::span::SpanChoice;
 use crate::table::{Style, Table};
 
 /// Show what costs most: methods, lines, classes, packages, threads or stacks
@@ -27,6 +28,9 @@ use crate::table::{Style, Table};
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
+
+    #[command(flatten)]
+    span: SpanChoice,
 
     /// The grouping of rows: method, line, class, package, thread, thread-group (`http-exec-*`), trace, type (the class that was
     /// allocated, or whose monitor was wanted), age (of what is live, in a file of lifetimes=y), state (of time that passed: running, parked, blocked), or of lock-wait also lock, holder
@@ -105,7 +109,10 @@ struct WaitRow<'a> {
 /// Prints the table.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    let mut opened = arguments.choice.open_whole()?;
+    let mut opened = arguments
+        .choice
+        .open_whole()?
+        .within(&arguments.span, file)?;
     let idle = match arguments.idle {
         true => Vec::new(),
         false => opened.profile.remove_idle(),

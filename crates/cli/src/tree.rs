@@ -9,6 +9,7 @@ use crate::amounts::{Amounts, Sizes, interval_ns, percent};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, write_remarks};
+use crate::span::SpanChoice;
 use crate::table::{Style, Table};
 use crate::top::heading;
 
@@ -25,6 +26,9 @@ const INDENTED: usize = 100;
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
+
+    #[command(flatten)]
+    span: SpanChoice,
 
     /// The value, as in `hprof top`
     #[arg(long)]
@@ -97,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "--by {by}: a tree has method, line, class or package"
         )));
     }
-    let opened = arguments.choice.open()?;
+    let opened = arguments.choice.open_part(&arguments.span)?;
     let metric = opened.metric(file, arguments.value)?;
     let remarks = opened.remarks(metric);
     let opened = opened.with_cut_marked();

@@ -169,6 +169,25 @@ fn a_report_zooms_searches_and_shows_what_the_terminal_shows() {
 }
 
 #[test]
+fn a_report_shows_the_part_of_the_time_that_is_chosen_in_its_map() {
+    let directory = directory("times");
+    let (file, page) = (directory.join("times.hprof"), directory.join("report.html"));
+    let mut binary = Binary::new();
+    binary.trace(1, ["p/A", "always", "main"], &[1]);
+    binary.trace(2, ["p/B", "slow", "main"], &[2]);
+    binary.samples(&[(1, 20), (2, 30)]);
+    // Ten steps of a second: two samples of the first trace in each; of the second, fifteen in the fifth and sixth.
+    let first: String = ["AC", &"BC".repeat(9)].concat();
+    let times = format!(
+        "SAMPLE TIMES (of = CPU SAMPLES, sample = 10000000 ns, begin = 1795171151000, time = 10000 ms, step = 1000 ms)\nBK{first}BCEPBP"
+    );
+    binary.string((1 << 62) - 1, &times);
+    binary.write(&file);
+    report(&[&file], &page);
+    browse("times", &[&page]);
+}
+
+#[test]
 fn a_report_has_stacks_that_were_cut_below_one_box_and_says_so() {
     let directory = directory("cut");
     let (file, page) = (directory.join("cut.txt"), directory.join("report.html"));

@@ -85,6 +85,7 @@ mod printable;
 mod reader;
 mod record;
 mod redact;
+mod sample_times;
 mod section;
 mod source;
 mod standard_errors;
@@ -137,6 +138,7 @@ pub use redact::{
     KEPT_FIELDS, RedactError, RedactKey, RedactSelection, RedactTotals, RedactedContent,
     SegmentError, SegmentRedactor, compare_redacted, redact, redacted_fact, without_secrets,
 };
+pub use sample_times::{SampleTimes, StepCount, TimedLock, TimedRow, TimedSection};
 pub use section::{Note, NoteMeaning, Section, UnknownSection};
 pub use source::{Source, decompressed, is_compressed};
 pub use standard_errors::StandardErrors;

@@ -15,6 +15,7 @@ use crate::lock_waits::LockWaits;
 use crate::monitor::{ContendedTime, END_OF_SNAPSHOT, MonitorRecord, MonitorState, ThreadState};
 use crate::origin::Origin;
 use crate::record::{AllocSitesRecord, CpuSamplesRecord, Record, StringRecord};
+use crate::sample_times::SampleTimes;
 use crate::standard_errors::StandardErrors;
 use crate::timing::Timing;
 use crate::uncounted::Uncounted;
@@ -53,6 +54,8 @@ pub enum Section<'a> {
     Lifetimes(Lifetimes),
     /// LIVE COURSE.
     Course(LiveCourse),
+    /// SAMPLE TIMES.
+    SampleTimes(SampleTimes),
     /// The end of a snapshot for `hprof live`.
     EndOfSnapshot,
     /// A note.
@@ -187,6 +190,9 @@ impl<'a> Section<'a> {
         if let Some(course) = LiveCourse::of_note(&text) {
             return Section::Course(course);
         }
+        if let Some(times) = SampleTimes::of_note(&text) {
+            return Section::SampleTimes(times);
+        }
         match MonitorRecord::of_note(&text) {
             Some(MonitorRecord::Dump { threads, monitors }) => {
                 return Section::Monitors { threads, monitors };
@@ -235,6 +241,7 @@ impl<'a> Section<'a> {
             }
             Section::Lifetimes(lifetimes) => lifetimes.note().into(),
             Section::Course(course) => course.note().into(),
+            Section::SampleTimes(times) => times.note().into(),
             Section::EndOfSnapshot => END_OF_SNAPSHOT.into(),
             Section::Note(note) => Cow::Borrowed(&note.text),
             Section::Unknown(unknown) => Cow::Borrowed(&unknown.text),
@@ -401,6 +408,10 @@ mod tests {
             },
             Section::Lifetimes(Lifetimes::default()),
             Section::Course(LiveCourse::default()),
+            Section::SampleTimes(SampleTimes {
+                step: 250,
+                ..SampleTimes::default()
+            }),
             Section::EndOfSnapshot,
             Section::Note(Note {
                 text: "as of the last collection".into(),
@@ -437,6 +448,7 @@ mod tests {
             ("GC PAUSES BEGIN\n1 2 3", "GC PAUSES"),
             // A damaged one of those that are known.
             ("WALL SAMPLES (total = x)\n1 2", "WALL SAMPLES"),
+            ("SAMPLE TIMES (of = CPU SAMPLES)\n", "SAMPLE TIMES"),
         ] {
             let Section::Unknown(unknown) = section(text) else {
                 panic!("{text}");

@@ -18,6 +18,9 @@ impl Profile {
         for table in &mut self.tables {
             left_out.extend(table.retain(|stack, _| !is_own[stack.0 as usize]));
         }
+        for timeline in &mut self.timelines {
+            timeline.retain(|stack, _| !is_own[stack.0 as usize]);
+        }
         self.left_out = left_out;
         self
     }

@@ -67,6 +67,9 @@ impl Profile {
             table.relabel(relabelled);
         }
         self.history.relabel(relabelled);
+        for row in self.timelines.iter_mut().flat_map(|it| &mut it.rows) {
+            row.labels = relabelled(row.labels);
+        }
         self
     }
 }

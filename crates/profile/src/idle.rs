@@ -60,6 +60,10 @@ impl Profile {
         let removed = of_time.flat_map(|table| table.retain(|stack, _| !is_idle[stack.0 as usize]));
         let idle = removed.collect();
         self.tables = tables;
+        let timelines = self.timelines.iter_mut();
+        for timeline in timelines.filter(|timeline| timeline.metric == Metric::Wall) {
+            timeline.retain(|stack, _| !is_idle[stack.0 as usize]);
+        }
         idle
     }
 

@@ -81,6 +81,14 @@ impl Profile {
                 table.multiply(samples);
             }
         }
+        let timelines = self.timelines.iter_mut();
+        let of_cpu = timelines.filter(|timeline| timeline.metric == Metric::Cpu);
+        for (_, value) in of_cpu
+            .flat_map(|it| &mut it.rows)
+            .flat_map(|row| &mut row.values)
+        {
+            *value = value.saturating_mul(samples);
+        }
         self.interval = Some(unit);
     }
 }

@@ -57,6 +57,7 @@ mod own_code;
 mod records;
 mod remarks;
 mod threads;
+mod times;
 mod top;
 mod tree;
 mod write;
@@ -74,7 +75,7 @@ pub use merge::{Added, Merger};
 pub use metric::{Metric, Unit, UnknownMetric};
 pub use model::{
     Course, Frame, FrameId, FrameKind, HeapDumpForm, History, Labels, LabelsId, Profile, Sample,
-    SiteAge, SiteCourse, StackId, Stacks, Table,
+    SiteAge, SiteCourse, Span, StackId, Stacks, Table, Timeline, TimelineRow,
 };
 pub use names::{Name, Names};
 pub use number::grouped;
@@ -82,6 +83,7 @@ pub use own_code::{OwnCode, WELL_KNOWN};
 pub use records::Records;
 pub use records::Wanted;
 pub use remarks::Remark;
+pub use times::NotWithin;
 pub use top::{Cost, costs, costs_of_samples};
 pub use tree::{Direction, Node, Tree};
 pub use write::{Form, WriteError, write};

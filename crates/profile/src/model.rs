@@ -312,6 +312,41 @@ pub struct SiteCourse {
     pub points: Vec<CoursePoint>,
 }
 
+/// When the samples of a metric were taken. The time is divided into steps.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// The metric.
+    pub metric: Metric,
+    /// The time at which the first step begins, in milliseconds since 1970.
+    pub begin: u64,
+    /// The time from then to the end, in milliseconds.
+    pub millis: u64,
+    /// The length of a step, in milliseconds; not 0.
+    pub step: u64,
+    /// The samples by stack.
+    pub rows: Vec<TimelineRow>,
+}
+
+/// The samples of a stack in the course of time.
+#[derive(Clone, Debug)]
+pub struct TimelineRow {
+    /// The stack.
+    pub stack: StackId,
+    /// The labels.
+    pub labels: LabelsId,
+    /// The numbers of the steps in which it has samples, and the values in the metric's unit, in the order of time.
+    pub values: Vec<(u32, u64)>,
+}
+
+/// A part of the time, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its beginning.
+    pub from: u64,
+    /// Its end, which is not part of it.
+    pub to: u64,
+}
+
 impl History {
     /// Replaces the labels by others.
     pub(crate) fn relabel(&mut self, other: impl Fn(LabelsId) -> LabelsId) {
@@ -336,6 +371,12 @@ pub struct Profile {
     pub(crate) tables: Vec<Table>,
     /// How long objects lived, and what was alive over time.
     pub history: History,
+    /// When samples were taken.
+    pub(crate) timelines: Vec<Timeline>,
+    /// The part of the run to which it is limited.
+    pub(crate) span: Option<Span>,
+    /// The values that were left out then.
+    pub(crate) without_times: Vec<Metric>,
     /// The time at which the run began, in milliseconds since 1970; 0 if unknown.
     pub created: u64,
     /// The time from then to the file's last record, in microseconds; 0 if unknown.

@@ -27,6 +27,9 @@ impl Profile {
         for table in &mut self.tables {
             removed.extend(table.retain(|_, labels| is_kept(labels.0 as usize)));
         }
+        for timeline in &mut self.timelines {
+            timeline.retain(|_, labels| is_kept(labels.0 as usize));
+        }
         Some(removed)
     }
 }

@@ -143,6 +143,8 @@ impl Costs {
             Section::Unknown(UnknownSection { name, .. }) => {
                 names.notes.push(UnknownSection::remark(name));
             }
+            // The tables have the sums of the run.
+            Section::SampleTimes(_) => {}
             // States without a value.
             Section::Monitors { .. } | Section::EndOfSnapshot => {}
         }

@@ -1,39 +1,98 @@
-//! The number of samples charged to each trace.
+//! The number of samples charged to each trace, and their times.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use foldhash::fast::FixedState;
+use hprof_format::{TimedLock, TraceSerial};
 
+use crate::engines::sample_times::{TimedKey, Times};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::trace::TraceId;
+use crate::output::{Entry, serials};
 
 /// Samples by trace.
-#[derive(Default)]
-pub(in crate::engines) struct SampleCounts(Mutex<Samples, rank::SampleCounts>);
+pub(in crate::engines) struct SampleCounts(Mutex<CountedSamples, rank::SampleCounts>);
 
 /// The counts from which a report is made.
 pub(in crate::engines) type Samples = HashMap<TraceId, u64, FixedState>;
 
-impl SampleCounts {
-    /// Charges samples to a trace.
-    pub(in crate::engines) fn add(&self, trace: TraceId, samples: u64) {
-        let mut counts = self.0.lock();
+/// The counts, and the times of the samples.
+pub(in crate::engines) struct CountedSamples {
+    pub(in crate::engines) samples: Samples,
+    pub(in crate::engines) times: Times<TraceId>,
+}
+
+impl TimedKey for TraceId {
+    fn write_names(self, entry: &mut Entry<'_>) {
+        entry.trace(self);
+    }
+
+    fn row(self) -> (TraceSerial, Option<TimedLock>) {
+        (serials::trace(self), None)
+    }
+}
+
+impl CountedSamples {
+    /// Returns the samples of a run without any.
+    pub(in crate::engines) fn none() -> Self {
+        Self {
+            samples: Samples::default(),
+            times: Times::new(false),
+        }
+    }
+
+    fn add(&mut self, trace: TraceId, samples: u64) {
+        let counts = &mut self.samples;
         memory::need_to_hash(counts.len(), counts.capacity(), size_of::<(TraceId, u64)>());
         *counts.entry(trace).or_default() += samples;
     }
+}
+
+impl SampleCounts {
+    /// Creates empty counts, with times if they are kept.
+    pub(in crate::engines) fn new(keeps_times: bool) -> Self {
+        Self(Mutex::new(CountedSamples {
+            samples: Samples::default(),
+            times: Times::new(keeps_times),
+        }))
+    }
+
+    /// Charges samples that were taken just now to a trace.
+    pub(in crate::engines) fn add(&self, trace: TraceId, samples: u64) {
+        let mut counts = self.0.lock();
+        counts.add(trace, samples);
+        let stacks = counts.samples.len();
+        counts.times.add(trace, samples, stacks);
+    }
+
+    /// Charges samples that were taken over a period to a trace.
+    pub(in crate::engines) fn add_over(&self, trace: TraceId, samples: u64, period: [Instant; 2]) {
+        let mut counts = self.0.lock();
+        counts.add(trace, samples);
+        let stacks = counts.samples.len();
+        counts.times.add_over(trace, samples, period, stacks);
+    }
 
     /// Returns the counts since they were last taken.
-    pub(in crate::engines) fn get(&self) -> Samples {
+    pub(in crate::engines) fn get(&self) -> CountedSamples {
         let counts = self.0.lock();
         // The memory for the copy, and for the rows made from it.
-        memory::need(counts.capacity() * 4 * size_of::<(TraceId, u64)>());
-        counts.clone()
+        memory::need(counts.samples.capacity() * 4 * size_of::<(TraceId, u64)>());
+        CountedSamples {
+            samples: counts.samples.clone(),
+            times: counts.times.get(),
+        }
     }
 
     /// As [`SampleCounts::get`], and resets the counts.
-    pub(in crate::engines) fn take(&self) -> Samples {
-        std::mem::take(&mut self.0.lock())
+    pub(in crate::engines) fn take(&self) -> CountedSamples {
+        let mut counts = self.0.lock();
+        CountedSamples {
+            samples: std::mem::take(&mut counts.samples),
+            times: counts.times.take(),
+        }
     }
 }
 
@@ -43,11 +102,11 @@ mod tests {
 
     #[test]
     fn samples_add_up_and_are_taken_once() {
-        let counts = SampleCounts::default();
+        let counts = SampleCounts::new(true);
         counts.add(TraceId::EMPTY, 2);
         counts.add(TraceId::EMPTY, 3);
-        assert_eq!(counts.get().get(&TraceId::EMPTY), Some(&5));
-        assert_eq!(counts.take().get(&TraceId::EMPTY), Some(&5));
-        assert_eq!(counts.get().len(), 0);
+        assert_eq!(counts.get().samples.get(&TraceId::EMPTY), Some(&5));
+        assert_eq!(counts.take().samples.get(&TraceId::EMPTY), Some(&5));
+        assert_eq!(counts.get().samples.len(), 0);
     }
 }

@@ -17,6 +17,7 @@ mod tally;
 mod vm_threads;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Context, Engine, Report, Requirement};
 use crate::console;
@@ -27,8 +28,9 @@ use crate::options::{Cpu, Options};
 use crate::output::Journal;
 
 use asynchronous::AsyncSampler;
-use counts::SampleCounts;
+use counts::{CountedSamples, SampleCounts};
 use jvmti::JvmtiSampler;
+use report::Section;
 
 pub use choice::{SamplingMethod, SamplingMethodRefused};
 
@@ -85,6 +87,7 @@ pub struct CpuSamples {
     sampler: Box<dyn Sampler>,
     method: SamplingMethod,
     counts: Arc<SampleCounts>,
+    interval: Duration,
     cutoff: f64,
     /// See [`Context::folded`].
     folded: Option<FrameId>,
@@ -109,7 +112,7 @@ impl CpuSamples {
         if options.cpu != Some(Cpu::Samples) {
             return None;
         }
-        let counts = Arc::new(SampleCounts::default());
+        let counts = Arc::new(SampleCounts::new(context.keeps_times()));
         let method = method?;
         let sampler: Box<dyn Sampler> = match method.clone() {
             SamplingMethod::Async(support) => {
@@ -121,6 +124,7 @@ impl CpuSamples {
             sampler,
             method,
             counts,
+            interval: options.interval,
             cutoff: options.cutoff,
             folded: context.folded(),
             // Not with every snapshot.
@@ -146,7 +150,8 @@ impl CpuSamples {
 
     /// Writes the samples counted so far, without resetting them.
     pub fn report_so_far(&self, journal: &Journal, cutoff: f64) {
-        report::cpu_samples(journal, self.counts.get(), cutoff, self.folded);
+        self.section_of(cutoff, self.folded)
+            .write(journal, self.counts.get());
     }
 
     /// Resets the counts.
@@ -157,7 +162,13 @@ impl CpuSamples {
 
 /// Answers a receiver's request for samples in a run that takes none.
 pub fn report_nothing(journal: &Journal) {
-    report::cpu_samples(journal, Default::default(), 0.0, None);
+    let section = Section {
+        interval: Duration::ZERO,
+        cutoff: 0.0,
+        folded: None,
+        is_snapshot: false,
+    };
+    section.write(journal, CountedSamples::none());
 }
 
 impl Engine for CpuSamples {
@@ -199,11 +210,24 @@ impl Engine for CpuSamples {
 
     fn report_known(&self, journal: &Journal, least: f64) {
         let cutoff = self.cutoff.max(least);
-        report::cpu_samples(journal, self.counts.get(), cutoff, None);
+        let section = Section {
+            is_snapshot: true,
+            ..self.section_of(cutoff, None)
+        };
+        section.write(journal, self.counts.get());
     }
 }
 
 impl CpuSamples {
+    fn section_of(&self, cutoff: f64, folded: Option<FrameId>) -> Section {
+        Section {
+            interval: self.interval,
+            cutoff,
+            folded,
+            is_snapshot: false,
+        }
+    }
+
     /// Writes the samples that have been counted.
     fn report_counts(&self, report: &Report<'_>) {
         if self.tells_outcome {
@@ -219,6 +243,7 @@ impl CpuSamples {
             true => self.counts.take(),
             false => self.counts.get(),
         };
-        report::cpu_samples(report.journal, samples, self.cutoff, self.folded);
+        self.section_of(self.cutoff, self.folded)
+            .write(report.journal, samples);
     }
 }

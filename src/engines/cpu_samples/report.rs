@@ -1,50 +1,89 @@
-//! CPU SAMPLES: the traces by their cost.
+//! CPU SAMPLES: the traces by their cost; and SAMPLE TIMES.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
-use hprof_format::{CpuSample, CpuSamplesRecord, Record};
+use hprof_format::{CpuSample, CpuSamplesRecord, Record, TimedSection};
 
-use super::counts::Samples;
-use crate::engines::folding::{Row, fold, is_small};
+use super::counts::{CountedSamples, Samples};
+use crate::engines::folding::{FoldedRows, Row, fold, is_small};
+use crate::engines::sample_times::TimesSection;
 use crate::names::frame::FrameId;
 use crate::names::trace::{TraceId, Traces};
-use crate::output::Journal;
-use crate::output::serials;
+use crate::output::{Journal, serials};
 
-/// Writes the samples. Rows below `cutoff`, a share of all samples, are omitted, or with `folded` added up.
-pub(super) fn cpu_samples(
-    journal: &Journal,
-    samples: Samples,
-    cutoff: f64,
-    folded: Option<FrameId>,
-) {
-    journal.entry(|entry| {
-        let (total, rows) = selected(samples, cutoff, folded, &entry.tables.traces);
-        for &(trace, _) in &rows {
-            entry.trace(trace);
-        }
-        let rows = rows.iter().map(|&(trace, count)| CpuSample {
-            count: saturated(count),
-            trace: serials::trace(trace),
-        });
-        entry.records.write(&Record::CpuSamples(CpuSamplesRecord {
-            total: saturated(total),
-            rows: Cow::Owned(rows.collect()),
-        }));
-    });
+/// The section, without its rows.
+pub(super) struct Section {
+    pub(super) interval: Duration,
+    /// Rows below this share of all samples are omitted, or with `folded` added up.
+    pub(super) cutoff: f64,
+    pub(super) folded: Option<FrameId>,
+    /// `true` if there is little room.
+    pub(super) is_snapshot: bool,
 }
 
-/// Returns the total of the samples and the rows to write, the costliest first. Rows below `cutoff`, a share of all
-/// samples, are omitted, or with `folded` added up.
+impl Section {
+    /// Writes the samples, and their times.
+    pub(super) fn write(self, journal: &Journal, counted: CountedSamples) {
+        let CountedSamples { samples, times } = counted;
+        journal.entry(|entry| {
+            let traces = &entry.tables.traces;
+            let Selected {
+                total,
+                rows,
+                folded,
+            } = selected(samples, self.cutoff, self.folded, traces);
+            for &(trace, _) in &rows {
+                entry.trace(trace);
+            }
+            let cpu_samples = rows.iter().map(|&(trace, count)| CpuSample {
+                count: saturated(count),
+                trace: serials::trace(trace),
+            });
+            entry.records.write(&Record::CpuSamples(CpuSamplesRecord {
+                total: saturated(total),
+                rows: Cow::Owned(cpu_samples.collect()),
+            }));
+            let section = TimesSection {
+                of: TimedSection::CpuSamples,
+                sample: self.interval,
+                is_snapshot: self.is_snapshot,
+            };
+            let rows = rows.iter().map(|&(trace, _)| trace);
+            section.write(entry, times, rows, |trace| {
+                folded.as_ref()?.row(trace, traces)
+            });
+        });
+    }
+}
+
+/// The rows to write.
+pub(in crate::engines) struct Selected {
+    /// The total of all samples.
+    pub(in crate::engines) total: u64,
+    /// The costliest first.
+    pub(in crate::engines) rows: Vec<(TraceId, u64)>,
+    /// Those to which small ones were added.
+    pub(in crate::engines) folded: Option<FoldedRows>,
+}
+
+/// Returns the rows to write. Those below `cutoff`, a share of all samples, are omitted, or with `folded` added up.
 pub(in crate::engines) fn selected(
     samples: Samples,
     cutoff: f64,
     folded: Option<FrameId>,
     traces: &Traces,
-) -> (u64, Vec<(TraceId, u64)>) {
+) -> Selected {
     match folded {
         Some(folded) => folded_rows(samples, cutoff, folded, traces),
-        None => rows(samples, cutoff),
+        None => {
+            let (total, rows) = rows(samples, cutoff);
+            Selected {
+                total,
+                rows,
+                folded: None,
+            }
+        }
     }
 }
 
@@ -62,13 +101,8 @@ fn rows(samples: Samples, cutoff: f64) -> (u64, Vec<(TraceId, u64)>) {
     (total, rows)
 }
 
-/// Returns the total, and all rows, of which those below the cutoff are added up under shorter stacks.
-fn folded_rows(
-    samples: Samples,
-    cutoff: f64,
-    folded: FrameId,
-    traces: &Traces,
-) -> (u64, Vec<(TraceId, u64)>) {
+/// Returns all rows, of which those below the cutoff are added up under shorter stacks.
+fn folded_rows(samples: Samples, cutoff: f64, folded: FrameId, traces: &Traces) -> Selected {
     let (total, all) = rows(samples, 0.0);
     let (small, mut rows): (Vec<_>, Vec<_>) = all
         .into_iter()
@@ -81,7 +115,11 @@ fn folded_rows(
     let sums = fold(small.collect(), [total], cutoff, folded, traces);
     rows.extend(sums.iter().map(|row| (row.trace, row.values[0])));
     rows.sort_by_key(|&(trace, count)| (std::cmp::Reverse(count), trace));
-    (total, rows)
+    Selected {
+        total,
+        rows,
+        folded: Some(FoldedRows::new(sums.iter().map(|row| row.trace), traces)),
+    }
 }
 
 /// Limits a count to 32 bits, the size of the fields: a year at 100 samples a second fits, and anything more must not
@@ -115,12 +153,12 @@ mod tests {
                 .into_iter()
                 .chain([(trace(&[5]), 70)])
         };
-        let (total, rows) = folded_rows(samples().collect(), 0.1, FrameId::numbered(9), &traces);
-        assert_eq!(total, 100);
+        let found = folded_rows(samples().collect(), 0.1, FrameId::numbered(9), &traces);
+        assert_eq!(found.total, 100);
         let expected = [(trace(&[5]), 70), (trace(&[1, 9]), 18), (large, 12)];
-        assert_eq!(rows, expected);
-        let (_, rows) = folded_rows(samples().collect(), 0.0, FrameId::numbered(9), &traces);
-        assert_eq!(rows.len(), 4, "nothing is small");
+        assert_eq!(found.rows, expected);
+        let found = folded_rows(samples().collect(), 0.0, FrameId::numbered(9), &traces);
+        assert_eq!(found.rows.len(), 4, "nothing is small");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod report;
 mod rounds;
 mod state;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -76,7 +77,7 @@ impl WallSampler {
             system_threads: OnceLock::new(),
             threads: LiveThreads::default(),
             rounds: Mutex::default(),
-            counts: SampleCounts::default(),
+            counts: SampleCounts::new(context.keeps_times()),
             sampled: AtomicU64::new(0),
         };
         Some(Self {
@@ -95,6 +96,7 @@ impl WallSampler {
             has_virtual_threads: self.shared.virtual_threads.is_some(),
             cutoff,
             folded,
+            is_snapshot: false,
         }
     }
 }
@@ -172,7 +174,10 @@ impl Engine for WallSampler {
     }
 
     fn report_known(&self, journal: &Journal, least: f64) {
-        let section = self.section_of(self.cutoff.max(least), None);
+        let section = Section {
+            is_snapshot: true,
+            ..self.section_of(self.cutoff.max(least), None)
+        };
         section.write(journal, self.shared.counts.get());
     }
 
@@ -215,9 +220,12 @@ impl WallSamplerState {
         }
     }
 
-    fn charge(&self, trace: TraceId, rounds: u64) {
-        if rounds > 0 {
-            self.counts.add(trace, rounds);
+    /// Charges the rounds between two to a trace.
+    fn charge(&self, trace: TraceId, rounds: Range<u64>) {
+        if !rounds.is_empty() {
+            let period = [rounds.start, rounds.end].map(|round| self.clock.start_of(round));
+            let count = rounds.end - rounds.start;
+            self.counts.add_over(trace, count, period);
         }
     }
 

@@ -1,10 +1,12 @@
-//! WALL SAMPLES: the stacks by the time that threads spent in them.
+//! WALL SAMPLES: the stacks by the time that threads spent in them; and SAMPLE TIMES.
 
 use std::time::Duration;
 
-use hprof_format::{Section as FormatSection, WallSample, WallSamples};
+use hprof_format::{Section as FormatSection, TimedSection, WallSample, WallSamples};
 
-use crate::engines::cpu_samples::{counts::Samples, report::selected};
+use crate::engines::cpu_samples::counts::CountedSamples;
+use crate::engines::cpu_samples::report::{Selected, selected};
+use crate::engines::sample_times::TimesSection;
 use crate::names::frame::FrameId;
 use crate::output::{Journal, serials};
 
@@ -21,20 +23,28 @@ pub(super) struct Section {
     /// Rows below this share of all samples are omitted, or with `folded` added up.
     pub(super) cutoff: f64,
     pub(super) folded: Option<FrameId>,
+    /// `true` if there is little room.
+    pub(super) is_snapshot: bool,
 }
 
 impl Section {
-    /// Writes the section.
-    pub(super) fn write(self, journal: &Journal, samples: Samples) {
+    /// Writes the section, and the times of its samples.
+    pub(super) fn write(self, journal: &Journal, counted: CountedSamples) {
+        let CountedSamples { samples, times } = counted;
         journal.entry(|entry| {
-            let (total, rows) = selected(samples, self.cutoff, self.folded, &entry.tables.traces);
+            let traces = &entry.tables.traces;
+            let Selected {
+                total,
+                rows,
+                folded,
+            } = selected(samples, self.cutoff, self.folded, traces);
             for &(trace, _) in &rows {
                 entry.trace(trace);
             }
             if self.has_virtual_threads {
                 entry.note(ONLY_MOUNTED);
             }
-            let rows = rows.iter().map(|&(trace, count)| WallSample {
+            let wall_samples = rows.iter().map(|&(trace, count)| WallSample {
                 count,
                 trace: serials::trace(trace),
             });
@@ -42,9 +52,18 @@ impl Section {
                 total,
                 interval: u64::try_from(self.interval.as_millis()).unwrap_or(u64::MAX),
                 threads: Some(self.threads),
-                rows: rows.collect(),
+                rows: wall_samples.collect(),
             };
             entry.section(&FormatSection::WallSamples(samples));
+            let section = TimesSection {
+                of: TimedSection::WallSamples,
+                sample: self.interval,
+                is_snapshot: self.is_snapshot,
+            };
+            let rows = rows.iter().map(|&(trace, _)| trace);
+            section.write(entry, times, rows, |trace| {
+                folded.as_ref()?.row(trace, traces)
+            });
         });
     }
 }

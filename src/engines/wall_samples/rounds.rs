@@ -10,6 +10,7 @@
 //! which nobody looked: half of them are charged to its previous stack, half to the new one.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::WallSamplerState;
@@ -135,17 +136,17 @@ impl SampledThread {
         }
     }
 
-    /// Returns the number of rounds that have not been charged, and takes them for charged.
-    fn take_rounds(&mut self, now: u64) -> u64 {
-        let rounds = now.saturating_sub(self.charged);
-        self.charged = self.charged.max(now);
+    /// Returns the rounds that have not been charged, and takes them for charged.
+    fn take_rounds(&mut self, now: u64) -> Range<u64> {
+        let rounds = self.charged..self.charged.max(now);
+        self.charged = rounds.end;
         rounds
     }
 
     /// Charges everything up to this round to the stack that the thread has, or had when it was last looked at.
     fn charge_last(&mut self, shared: &WallSamplerState, now: u64) {
         let rounds = self.take_rounds(now);
-        if rounds > 0 && shared.stacks.depth() > 0 {
+        if !rounds.is_empty() && shared.stacks.depth() > 0 {
             let unseen = || {
                 let reason = match self.thread.ended() {
                     Some(_) => IN_ENDED_THREAD,
@@ -161,17 +162,18 @@ impl SampledThread {
     /// Charges the rounds since the last look to the stack it had then and to the one it has now.
     fn charge_both(&mut self, shared: &WallSamplerState, seen: Seen, now: u64) {
         let rounds = self.take_rounds(now);
-        let before = match self.seen {
+        let middle = match self.seen {
             Some(before) => {
-                shared.charge(before.trace, rounds / 2);
-                rounds / 2
+                let middle = rounds.start + (rounds.end - rounds.start) / 2;
+                shared.charge(before.trace, rounds.start..middle);
+                middle
             }
             None => {
                 shared.one_more_thread();
-                0
+                rounds.start
             }
         };
-        shared.charge(seen.trace, rounds - before);
+        shared.charge(seen.trace, middle..rounds.end);
         self.seen = Some(seen);
         self.stood = 0;
     }

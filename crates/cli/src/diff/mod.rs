@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::pair;
 use crate::profile::{CodeChoice, Opened, open, write_remarks};
+use crate::span::Part;
 use crate::table::{Style, Table};
 use crate::top::not_shown;
 use gate::Condition;
@@ -23,7 +24,8 @@ use gate::Condition;
 ///
 /// Changes are those of the cost of a row itself, or with --total of its cost
 /// including everything it called. `hprof diff FILE --section 1 --section 3`
-/// compares two dumps of one run. With --normalise the base is scaled to the
+/// compares two dumps of one run, `hprof diff FILE --between 10:00..10:01 --and
+/// 10:03..10:04` two parts of one. With --normalise the base is scaled to the
 /// total of the new profile, for runs of different length. With --fail-if, the
 /// exit status is 3 if a total has changed as specified:
 ///   --fail-if 'alloc-bytes > 5%'     more than 5 % above the base
@@ -40,6 +42,25 @@ pub struct Arguments {
     /// The number of the dump in a run with several, from 1; twice for the base and the new one [default: the last]
     #[arg(long, value_name = "N")]
     section: Vec<u32>,
+
+    /// Compare this part of the base's run, such as 10:03..10:04 or +30s..+90s, as in `hprof top --from --to`; with --and, of the
+    /// same file unless there are two
+    #[arg(
+        long,
+        value_name = "TIME..TIME",
+        requires = "and",
+        allow_hyphen_values = true
+    )]
+    between: Option<Part>,
+
+    /// Compare it with this part of the new one's run
+    #[arg(
+        long,
+        value_name = "TIME..TIME",
+        requires = "between",
+        allow_hyphen_values = true
+    )]
+    and: Option<Part>,
 
     /// The value, as in `hprof top`
     #[arg(long)]
@@ -130,13 +151,21 @@ struct Compared {
 /// Compares the profiles and prints the changes.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (base, new) = (&arguments.base, arguments.new_file());
-    let (base_section, new_section) = pair::of(&arguments.section, "--section", base, new)?;
-    let open = |path, section| {
-        let opened = open(path, section)?.of_code(&arguments.code, path)?;
-        Ok::<Opened, Failure>(opened.comparable())
+    let (base_section, new_section) = match (arguments.between, arguments.section.as_slice()) {
+        (None, _) | (_, [_, _, ..]) => pair::of(&arguments.section, "--section", base, new)?,
+        // Two parts of one dump are no dump compared with itself.
+        (Some(_), sections) => (sections.first().copied(), sections.first().copied()),
     };
-    let mut base = open(base, base_section)?;
-    let mut new = open(new, new_section)?;
+    let open = |path, section, part: Option<Part>| {
+        let whole = open(path, section)?;
+        let opened = match part {
+            Some(part) => whole.of_part(part, path)?,
+            None => whole,
+        };
+        Ok::<Opened, Failure>(opened.of_code(&arguments.code, path)?.comparable())
+    };
+    let mut base = open(base, base_section, arguments.between)?;
+    let mut new = open(new, new_section, arguments.and)?;
     arguments.count_in_common(&mut base, &mut new)?;
     let compared = arguments.compare(&base, &new)?;
     let failed = arguments.failed(&base.profile, &new.profile)?;

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Opened, open};
 use crate::push;
+use crate::span::Part;
 use tables::TableArguments;
 
 /// Write profiles in the format of another tool, or as tables
@@ -26,8 +27,8 @@ use tables::TableArguments;
 ///               which reads locally; samples have no times, and are placed
 ///               one after another
 ///   jfr         all values: a recording for the JDK's `jfr`, JMC, VisualVM,
-///               IntelliJ; samples have no times, and are placed one after
-///               another
+///               IntelliJ; CPU samples have the times that the file has, or
+///               are placed one after another
 ///   json        everything that hprof knows about the profile
 ///   parquet     tables of any number of profiles and heap dumps, for DuckDB,
 ///               Spark, pandas: FOLDER/TABLE/RUN.parquet
@@ -41,6 +42,10 @@ pub struct Arguments {
     /// The number of the dump in the run, from 1 [default: the last]
     #[arg(long, value_name = "N")]
     section: Option<u32>,
+
+    /// Only this part of the run, such as 10:03..10:04 or +30s..+90s, as in `hprof top --from --to`
+    #[arg(long, value_name = "TIME..TIME", allow_hyphen_values = true)]
+    between: Option<Part>,
 
     /// The format
     #[arg(long, value_name = "FORMAT")]
@@ -84,6 +89,7 @@ pub fn write_recording(
     let arguments = Arguments {
         files: vec![file.to_owned()],
         section: None,
+        between: None,
         to: Format::Jfr,
         value: None,
         output: Some(output.to_owned()),
@@ -98,6 +104,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.value.is_some() && arguments.to != Format::Collapsed {
         return Err(Failure::Message(
             "--value is for collapsed stacks; the other formats hold all values".to_owned(),
+        ));
+    }
+    if arguments.between.is_some() && arguments.to == Format::Parquet {
+        return Err(Failure::Message(
+            "--between is for profiles; tables have the sums of the whole run".to_owned(),
         ));
     }
     if arguments.to == Format::Parquet {
@@ -119,7 +130,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "this is a binary format; name a file with -o".to_owned(),
         ));
     }
-    arguments.write(open(file, arguments.section)?, file)
+    let whole = open(file, arguments.section)?;
+    let opened = match arguments.between {
+        Some(part) => whole.of_part(part, file)?,
+        None => whole,
+    };
+    arguments.write(opened, file)
 }
 
 fn say_what_was_divided(file: &Path, profile: &Profile) {

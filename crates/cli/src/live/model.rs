@@ -115,6 +115,7 @@ impl Model {
             | Section::WallSamples(_)
             | Section::Lifetimes(_)
             | Section::Course(_)
+            | Section::SampleTimes(_)
             | Section::EndOfSnapshot
             | Section::Note(_) => {}
         }

@@ -13,6 +13,7 @@ use hprof_profile::export::{LimitTooSmall, Origin, Requests};
 use crate::failure::Failure;
 use crate::profile::Choice;
 use crate::size;
+use crate::span::SpanChoice;
 use collector::{Collector, PushError};
 pub use endpoint::Endpoint;
 
@@ -29,6 +30,9 @@ pub use endpoint::Endpoint;
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
+
+    #[command(flatten)]
+    span: SpanChoice,
 
     /// The collector, as in http://localhost:4318; /v1development/profiles is added
     #[arg(long, value_name = "URL")]
@@ -134,7 +138,7 @@ enum NotPushed {
 /// Sends the profile.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = &arguments.choice.file;
-    let opened = arguments.choice.open()?;
+    let opened = arguments.choice.open_part(&arguments.span)?;
     // A file without costs is reported as such.
     opened.metric(file, None)?;
     let target = Target::new(arguments.otlp.clone(), arguments.options.clone());

@@ -31,9 +31,9 @@ function scaledBy(factor, costs) {
 }
 
 // Everything that is shown of a choice: `now`, and `base` where two runs are compared.
-function measure(profiles, { run, base, value, thread, type, scaled }) {
+function measure(profiles, { run, base, value, thread, type, scaled, from, to }) {
   const filter = { thread, type };
-  const now = costsOf(profiles, ownCosts(profiles, profiles.runs[run], value, filter));
+  const now = costsOf(profiles, ownCosts(profiles, partOf(profiles.runs[run], { from, to }), value, filter));
   if (base < 0) return { now, base: null, unit: UNITS[value] };
   const before = ownCosts(profiles, profiles.runs[base], value, filter);
   const sum = before.reduce((a, b) => a + b, 0);

@@ -46,8 +46,14 @@ function unpack(buffer) {
         values: metrics.map(column) };
     });
     if (run.history?.ages.length) tables.push(ageTable(run.history.ages));
+    const timelines = run.timelines.map((timeline) => {
+      const stack = fromDistances(column());
+      const [thread, type, counts, distances, amounts] = [column(), column(), column(), column(), column()];
+      return { ...timeline, stack, thread, type, ...stepsOf(counts, distances), amounts };
+    });
+    const begin = timelines.reduce((first, timeline) => Math.min(first, timeline.begin), Infinity);
     const metrics = ORDER.filter((name) => tables.some((table) => table.metrics.includes(name)));
-    return { ...run, tables, metrics };
+    return { ...run, tables, metrics, timelines, begin };
   });
   const intervals = new Set(runs.filter((run) => run.metrics.includes('cpu')).map((run) => run.interval));
   const [interval] = intervals;
@@ -78,6 +84,18 @@ function fromDistances(distances) {
   let place = 0;
   for (let at = 0; at < places.length; at++) places[at] = place += distances[at];
   return places;
+}
+
+// The steps of each row, which begin in `starts`, from their distances.
+function stepsOf(counts, distances) {
+  const starts = new Uint32Array(counts.length + 1);
+  const steps = new Uint32Array(distances.length);
+  for (let row = 0; row < counts.length; row++) {
+    starts[row + 1] = starts[row] + counts[row];
+    let step = 0;
+    for (let at = starts[row]; at < starts[row + 1]; at++) steps[at] = step += distances[at];
+  }
+  return { starts, steps };
 }
 
 // Stacks stand in an order in which all that begin with one follow it, up to `end`. Each is `frame`, called by `caller`;

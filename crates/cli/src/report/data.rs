@@ -4,7 +4,9 @@
 //! numbers: the lowest bytes of all numbers of a column, then the next ones; which compresses well. The first columns
 //! are those of the frames (class, method, source + 1, line, kind), then the two of
 //! [`Preorder`](super::stacks::Preorder), whose stacks all profiles share. Then come those of each table of each
-//! profile: distance to the stack of the row before, thread + 1, type + 1, and one for each value.
+//! profile: distance to the stack of the row before, thread + 1, type + 1, and one for each value. After the tables of a profile
+//! come those of each of its timelines: distance to the stack of the row before, thread + 1, type + 1, the number of steps with
+//! samples; and, for all rows one after another, distance to the step before, and value.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,7 +14,8 @@ use std::path::Path;
 
 use foldhash::HashMap;
 use hprof_profile::{
-    By, CommonInterval, Frame, FrameKind, Groups, LabelsId, Metric, Profile, StackId, Table, Wait,
+    By, CommonInterval, Frame, FrameKind, Groups, LabelsId, Metric, Profile, StackId, Table,
+    Timeline, Wait,
 };
 use serde::Serialize;
 
@@ -94,6 +97,7 @@ struct About {
     fault: Option<String>,
     remarks: BTreeMap<&'static str, Vec<String>>,
     tables: Vec<Vec<Measured>>,
+    timelines: Vec<TimelineOfRun>,
     waits: Vec<WaitOfRun>,
     history: Option<History>,
 }
@@ -101,6 +105,16 @@ struct About {
 /// The waiting thread or method, the lock, its holders, and the time in nanoseconds.
 #[derive(Serialize)]
 struct WaitOfRun(String, String, Vec<String>, u64);
+
+/// When the samples of a value were taken, in milliseconds.
+#[derive(Serialize)]
+struct TimelineOfRun {
+    value: &'static str,
+    /// Since 1970.
+    begin: u64,
+    millis: u64,
+    step: u64,
+}
 
 /// A value's name and unit.
 #[derive(Serialize)]
@@ -131,6 +145,9 @@ pub fn write(runs: &[Run], by_thread: bool, start: Start, out: &mut dyn Write) -
         abouts.push(about(run, history::of(&run.profile, &ages, &sites)));
         for (table, places) in run.profile.tables().iter().zip(places.of_tables) {
             writer.table(table, places, &order.numbers);
+        }
+        for (timeline, places) in run.profile.timelines().iter().zip(places.of_timelines) {
+            writer.timeline(timeline, places, &order.numbers);
         }
     }
     let header = Header {
@@ -167,8 +184,18 @@ fn about(run: &Run, history: Option<History>) -> About {
         tables: tables
             .map(|table| table.metrics().iter().map(measured).collect())
             .collect(),
+        timelines: run.profile.timelines().iter().map(timeline).collect(),
         waits: run.profile.waits().into_iter().map(wait).collect(),
         history,
+    }
+}
+
+fn timeline(timeline: &Timeline) -> TimelineOfRun {
+    TimelineOfRun {
+        value: timeline.metric.name(),
+        begin: timeline.begin,
+        millis: timeline.millis,
+        step: timeline.step,
     }
 }
 
@@ -176,9 +203,10 @@ fn wait(wait: Wait) -> WaitOfRun {
     WaitOfRun(wait.waiter, wait.lock, wait.holder, wait.nanos)
 }
 
-/// The rows of each table of a profile, of its ages, and the sites of its course: stack, thread + 1, type + 1.
+/// The rows of each table and timeline of a profile, of its ages, and the sites of its course: stack, thread + 1, type + 1.
 struct RowKeys {
     of_tables: Vec<Vec<[u32; 3]>>,
+    of_timelines: Vec<Vec<[u32; 3]>>,
     of_ages: Vec<[u32; 3]>,
     of_sites: Vec<[u32; 3]>,
 }
@@ -269,10 +297,16 @@ impl PageWriter {
             let rows = table.rows();
             of_tables.push(rows.map(|(stack, label, _)| place(stack, label)).collect());
         }
+        let mut of_timelines = Vec::new();
+        for timeline in profile.timelines() {
+            let rows = timeline.rows.iter();
+            of_timelines.push(rows.map(|row| place(row.stack, row.labels)).collect());
+        }
         let history = &profile.history;
         let sites = history.course.iter().flat_map(|course| &course.sites);
         RowKeys {
             of_tables,
+            of_timelines,
             of_ages: history
                 .ages
                 .iter()
@@ -332,6 +366,43 @@ impl PageWriter {
         for column in values {
             self.column(&column);
         }
+    }
+
+    /// Writes a timeline.
+    fn timeline(&mut self, timeline: &Timeline, places: Vec<[u32; 3]>, numbers: &[u32]) {
+        let keys = places
+            .into_iter()
+            .map(|[stack, thread, class]| [numbers[stack as usize], thread, class]);
+        let mut rows: Vec<([u32; 3], &[(u32, u64)])> = keys
+            .zip(timeline.rows.iter().map(|row| &*row.values))
+            .collect();
+        rows.sort_unstable();
+        let before = std::iter::once(0).chain(rows.iter().map(|(key, _)| key[0]));
+        let distances = rows
+            .iter()
+            .zip(before)
+            .map(|((key, _), before)| key[0] - before);
+        self.column(&distances.collect::<Vec<u32>>());
+        for label in [1, 2] {
+            let column: Vec<u32> = rows.iter().map(|(key, _)| key[label]).collect();
+            self.column(&column);
+        }
+        let counts: Vec<u32> = rows
+            .iter()
+            .map(|(_, values)| number(values.len()))
+            .collect();
+        self.column(&counts);
+        let (mut steps, mut amounts) = (Vec::new(), Vec::new());
+        for (_, values) in rows {
+            let mut before = 0;
+            for &(step, value) in values {
+                steps.push(step - before);
+                amounts.push(value);
+                before = step;
+            }
+        }
+        self.column(&steps);
+        self.column(&amounts);
     }
 
     /// Adds a column, as narrow as its largest number allows.

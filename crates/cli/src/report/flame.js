@@ -297,7 +297,7 @@ class Look {
   // The classes of the JDK are grey-blue, those of one package have one hue in shades.
   colourOf(owner) {
     const shade = (hashOf(owner) % 5) * 1.6;
-    if (/^(java|javax|jdk|sun|com\.sun)\./.test(owner)) {
+    if (OF_JDK.test(owner)) {
       return this.dark ? `hsl(215 18% ${30 + shade}%)` : `hsl(213 32% ${78 + shade}%)`;
     }
     const of = hashOf(owner.split('.').slice(0, -1).slice(0, 3).join('.'));
@@ -315,6 +315,7 @@ class Look {
   }
 }
 
+const OF_JDK = /^(java|javax|jdk|sun|com\.sun)\./;
 const HUES = [340, 44, 160, 262, 184, 300, 8, 28];
 
 function hashOf(text) {

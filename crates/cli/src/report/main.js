@@ -28,6 +28,7 @@ class App {
     this.state = new State({ run, base: start.compared ? 0 : -1, callers: start.inverted, value: start.metric ?? '' },
       () => this.show());
     this.tabs = this.views();
+    this.heat = new Heat(this, document.getElementById('heat'));
     this.listen();
     this.show();
   }
@@ -68,7 +69,9 @@ class App {
   values() {
     const base = this.profiles.runs[this.state.base];
     const common = this.run.metrics.filter((metric) => !base || base.metrics.includes(metric));
-    return common.length ? common : this.run.metrics;
+    const values = common.length ? common : this.run.metrics;
+    // Of a part of the time, those whose times are known.
+    return isPart(this.state) ? values.filter((metric) => this.run.timelines.some(({ value }) => value === metric)) : values;
   }
 
   // The file without its folder, unless that tells it from others.
@@ -82,8 +85,8 @@ class App {
   }
 
   measureKey(value = this.value) {
-    const { run, base, thread, type, scaled } = this.state;
-    return [run, base, value, thread, type, scaled].join(' ');
+    const { run, base, thread, type, scaled, from, to } = this.state;
+    return [run, base, value, thread, type, scaled, from, to].join(' ');
   }
 
   measured(value = this.value) {
@@ -113,7 +116,8 @@ class App {
     const value = SITES[state.view]?.metrics[0] ?? state.value;
     const of = (run) => run?.remarks[value] ?? [];
     const before = of(profiles.runs[state.base]).map((remark) => `before: ${remark}`);
-    return [...of(this.run), ...before];
+    const whole = isPart(state) && !ALL_VALUES.includes(state.view) ? 'of the whole run: ' : '';
+    return [...of(this.run).map((remark) => whole + remark), ...before];
   }
 
   // What the runs were that are shown: the program, the JDK, when, how long, with which options.
@@ -162,6 +166,7 @@ class App {
     this.showBar();
     this.showTabs();
     this.showFilters();
+    this.heat.update();
     const { view } = this.state;
     const [, title, View] = this.tabs.find(([key]) => key === view);
     const host = document.getElementById('view');
@@ -185,6 +190,7 @@ class App {
     if (!runs[state.base] || state.base === state.run) state.base = -1;
     if (!this.tabs.some(([key]) => key === state.view)) state.view = 'flame';
     if (state.view === 'difference' && state.base < 0) state.base = state.run > 0 ? state.run - 1 : 1;
+    if (!this.run.timelines.length) [state.from, state.to] = [0, 0];
     if (!this.values().includes(state.value)) [state.value] = this.values();
     if (!BYS.some(([by]) => by === state.by)) state.by = 'method';
     if (!CURVES.some(([curve]) => curve === state.curve)) state.curve = CURVES[0][0];
@@ -268,6 +274,10 @@ class App {
       button('×', () => state.set({ [key]: ALL, zoom: [] }), { title: 'Show all again', ariaLabel: 'Show all again' })));
     if (state.thread !== ALL) filter('thread', `thread ${threadName(profiles, state.thread)}`);
     if (state.type !== ALL) filter('type', `class ${state.type ? profiles.strings[state.type - 1] : '<unknown>'}`);
+    if (isPart(state) && !ALL_VALUES.includes(state.view)) {
+      parts.push(element('span', { className: 'filter' }, this.heat.partText(),
+        button('×', () => state.set({ from: 0, to: 0, zoom: [] }), { title: 'Show all of the time again', ariaLabel: 'Show all of the time again' })));
+    }
     if (this.run.fault) {
       parts.push(element('span', { className: 'warning' }, `The file could not be read to its end: ${shown(this.run.fault, 300)}`));
     }

@@ -142,7 +142,7 @@ class ThreadsView {
     const { state, profiles } = app;
     const metrics = app.values();
     const key = (table, row) => table.thread[row];
-    const sums = rowCosts(app.run, metrics, { ...state, thread: ALL }, key);
+    const sums = rowCosts(partOf(app.run, state), metrics, { ...state, thread: ALL }, key);
     const before = state.base < 0 ? null : rowCosts(profiles.runs[state.base], metrics, { ...state, thread: ALL }, key);
     const zeros = new Float64Array(metrics.length);
     const numbers = [...new Set([...sums.keys(), ...(before?.keys() ?? [])])];

@@ -3,7 +3,7 @@
 const BEGINNING = {
   view: 'flame', run: 0, base: -1, value: '', thread: ALL, type: ALL, find: '', by: 'method', sort: '',
   callers: false, icicle: false, lines: false, scaled: false, zoom: [], method: -1, group: 'site', only: 'all',
-  site: -1, curve: 'bytes',
+  site: -1, curve: 'bytes', from: 0, to: 0,
 };
 
 class State {

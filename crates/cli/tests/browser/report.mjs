@@ -37,6 +37,39 @@ const cases = {
     console.log(((performance.now() - start) / 1000).toFixed(2));
   },
 
+  // A page of ten seconds: p.A.always has 2 samples in each, p.B.slow 15 in the fifth and the sixth.
+  async times(context, [file]) {
+    const page = await open(context, file);
+    assert.match(await about(page), /^alltotal50 /);
+    const map = page.locator('#heat canvas');
+    const brush = async (from, to) => {
+      const { x, y, width } = await map.boundingBox();
+      const at = (second) => x + 190 + ((width - 190) * (second + 0.5)) / 10;
+      await page.mouse.move(at(from), y + 20);
+      await page.mouse.down();
+      await page.mouse.move(at(to), y + 24, { steps: 4 });
+      await page.mouse.up();
+    };
+    await brush(5, 4);
+    assert.match(await hash(page), /from=4000&to=6000/);
+    assert.match(await about(page), /^alltotal34 /);
+    await page.click('nav >> text=Top');
+    assert.deepEqual((await rows(page, 9)).map(([name]) => name), ['p.B.slow', 'p.A.always']);
+    await brush(0, 3);
+    assert.deepEqual((await rows(page, 9)).map(([name]) => name), ['p.A.always']);
+    // The keys, a link, and all of the time again.
+    await map.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Shift+ArrowLeft');
+    assert.match(await hash(page), /from=1000&to=4000/);
+    const again = await open(context, page.url());
+    assert.deepEqual((await rows(again, 9)).map(([name]) => name), ['p.A.always']);
+    await again.close();
+    await page.click('#filters button');
+    assert.doesNotMatch(await hash(page), /from=/);
+    assert.deepEqual((await rows(page, 9)).map(([name]) => name), ['p.B.slow', 'p.A.always']);
+  },
+
   // A page of samples whose stacks were all cut at two frames.
   async cut(context, [file]) {
     const page = await open(context, file);

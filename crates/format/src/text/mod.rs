@@ -339,6 +339,8 @@ impl TextEncoder {
             Section::Contention { total, rows, .. } => self.print_time(time, *total, rows, out),
             Section::Lifetimes(lifetimes) => self.print_lifetimes(time, lifetimes, out),
             Section::Course(course) => self.print_course(time, course, out),
+            // Only binary files have it.
+            Section::SampleTimes(_) => Ok(()),
             Section::EndOfSnapshot => writeln!(out, "({END_OF_SNAPSHOT})"),
             Section::Note(Note { text, .. }) | Section::Unknown(UnknownSection { text, .. }) => {
                 writeln!(out, "({})", printable(text.as_bytes()))

@@ -8,6 +8,7 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 use super::nanos_of_one;
 use crate::metric::Metric;
+use crate::model::Timeline;
 use crate::model::{Frame, History, Labels, LabelsId, Profile, StackId, Table};
 use crate::names::Name;
 
@@ -42,9 +43,23 @@ struct JsonDocument<'a> {
     stacks: StreamedRows<StackRows<'a>>,
     labels: StreamedRows<LabelRows<'a>>,
     tables: Vec<TableDocument<'a>>,
+    timelines: Vec<TimelineDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<HistoryDocument>,
 }
+
+#[derive(serde::Serialize)]
+struct TimelineDocument<'a> {
+    value: &'static str,
+    begin_ms: u64,
+    length_ms: u64,
+    step_ms: u64,
+    rows: Vec<TimelineRowDocument<'a>>,
+}
+
+/// Stack, labels, and pairs of a step's number and the value in it.
+#[derive(serde::Serialize)]
+struct TimelineRowDocument<'a>(u32, u32, &'a [(u32, u64)]);
 
 #[derive(serde::Serialize)]
 struct HistoryDocument {
@@ -243,6 +258,19 @@ fn points(points: &[CoursePoint]) -> Vec<PointRow> {
 }
 
 /// Returns what the profile says about time; `None` if it says nothing.
+fn timeline_document(timeline: &Timeline) -> TimelineDocument<'_> {
+    let rows = timeline.rows.iter();
+    TimelineDocument {
+        value: timeline.metric.name(),
+        begin_ms: timeline.begin,
+        length_ms: timeline.millis,
+        step_ms: timeline.step,
+        rows: rows
+            .map(|row| TimelineRowDocument(row.stack.0, row.labels.0, &row.values))
+            .collect(),
+    }
+}
+
 fn history_document(history: &History) -> Option<HistoryDocument> {
     let is_known = history.peak.is_some() || !history.ages.is_empty() || history.course.is_some();
     is_known.then(|| HistoryDocument {
@@ -283,11 +311,11 @@ impl Serialize for Profile {
         let document = JsonDocument {
             format: "hprof-profile",
             version: 1,
-            created_ms: self.created,
+            created_ms: self.period().0,
             section: self.section,
             sections: self.sections,
             process: self.process,
-            length_us: self.length,
+            length_us: self.period().1,
             interval_ns: match self.has(Metric::Cpu) {
                 true => nanos_of_one(self, Metric::Cpu),
                 false => None,
@@ -304,6 +332,7 @@ impl Serialize for Profile {
             stacks: StreamedRows(StackRows(self)),
             labels: StreamedRows(LabelRows(self)),
             tables: self.tables().iter().map(table_document).collect(),
+            timelines: self.timelines().iter().map(timeline_document).collect(),
             history: history_document(&self.history),
         };
         document.serialize(serializer)

@@ -1,6 +1,7 @@
 //! Builds a profile from records.
 
 mod history;
+mod times;
 
 use std::collections::HashSet;
 
@@ -9,9 +10,9 @@ use hprof_format::{
     AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord,
     CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Line,
     LoadClassRecord, LockWaits, MonitorRecord, NameTable, Note, NoteMeaning, Record, Section,
-    StandardErrors, StartThreadRecord, StringId, StringRecord, ThreadSerial, Timing, TraceRecord,
-    TraceSerial, TraceTime, UNKNOWN_NAME, UnknownSection, WallSamples, printable, shortened,
-    source_name,
+    StandardErrors, StartThreadRecord, StringId, StringRecord, ThreadSerial, TimedLock, Timing,
+    TraceRecord, TraceSerial, TraceTime, UNKNOWN_NAME, UnknownSection, WallSamples, printable,
+    shortened, source_name,
 };
 
 use crate::dense::{Dense, Map};
@@ -225,6 +226,7 @@ impl Records {
             Section::Contention { total, count, rows } => self.monitors([*total, *count], rows),
             Section::Lifetimes(lifetimes) => self.lifetimes(lifetimes),
             Section::Course(course) => self.course(course),
+            Section::SampleTimes(times) => self.sample_times(times),
             Section::Note(note) => self.note(note),
             Section::Unknown(UnknownSection { name, .. }) => self.unknown(name),
             // States without a value, which `hprof top` does not show.
@@ -318,16 +320,21 @@ impl Records {
         let seen = self.seen.entry(metrics).or_default();
         *seen += 1;
         self.profile.sections = self.profile.sections.max(*seen);
-        let wanted = match self.wanted {
-            Wanted::Last => true,
-            Wanted::Number(number) => number == *seen,
-        };
+        let wanted = self.is_wanted(metrics);
         if wanted {
             self.profile
                 .tables
                 .retain(|table| table.metrics() != metrics);
         }
         wanted
+    }
+
+    /// Returns `true` if the last section of these metrics is wanted.
+    fn is_wanted(&self, metrics: &'static [Metric]) -> bool {
+        match self.wanted {
+            Wanted::Last => true,
+            Wanted::Number(number) => self.seen.get(metrics) == Some(&number),
+        }
     }
 
     fn sites(&mut self, mut totals: [u64; 4], sites: &[AllocSite]) {
@@ -381,21 +388,33 @@ impl Records {
         let mut listed = 0_u64;
         for row in &waits.rows {
             listed = listed.saturating_add(row.count);
-            let (stack, labels) = self.row_key(row.trace, Some(row.class));
-            let holder = row.holder.map(|holder| self.row_key(holder, None).0);
-            let class = self.class(row.class);
-            let class = self.profile.names.text(class);
-            let lock = row.identity.map(|identity| format!("{class}@{identity:x}"));
-            let labels = Labels {
-                lock: lock.map(|lock| self.profile.names.intern(&lock)),
-                holder,
-                ..*self.profile.labels(labels)
+            let lock = TimedLock {
+                holder: row.holder,
+                class: row.class,
+                identity: row.identity,
             };
-            let labels = self.profile.intern_labels(labels);
+            let (stack, labels) = self.lock_key(row.trace, lock);
             let table = self.profile.table(&LOCKS);
             table.push(stack, labels, &[nanos(row.count)]);
         }
         self.not_listed(&LOCKS, &[nanos(waits.total.saturating_sub(listed))]);
+    }
+
+    /// Returns the stack and the labels of a wait.
+    fn lock_key(&mut self, trace: TraceSerial, lock: TimedLock) -> (StackId, LabelsId) {
+        let (stack, labels) = self.row_key(trace, Some(lock.class));
+        let holder = lock.holder.map(|holder| self.row_key(holder, None).0);
+        let class = self.class(lock.class);
+        let class = self.profile.names.text(class);
+        let name = lock
+            .identity
+            .map(|identity| format!("{class}@{identity:x}"));
+        let labels = Labels {
+            lock: name.map(|lock| self.profile.names.intern(&lock)),
+            holder,
+            ..*self.profile.labels(labels)
+        };
+        (stack, self.profile.intern_labels(labels))
     }
 
     fn cpu_times(&mut self, totals: [u64; 2], rows: &[TraceTime]) {

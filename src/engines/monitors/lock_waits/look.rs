@@ -128,8 +128,11 @@ impl Looks {
             count => usize::try_from(shared.clock.round()).unwrap_or(0) % count,
         };
         wanted.all.rotate_left(first);
+        let round = shared.clock.round();
+        let period =
+            [round.saturating_sub(rounds), round].map(|round| shared.clock.start_of(round));
         for (key, count) in self.waited.drain(..) {
-            shared.table.add(key, rounds * count);
+            shared.table.add(key, rounds * count, period);
         }
         let (mut questions, mut stops) = (0, 0);
         let mut held = HashMap::default();
@@ -180,7 +183,7 @@ impl Looks {
                     class: lock.class,
                     identity,
                 };
-                shared.table.add(key, rounds * count);
+                shared.table.add(key, rounds * count, period);
                 self.waited.push((key, count));
             }
         }

@@ -27,7 +27,7 @@ use crate::stacks::Stacks;
 
 use look::Looks;
 use parked_virtual::ParkedVirtualThreads;
-use table::LockTable;
+use table::{LockSections, LockTable};
 
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -86,7 +86,7 @@ impl LockWaits {
             parks: OnceLock::new(),
             threads: LiveThreads::default(),
             parked_virtual: ParkedVirtualThreads::default(),
-            table: LockTable::default(),
+            table: LockTable::new(context.keeps_times()),
         };
         Self {
             agent_threads: context.agent_threads.clone(),
@@ -151,12 +151,22 @@ impl LockWaits {
 
     pub(super) fn report(&self, report: &Report<'_>, cutoff: f64) {
         let samples = self.shared.table.samples(report.totals);
-        table::write(report.journal, samples, INTERVAL, cutoff);
+        let sections = LockSections {
+            interval: INTERVAL,
+            cutoff,
+            is_snapshot: false,
+        };
+        sections.write(report.journal, samples);
     }
 
     pub(super) fn report_known(&self, journal: &Journal, cutoff: f64) {
         let samples = self.shared.table.samples(crate::engines::Totals::Keep);
-        table::write(journal, samples, INTERVAL, cutoff);
+        let sections = LockSections {
+            interval: INTERVAL,
+            cutoff,
+            is_snapshot: true,
+        };
+        sections.write(journal, samples);
     }
 
     pub(super) fn give_back(&self) {

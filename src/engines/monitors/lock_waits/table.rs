@@ -1,24 +1,30 @@
-//! The samples of waits for locks, and the section LOCK WAITS.
+//! The samples of waits for locks, and the sections LOCK WAITS and SAMPLE TIMES.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
-use hprof_format::{LockWait, LockWaits, Section};
+use hprof_format::{LockWait, LockWaits, Section, TimedLock, TimedSection, TraceSerial};
 
 use crate::engines::Totals;
+use crate::engines::sample_times::{TimedKey, Times, TimesSection};
 use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::class::ClassId;
 use crate::names::trace::TraceId;
-use crate::output::{Journal, serials};
+use crate::output::{Entry, Journal, serials};
 
 /// Halves of samples by waiting stack, holder and lock.
-#[derive(Default)]
-pub(super) struct LockTable(Mutex<Samples, rank::LockWaits>);
+pub(super) struct LockTable(Mutex<LockSamples, rank::LockWaits>);
 
-pub(super) type Samples = HashMap<LockWaitKey, u64, FixedState>;
+/// The halves of samples, and their times.
+pub(super) struct LockSamples {
+    halves: Samples,
+    times: Times<LockWaitKey>,
+}
+
+type Samples = HashMap<LockWaitKey, u64, FixedState>;
 
 /// The values that identify a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,27 +39,61 @@ pub(super) struct LockWaitKey {
     pub(super) identity: Option<u32>,
 }
 
+impl TimedKey for LockWaitKey {
+    fn write_names(self, entry: &mut Entry<'_>) {
+        entry.trace(self.trace);
+        if let Some(holder) = self.holder {
+            entry.trace(holder);
+        }
+        entry.class(self.class);
+    }
+
+    fn row(self) -> (TraceSerial, Option<TimedLock>) {
+        let lock = TimedLock {
+            holder: self.holder.map(serials::trace),
+            class: serials::class(self.class),
+            identity: self.identity,
+        };
+        (serials::trace(self.trace), Some(lock))
+    }
+}
+
 impl LockTable {
-    /// Adds halves of samples.
-    pub(super) fn add(&self, key: LockWaitKey, halves: u64) {
+    /// Creates an empty table, with times if they are kept.
+    pub(super) fn new(keeps_times: bool) -> Self {
+        Self(Mutex::new(LockSamples {
+            halves: Samples::default(),
+            times: Times::new(keeps_times),
+        }))
+    }
+
+    /// Adds halves of samples that were taken over a period.
+    pub(super) fn add(&self, key: LockWaitKey, halves: u64, period: [Instant; 2]) {
         let mut table = self.0.lock();
-        memory::need_to_hash(
-            table.len(),
-            table.capacity(),
-            size_of::<(LockWaitKey, u64)>(),
-        );
-        *table.entry(key).or_default() += halves;
+        let LockSamples {
+            halves: sums,
+            times,
+        } = &mut *table;
+        memory::need_to_hash(sums.len(), sums.capacity(), size_of::<(LockWaitKey, u64)>());
+        *sums.entry(key).or_default() += halves;
+        times.add_over(key, halves, period, sums.len());
     }
 
     /// Returns the halves of samples since the last reset.
-    pub(super) fn samples(&self, totals: Totals) -> Samples {
+    pub(super) fn samples(&self, totals: Totals) -> LockSamples {
         let mut table = self.0.lock();
         if totals.start_anew() {
-            return std::mem::take(&mut table);
+            return LockSamples {
+                halves: std::mem::take(&mut table.halves),
+                times: table.times.take(),
+            };
         }
         // The memory for the copy, and for the rows made from it.
-        memory::need(table.capacity() * 4 * size_of::<(LockWaitKey, u64)>());
-        table.clone()
+        memory::need(table.halves.capacity() * 4 * size_of::<(LockWaitKey, u64)>());
+        LockSamples {
+            halves: table.halves.clone(),
+            times: table.times.get(),
+        }
     }
 }
 
@@ -82,32 +122,46 @@ fn select(halves: Samples, cutoff: f64) -> LockWaitSelection {
     LockWaitSelection { total, known, rows }
 }
 
-/// Writes the section. Rows below `cutoff`, a share of all samples, are omitted.
-pub(super) fn write(journal: &Journal, halves: Samples, interval: Duration, cutoff: f64) {
-    let LockWaitSelection { total, known, rows } = select(halves, cutoff);
-    journal.entry(|entry| {
-        for (key, _) in &rows {
-            entry.trace(key.trace);
-            if let Some(holder) = key.holder {
-                entry.trace(holder);
+/// The sections, without their rows.
+pub(super) struct LockSections {
+    pub(super) interval: Duration,
+    /// Rows below this share of all samples are omitted.
+    pub(super) cutoff: f64,
+    /// `true` if there is little room.
+    pub(super) is_snapshot: bool,
+}
+
+impl LockSections {
+    /// Writes the sections.
+    pub(super) fn write(self, journal: &Journal, samples: LockSamples) {
+        let LockWaitSelection { total, known, rows } = select(samples.halves, self.cutoff);
+        journal.entry(|entry| {
+            for &(key, _) in &rows {
+                key.write_names(entry);
             }
-            entry.class(key.class);
-        }
-        let rows = rows.iter().map(|&(key, count)| LockWait {
-            count,
-            trace: serials::trace(key.trace),
-            holder: key.holder.map(serials::trace),
-            class: serials::class(key.class),
-            identity: key.identity,
+            let lock_waits = rows.iter().map(|&(key, count)| LockWait {
+                count,
+                trace: serials::trace(key.trace),
+                holder: key.holder.map(serials::trace),
+                class: serials::class(key.class),
+                identity: key.identity,
+            });
+            let waits = LockWaits {
+                total,
+                interval: u64::try_from(self.interval.as_millis()).unwrap_or(u64::MAX),
+                known,
+                rows: lock_waits.collect(),
+            };
+            entry.section(&Section::LockWaits(waits));
+            let section = TimesSection {
+                of: TimedSection::LockWaits,
+                sample: self.interval / 2,
+                is_snapshot: self.is_snapshot,
+            };
+            let rows = rows.iter().map(|&(key, _)| key);
+            section.write(entry, samples.times, rows, |_| None);
         });
-        let waits = LockWaits {
-            total,
-            interval: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX),
-            known,
-            rows: rows.collect(),
-        };
-        entry.section(&Section::LockWaits(waits));
-    });
+    }
 }
 
 #[cfg(test)]
@@ -121,21 +175,22 @@ mod tests {
         let name = tables.strings.intern("Desk");
         let loader = tables.loaders.add();
         let class = tables.classes.intern(loader, name, || tables.objects.add());
-        let table = LockTable::default();
+        let table = LockTable::new(true);
+        let period = [Instant::now(); 2];
         let key = |holder, identity| LockWaitKey {
             trace: TraceId::EMPTY,
             holder,
             class: class.id(),
             identity,
         };
-        table.add(key(None, Some(7)), 20);
-        table.add(key(Some(TraceId::EMPTY), None), 40);
-        table.add(key(Some(TraceId::EMPTY), Some(7)), 30);
-        table.add(key(Some(TraceId::EMPTY), Some(7)), 30);
-        table.add(key(None, None), 1);
-        let samples = table.samples(Totals::Keep);
-        assert_eq!(samples, table.samples(Totals::Reset));
-        assert!(table.samples(Totals::Reset).is_empty());
+        table.add(key(None, Some(7)), 20, period);
+        table.add(key(Some(TraceId::EMPTY), None), 40, period);
+        table.add(key(Some(TraceId::EMPTY), Some(7)), 30, period);
+        table.add(key(Some(TraceId::EMPTY), Some(7)), 30, period);
+        table.add(key(None, None), 1, period);
+        let samples = table.samples(Totals::Keep).halves;
+        assert_eq!(samples, table.samples(Totals::Reset).halves);
+        assert!(table.samples(Totals::Reset).halves.is_empty());
         let LockWaitSelection { total, known, rows } = select(samples, 0.1);
         assert_eq!((total, known), (61, 50), "what is cut off counts");
         let holder = Some(TraceId::EMPTY);

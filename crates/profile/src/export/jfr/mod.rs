@@ -12,7 +12,7 @@ use hprof_jfr::{
 
 use crate::jfr::{OwnEvent, field_name};
 use crate::metric::{Metric, Unit};
-use crate::model::{LabelsId, Profile, StackId, Table};
+use crate::model::{LabelsId, Profile, StackId, Table, Timeline};
 use stacks::WrittenStacks;
 use types::{Standard, state_of};
 
@@ -32,14 +32,15 @@ pub fn jfr_divisor(profile: &Profile) -> u64 {
     divisor
 }
 
-/// Writes the whole profile. HPROF files do not contain the time at which a sample was taken: samples are placed one
-/// after another over the length of the run.
+/// Writes the whole profile. CPU samples have the times that the file has, to its steps of time. In a file without times they
+/// are placed one after another over the length of the run.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn jfr(profile: &Profile, out: impl Write) -> io::Result<()> {
-    let nanos = profile.length.saturating_mul(NANOS_PER_MICRO);
-    let start = profile.created.saturating_mul(NANOS_PER_MILLI);
+    let (created, length) = profile.period();
+    let nanos = length.saturating_mul(NANOS_PER_MICRO);
+    let start = created.saturating_mul(NANOS_PER_MILLI);
     let samples = profile.total(Metric::Cpu) / jfr_divisor(profile);
     let mut export = Export {
         profile,
@@ -135,6 +136,19 @@ impl Export<'_> {
             .recording
             .event_type(Standard::ExecutionSample.event_type());
         let runnable = self.recording.thread_states.intern(state_of(None));
+        if let Some(timeline) = self.profile.timeline(Metric::Cpu) {
+            let divided = |value: u64| value.div_ceil(divisor);
+            let (begin, length) = self.profile.period();
+            for sample in samples_in_time(timeline, begin, divided) {
+                let row = &timeline.rows[sample.row];
+                let [thread, stack, _] = self.thread_stack_class(row.stack, row.labels);
+                let values = [thread, stack, FieldValue::State(runnable)];
+                // The last step may end after the last record.
+                let nanos = sample.nanos.min(length.saturating_mul(NANOS_PER_MICRO));
+                self.recording.event(event_type, nanos, &values)?;
+            }
+            return Ok(());
+        }
         for sample in self.profile.samples(Metric::Cpu) {
             let [thread, stack, _] = self.thread_stack_class(sample.stack, sample.labels);
             let values = [thread, stack, FieldValue::State(runnable)];
@@ -248,6 +262,41 @@ impl Export<'_> {
         let state = state.map(|frame| self.profile.names.text(frame.method));
         self.recording.thread_states.intern(state_of(state))
     }
+}
+
+/// A sample at its time.
+struct SampleInTime {
+    /// Since the beginning of the recording.
+    nanos: u64,
+    /// The number of its row.
+    row: usize,
+}
+
+/// Returns the samples in the order of time, spread over their steps. `number` returns how many a value is.
+fn samples_in_time(
+    timeline: &Timeline,
+    begin: u64,
+    number: impl Fn(u64) -> u64,
+) -> Vec<SampleInTime> {
+    let step = timeline.step.saturating_mul(NANOS_PER_MILLI);
+    let first = timeline.begin.saturating_sub(begin);
+    let first = first.saturating_mul(NANOS_PER_MILLI);
+    let mut samples = Vec::new();
+    for (row, values) in timeline.rows.iter().map(|row| &row.values).enumerate() {
+        for &(number_of_step, value) in values {
+            let start = first.saturating_add(step.saturating_mul(number_of_step.into()));
+            let count = number(value);
+            for sample in 0..count {
+                // In the middle of its part of the step.
+                let part =
+                    u128::from(step) * (2 * u128::from(sample) + 1) / (2 * u128::from(count));
+                let nanos = start.saturating_add(u64::try_from(part).unwrap_or(step));
+                samples.push(SampleInTime { nanos, row });
+            }
+        }
+    }
+    samples.sort_by_key(|sample| sample.nanos);
+    samples
 }
 
 /// Returns the type of events for the rows of a table.

@@ -10,10 +10,10 @@ use prost::{Message, length_delimiter_len};
 use sha2::{Digest, Sha256};
 
 use super::dictionary::Runner;
-use super::{Dictionary, ExportRequest};
+use super::{Dictionary, ExportRequest, Observed};
 use crate::export::nanos_of_one;
 use crate::metric::{Metric, Unit};
-use crate::model::{Profile, Sample};
+use crate::model::Profile;
 
 /// An upper bound for the headers of the messages around profiles and dictionary, in bytes.
 const HEADS: usize = 64;
@@ -104,13 +104,13 @@ impl<'a> Draft<'a> {
         self.wanted
     }
 
-    /// Adds a sample; if it does not fit, changes nothing and returns `false`. Samples must be ordered by metric.
-    pub fn add(&mut self, metric: Metric, sample: Sample) -> bool {
+    /// Adds what was observed of a stack; if it does not fit, changes nothing and returns `false`. It must be ordered by metric.
+    pub(super) fn add(&mut self, observed: &Observed) -> bool {
         let mark = self.mark();
-        self.open(metric);
+        self.open(observed.metric);
         let (stack, attributes) = (
-            self.whole.stack(sample.stack),
-            self.whole.attributes(sample.labels),
+            self.whole.stack(observed.stack),
+            self.whole.attributes(observed.labels),
         );
         let stack_index = self.stack(stack);
         let attribute_indices = attributes.iter().map(|&a| self.attribute(a)).collect();
@@ -123,20 +123,36 @@ impl<'a> Draft<'a> {
         let found = entry.or_insert_with(|| proto::Sample {
             stack_index,
             attribute_indices,
-            values: vec![0],
             ..proto::Sample::default()
         });
         let before = if is_new { 0 } else { field(found) };
-        let value = found.values[0];
-        let nanos = nanos_of_one(self.profile, metric).unwrap_or(1);
-        found.values[0] = value.saturating_add_unsigned(sample.value.saturating_mul(nanos));
+        let nanos = nanos_of_one(self.profile, observed.metric).unwrap_or(1);
+        let values = observed
+            .values
+            .iter()
+            .map(|value| value.saturating_mul(nanos));
+        let (count, first) = (found.values.len(), found.values.first().copied());
+        // Values with times stay apart, others are added up.
+        match (found.values.first_mut(), observed.times.is_empty()) {
+            (Some(sum), true) => *sum = values.fold(*sum, i64::saturating_add_unsigned),
+            _ => found
+                .values
+                .extend(values.map(|value| 0_i64.saturating_add_unsigned(value))),
+        }
+        found.timestamps_unix_nano.extend(&observed.times);
         self.size = self.size - before + field(found);
         if self.size <= self.limit {
             return true;
         }
         match is_new {
             true => drop(part.samples.pop()),
-            false => found.values[0] = value,
+            false => {
+                found.values.truncate(count);
+                found.timestamps_unix_nano.truncate(count);
+                if let (Some(sum), Some(first)) = (found.values.first_mut(), first) {
+                    *sum = first;
+                }
+            }
         }
         self.wanted = self.size;
         self.back_to(&mark);
@@ -201,8 +217,8 @@ impl<'a> Draft<'a> {
             sample_type: Some(sample_type),
             period_type: period.map(|_| sample_type),
             period: period.unwrap_or(0),
-            time_unix_nano: self.profile.created.saturating_mul(1_000_000),
-            duration_nano: self.profile.length.saturating_mul(1_000),
+            time_unix_nano: self.profile.period().0.saturating_mul(1_000_000),
+            duration_nano: self.profile.period().1.saturating_mul(1_000),
             profile_id: vec![0; ID],
             attribute_indices: (notes != 0)
                 .then(|| self.attribute(notes))

@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use crate::metric::Metric;
-use crate::model::{Profile, Sample};
+use crate::model::{LabelsId, Profile, StackId};
 pub use answer::{explanation, rejected};
 use dictionary::Dictionary;
 use draft::Draft;
@@ -72,9 +72,63 @@ pub struct Requests<'a> {
     dictionary: Dictionary<'a>,
     resource: Resource,
     limit: usize,
-    values: Box<dyn Iterator<Item = (Metric, Sample)> + 'a>,
+    samples: Box<dyn Iterator<Item = Observed> + 'a>,
     /// The sample that did not fit into the previous request.
-    next: Option<(Metric, Sample)>,
+    next: Option<Observed>,
+}
+
+/// What was observed of a stack.
+struct Observed {
+    metric: Metric,
+    stack: StackId,
+    labels: LabelsId,
+    /// Not 0.
+    values: Vec<u64>,
+    /// The time of each value in nanoseconds since 1970; empty if they are not known.
+    times: Vec<u64>,
+}
+
+/// Returns what was observed of a metric, with the times that are known: those of the middles of the steps, within the time of
+/// the profile as the format requires it.
+fn observed(profile: &Profile, metric: Metric) -> Box<dyn Iterator<Item = Observed> + '_> {
+    let Some(timeline) = profile.timeline(metric) else {
+        let samples = profile.samples(metric).filter(|sample| sample.value > 0);
+        return Box::new(samples.map(move |sample| Observed {
+            metric,
+            stack: sample.stack,
+            labels: sample.labels,
+            values: vec![sample.value],
+            times: Vec::new(),
+        }));
+    };
+    let (created, length) = profile.period();
+    let (first, last) = (
+        created.saturating_mul(1_000_000),
+        created
+            .saturating_mul(1_000_000)
+            .saturating_add(length.saturating_mul(1_000)),
+    );
+    let time = move |step: u32| {
+        let millis = timeline.step.saturating_mul(step.into());
+        let nanos = timeline
+            .begin
+            .saturating_add(millis)
+            .saturating_mul(1_000_000);
+        let middle = nanos.saturating_add(timeline.step.saturating_mul(500_000));
+        middle.clamp(first, last)
+    };
+    let rows = timeline.rows.iter().map(move |row| {
+        let points = row.values.iter().filter(|(_, value)| *value > 0);
+        let (times, values) = points.map(|&(step, value)| (time(step), value)).unzip();
+        Observed {
+            metric,
+            stack: row.stack,
+            labels: row.labels,
+            values,
+            times,
+        }
+    });
+    Box::new(rows.filter(|observed| !observed.values.is_empty()))
 }
 
 impl<'a> Requests<'a> {
@@ -85,9 +139,7 @@ impl<'a> Requests<'a> {
             origin.set_number(PROCESS, process.into());
         }
         let metrics = profile.metrics().into_iter();
-        let mut values = metrics
-            .flat_map(|metric| profile.samples(metric).map(move |sample| (metric, sample)))
-            .filter(|(_, sample)| sample.value > 0);
+        let mut samples = metrics.flat_map(|metric| observed(profile, metric));
         Requests {
             profile,
             dictionary: Dictionary::new(profile),
@@ -96,8 +148,8 @@ impl<'a> Requests<'a> {
                 ..Resource::default()
             },
             limit,
-            next: values.next(),
-            values: Box::new(values),
+            next: samples.next(),
+            samples: Box::new(samples),
         }
     }
 }
@@ -123,8 +175,8 @@ impl Iterator for Requests<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let mut next = self.next.take()?;
         let mut draft = Draft::new(self.profile, &self.dictionary, &self.resource, self.limit);
-        while draft.add(next.0, next.1) {
-            match self.values.next() {
+        while draft.add(&next) {
+            match self.samples.next() {
                 Some(following) => next = following,
                 None => return Some(Ok(draft.finish())),
             }

@@ -103,7 +103,7 @@ impl<W: Write> Encoder<'_, W> {
         let sample_type = columns.iter();
         let sample_type = sample_type.map(|column| self.value_type(column.name, column.unit));
         let sample_type = sample_type.collect();
-        let nanos = self.profile.created.saturating_mul(1_000_000);
+        let nanos = self.profile.period().0.saturating_mul(1_000_000);
         let facts = self.profile.facts.iter();
         let facts = facts.map(|(label, value)| format!("{label}: {value}"));
         let comments: Vec<String> = facts.chain(self.profile.notes.iter().cloned()).collect();
@@ -116,7 +116,7 @@ impl<W: Write> Encoder<'_, W> {
         let part = Part {
             sample_type,
             time_nanos: signed(nanos),
-            duration_nanos: signed(self.profile.length.saturating_mul(1_000)),
+            duration_nanos: signed(self.profile.period().1.saturating_mul(1_000)),
             period_type: period.map(|_| self.value_type(Metric::Cpu.name(), Unit::Nanoseconds)),
             period: signed(period.unwrap_or(0)),
             comment,
