@@ -61,9 +61,12 @@ pub fn fold<const N: usize>(
     folding.rows
 }
 
+/// A thread, if rows are divided by thread, and innermost frames.
+type ThreadAndFrames = (Option<ThreadSerial>, Box<[FrameId]>);
+
 /// Finds the row to which [`fold`] has added a small one.
 pub struct FoldedRows {
-    rows: HashMap<(Option<ThreadSerial>, Box<[FrameId]>), TraceId, FixedState>,
+    rows: HashMap<ThreadAndFrames, TraceId, FixedState>,
     /// The numbers of frames that they have, the largest first.
     lengths: Vec<usize>,
 }

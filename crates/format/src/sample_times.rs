@@ -22,7 +22,7 @@ use crate::record::{ClassSerial, TraceSerial};
 const START: &str = "SAMPLE TIMES (of = ";
 /// The digits; those from [`MORE`] on are followed by others.
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const MORE: usize = 32;
+const MORE: u8 = 32;
 const DIGIT_BITS: u32 = 5;
 
 /// The section whose samples have times.
@@ -168,10 +168,11 @@ impl SampleTimes {
 /// Appends a number.
 fn put(note: &mut String, mut number: u64) {
     loop {
-        let digit = (number % MORE as u64) as usize;
+        // 32 divides 256.
+        let digit = number.to_le_bytes()[0] % MORE;
         number >>= DIGIT_BITS;
         let more = if number == 0 { 0 } else { MORE };
-        note.push(char::from(DIGITS[digit + more]));
+        note.push(char::from(DIGITS[usize::from(digit + more)]));
         if number == 0 {
             return;
         }
@@ -188,13 +189,13 @@ impl Numbers<'_> {
             let (&first, rest) = self.0.split_first()?;
             self.0 = rest;
             let digit = value(first)?;
-            let bits = u64::from(digit % MORE as u8);
+            let bits = u64::from(digit % MORE);
             if shift >= u64::BITS || bits << shift >> shift != bits {
                 return None;
             }
             number |= bits << shift;
             shift += DIGIT_BITS;
-            if usize::from(digit) < MORE {
+            if digit < MORE {
                 return Some(number);
             }
         }

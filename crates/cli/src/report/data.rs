@@ -373,7 +373,7 @@ impl PageWriter {
         let keys = places
             .into_iter()
             .map(|[stack, thread, class]| [numbers[stack as usize], thread, class]);
-        let mut rows: Vec<([u32; 3], &[(u32, u64)])> = keys
+        let mut rows: Vec<_> = keys
             .zip(timeline.rows.iter().map(|row| &*row.values))
             .collect();
         rows.sort_unstable();
