@@ -163,22 +163,32 @@ impl Part {
         let Some((from, to)) = from.and_then(|from| Some((from, to(from)?))) else {
             return about(&"the local clock has no such time");
         };
+        if from >= run.to || to <= run.from {
+            return about(&outside(self, Span { from, to }, run));
+        }
         if from >= to {
             let (from, to) = (shown(from), shown(to));
-            return about(&format_args!("the time from {from} to {to} has no length"));
+            return about(&format_args!("{from} is not before {to}"));
         }
         match profile.within(Span { from, to }) {
             Ok(part) => Ok(part),
-            Err(NotWithin::Outside(run)) => about(&format_args!(
-                "has no samples from {} to {}; the run was from {} to {}",
-                shown(from),
-                shown(to),
-                shown(run.from),
-                shown(run.to)
-            )),
+            Err(NotWithin::Outside(run)) => about(&outside(self, Span { from, to }, run)),
             Err(none @ NotWithin::NoTimes) => about(&none),
         }
     }
+}
+
+/// Says that a part has nothing of a run.
+fn outside(part: Part, chosen: Span, run: Span) -> String {
+    let from = part.from.map(|_| format!(" from {}", shown(chosen.from)));
+    let to = part.to.map(|_| format!(" to {}", shown(chosen.to)));
+    format!(
+        "has no samples{}{}; the run was from {} to {}",
+        from.unwrap_or_default(),
+        to.unwrap_or_default(),
+        shown(run.from),
+        shown(run.to)
+    )
 }
 
 /// Returns what is to be said about a profile of a part of a run; `None` for one of all of it.
