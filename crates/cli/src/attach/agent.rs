@@ -5,12 +5,13 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{FileType, FlockOperation, OFlags, flock};
 use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
+use super::limit::Limit;
 use super::process::Process;
 use super::view::Folder;
 use super::{Error, LONGEST_ANSWER, TEMPORARY, bounded, listener, temporary};
@@ -90,8 +91,9 @@ pub fn beside_this_command() -> Result<PathBuf, Error> {
 
 /// What a VM from JDK 26 on answers while it starts.
 const STARTING: &str = "only permitted in the live phase";
-/// So long it may take to start, and so often it is asked again.
+/// The longest that a VM may take to start.
 const STARTS_WITHIN: Duration = Duration::from_secs(8);
+/// The time between two requests to one that is starting.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Sends the agent a command, and returns its answer if that comes in time; loads the agent if necessary. A VM that is
@@ -102,15 +104,21 @@ pub fn command(
     command: (&str, &str),
     limit: Duration,
 ) -> Result<String, Error> {
-    let begun = Instant::now();
+    let start = Limit::start(process.pid(), STARTS_WITHIN);
     loop {
-        match send(process, library, command, limit) {
-            Err(Error::NotLoaded { ref answer, .. })
-                if answer.contains(STARTING) && begun.elapsed() < STARTS_WITHIN =>
-            {
-                thread::sleep(PAUSE);
-            }
-            answered => return answered,
+        let answered = send(process, library, command, limit);
+        let is_starting = match &answered {
+            Err(Error::Deaf(_)) => true,
+            Err(Error::NotLoaded { answer, .. }) => answer.contains(STARTING),
+            _ => false,
+        };
+        if !is_starting {
+            return answered;
+        }
+        match start.check() {
+            Ok(()) => thread::sleep(PAUSE),
+            Err(interrupted @ Error::Interrupted(_)) => return Err(interrupted),
+            Err(_) => return answered,
         }
     }
 }

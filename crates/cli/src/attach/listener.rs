@@ -170,7 +170,10 @@ fn wake(process: &Process, folder: &Folder, limit: &Limit) -> Result<FoundFile, 
         return Err(Error::Disabled(pid));
     }
     if !process.catches_quit() {
-        return Err(Error::Deaf(pid));
+        return Err(match process.has_ended() {
+            true => Error::Ended(pid),
+            false => Error::Deaf(pid),
+        });
     }
     let _trigger = Trigger::create(process, folder)?;
     process.quit()?;

@@ -100,9 +100,10 @@ impl Process {
         self.status.uid
     }
 
-    /// Returns `true` if SIGQUIT would reach the VM instead of killing the program.
+    /// Returns `true` if SIGQUIT would reach the VM by now instead of killing the program.
     pub fn catches_quit(&self) -> bool {
-        self.status.catches_quit
+        let status = Status::read(self.status.pid, &self.folder);
+        matches!(status, Ok(Some(status)) if status.catches_quit)
     }
 
     /// Returns `true` if it has been stopped, by a debugger or a shell for example.
