@@ -69,7 +69,7 @@ enum Error {
     Stopped(u32),
     #[error("process {0} does not allow attaching (-XX:+DisableAttachMechanism)")]
     Disabled(u32),
-    #[error("process {0} does not accept requests: it is still starting, or was started with -Xrs")]
+    #[error("process {0} does not accept requests yet: it is still starting")]
     Deaf(u32),
     #[error(
         "process {pid} did not answer within {seconds} s: it is very busy, held by a debugger, or does not allow attaching \
