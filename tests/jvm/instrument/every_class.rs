@@ -54,7 +54,7 @@ fn assert_round_trip(folder: &Path) {
     }
 }
 
-on_every_jvm!(every_class_of_the_jdks_loads_as_before, and 28);
+on_every_jvm!(every_class_of_the_jdks_loads_as_before, and 25);
 
 fn every_class_of_the_jdks_loads_as_before(jvm: &Jvm) {
     let tracker = TempDir::new().expect("a temporary folder");
