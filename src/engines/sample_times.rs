@@ -1,6 +1,6 @@
 //! When samples were taken: their counts in steps of time.
 //!
-//! The steps are joined and doubled as the time goes on, or as there are more counts than have room, so that a run of any
+//! Steps are joined in pairs as the run gets longer, or when there is no room for more counts, so that a run of any
 //! length needs a bounded amount of memory.
 
 use std::collections::{HashMap, HashSet};
