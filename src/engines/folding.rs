@@ -64,6 +64,10 @@ pub fn fold<const N: usize>(
 /// A thread, if rows are divided by thread, and innermost frames.
 type ThreadAndFrames = (Option<ThreadSerial>, Box<[FrameId]>);
 
+/// The size in bytes of an entry of [`FoldedRows`], without its frames: these are at most [`MOST_FRAMES`], which the reserve
+/// covers.
+const ROW: usize = size_of::<(ThreadAndFrames, TraceId)>();
+
 /// Finds the row to which [`fold`] has added a small one.
 pub struct FoldedRows {
     rows: HashMap<ThreadAndFrames, TraceId, FixedState>,
@@ -76,6 +80,8 @@ impl FoldedRows {
     pub fn new(folded: impl Iterator<Item = TraceId>, traces: &Traces) -> Self {
         let mut rows = HashMap::default();
         for id in folded {
+            memory::stop_if_out();
+            memory::need_to_hash(rows.len(), rows.capacity(), ROW);
             let mut trace = traces.get(id);
             // The frame for what is folded.
             trace.frames.pop();
