@@ -272,7 +272,7 @@ fn a_layout_is_found_where_the_dump_shows_it(jvm: &Jvm) {
             .start();
         run.wait_for_output("ready");
         let path = run.path("x.hprof");
-        let text = run.jcmd(jvm, &format!("GC.heap_dump {}", path.display()));
+        let text = run.jcmd(&format!("GC.heap_dump {}", path.display()));
         assert!(path.exists(), "{text}");
         let answer = heap(&["histogram", "--top", "1"], &path);
         assert!(

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::{fs, thread};
 
-use crate::harness::{Jvm, Program, Running, any_jdk, skip};
+use crate::harness::{Jvm, Program, Running, skip};
 
 /// Returns the library that Cargo has built for this test; `None` if it does not check.
 fn checking_agent() -> Option<PathBuf> {
@@ -108,10 +108,7 @@ fn attaching_keeps_to_the_order(jvm: &Jvm) {
             "status",
             "stop",
         ] {
-            run.jcmd(
-                any_jdk(),
-                &format!("JVMTI.agent_load {library} \"{command}\""),
-            );
+            run.jcmd(&format!("JVMTI.agent_load {library} \"{command}\""));
         }
     }
     end(run, "attached");

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use super::{EXACT, end, go, made, profile, steps, without_warning};
-use crate::harness::{Jvm, Running, agent, any_jdk, any_jvm, cli};
+use crate::harness::{Jvm, Running, agent, any_jvm, cli};
 
 /// Returns the message with which `hprof` refuses.
 fn refusal(run: &Running, verb: &str, rest: &[&str]) -> String {
@@ -182,10 +182,7 @@ fn a_vm_that_does_not_listen_to_signals_listens_all_the_same(jvm: &Jvm) {
 fn options_that_jcmd_has_cut_are_explained() {
     let run = steps(any_jvm(), &[], &["make:1"]);
     let command = "JVMTI.agent_load ";
-    let said = run.jcmd(
-        any_jdk(),
-        &format!("{command}{} cpu=samples", agent().display()),
-    );
+    let said = run.jcmd(&format!("{command}{} cpu=samples", agent().display()));
     assert!(said.contains("return code: -1"), "{said}");
     run.wait_for_stderr("quotes of their own");
     go(&run, 1);

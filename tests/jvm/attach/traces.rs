@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{end, go, steps};
-use crate::harness::{Jvm, Running, any_jdk};
+use crate::harness::{Jvm, Running};
 
 const MEGABYTE: i64 = 1 << 20;
 
@@ -18,8 +18,8 @@ const KINDS: [&str; 5] = [
 ];
 
 /// Returns the memory that the VM has committed for each of `KINDS` it has, in bytes.
-fn native_memory(run: &Running, jdk: &Jvm) -> Vec<(&'static str, i64)> {
-    let said = run.jcmd(jdk, "VM.native_memory summary scale=KB");
+fn native_memory(run: &Running) -> Vec<(&'static str, i64)> {
+    let said = run.jcmd("VM.native_memory summary scale=KB");
     let committed = |kind: &str| {
         let line = said.lines().find(|line| {
             let name = line.trim_start_matches('-').trim_start();
@@ -59,7 +59,6 @@ fn threads(run: &Running) -> Vec<String> {
 on_every_jvm!(ten_rounds_leave_nothing, and 17);
 
 fn ten_rounds_leave_nothing(jvm: &Jvm) {
-    let jdk = any_jdk();
     let step = "mixed:50000";
     let heap = [
         "-Xms96m",
@@ -85,16 +84,16 @@ fn ten_rounds_leave_nothing(jvm: &Jvm) {
             jvm.feature
         );
         if round == 4 {
-            early = Some((native_memory(&run, jdk), resident(&run)));
+            early = Some((native_memory(&run), resident(&run)));
         }
     }
-    let printed = run.jcmd(jdk, "Thread.print");
+    let printed = run.jcmd("Thread.print");
     assert!(
         printed.contains("\"main\"") && !printed.contains("HPROF"),
         "{printed}"
     );
     let (early, early_resident) = early.expect("the fourth round");
-    let (late, late_resident) = (native_memory(&run, jdk), resident(&run));
+    let (late, late_resident) = (native_memory(&run), resident(&run));
     println!(
         "{}: {early:?} {early_resident} -> {late:?} {late_resident}; threads {} -> {}",
         jvm.feature,

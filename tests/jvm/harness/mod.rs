@@ -308,7 +308,7 @@ impl Running {
     /// Makes the running VM load the agent, by `jcmd`; returns the output of that.
     pub fn jcmd_load(&self, options: &str) -> String {
         let command = format!("JVMTI.agent_load {} \"{options}\"", agent().display());
-        self.jcmd(any_jdk(), &command)
+        self.jcmd(&command)
     }
 
     /// Runs `hprof <verb> <pid> <rest>` for this program; returns its success and its output.
@@ -331,23 +331,24 @@ impl Running {
         text
     }
 
-    /// Returns the output of `jcmd <pid> <command>` for the running VM; any JDK can be used.
-    pub fn jcmd(&self, jvm: &Jvm, command: &str) -> String {
+    /// Returns the output of `jcmd <pid> <command>` for the running VM. That of any JDK is used: a JRE has none.
+    pub fn jcmd(&self, command: &str) -> String {
         // A VM that hangs answers nothing, and jcmd would wait for it.
         let output = Command::new("timeout")
             .arg(TIMEOUT.as_secs().to_string())
-            .arg(jvm.home.join("bin/jcmd"))
+            .arg(any_jdk().home.join("bin/jcmd"))
             .args([&*self.child.0.id().to_string(), command])
             .output()
             .expect("jcmd");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "jcmd {command}: {said}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "jcmd {command}: {said}{error}");
         said
     }
 
     /// Returns the value of a flag of the running VM; `None` if there is none of that name.
     pub fn vm_flag(&self, name: &str) -> Option<String> {
-        let flags = self.jcmd(any_jdk(), "VM.flags -all");
+        let flags = self.jcmd("VM.flags -all");
         let value = |line: &str| {
             let mut words = line.split_whitespace().skip(1);
             (words.next()? == name).then(|| words.nth(1).map(str::to_owned))?

@@ -133,10 +133,10 @@ fn live_objects_of_every_class_are_those_of_the_class_histogram(cell: &Cell) {
     let mut faults = Vec::new();
     let run = start(cell, "Histogram");
     // The first one of its kind allocates objects that stay.
-    run.jcmd(cell.jvm, "GC.class_histogram");
-    let before = Histogram::parse(&run.jcmd(cell.jvm, "GC.class_histogram"));
+    run.jcmd("GC.class_histogram");
+    let before = Histogram::parse(&run.jcmd("GC.class_histogram"));
     dump(&run, 1);
-    let after = Histogram::parse(&run.jcmd(cell.jvm, "GC.class_histogram"));
+    let after = Histogram::parse(&run.jcmd("GC.class_histogram"));
     let profile = finish(run);
     let sites = by_class(&profile.sites[0]);
     let classes: BTreeSet<&String> = before
