@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Jvm, Program, agent, any_jvm, may_mount, skip};
+use crate::harness::{Finished, Jvm, Program, Running, agent, any_jvm, may_mount, skip};
 use crate::profile::Profile;
 
 /// A user who does not exist here.
@@ -183,32 +183,54 @@ fn a_program_that_needs_its_descriptors_starts_without_a_profile(jvm: &Jvm) {
     Profile::parse(&run.read("x.txt"));
 }
 
-#[test]
-fn a_program_goes_on_where_a_file_system_hangs() {
+/// Starts a program whose folder `hanging` does not answer one operation; `None` where such a folder cannot be had.
+fn beside_a_hanging_file_system(operation: &str, options: &str, count: &str) -> Option<Running> {
     let python = Command::new("python3").arg("-V").output();
     let has_fuse = fs::File::options().write(true).open("/dev/fuse").is_ok();
     if !has_fuse || !may_mount() || python.is_err() {
         skip("a file system that hangs: this user may not mount one, or there is no python3");
-        return;
+        return None;
     }
     let script =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests/net/hanging_file_system.py");
     let runner = format!(
-        "unshare --user --map-root-user --mount python3 {}",
+        "unshare --user --map-root-user --mount python3 {} {operation}",
         script.display()
     );
-    // Far more than is kept in memory.
-    let options = "heap=sites,thread=y,format=b,file=hanging/x.hprof";
     let program = Program::java(any_jvm(), options, &[]).program("net", "Loud");
-    let run = program.arg("60").behind(&runner).start();
-    run.wait_for_output("loud 60");
-    // The kernel does not end a process with a thread in that write.
+    Some(program.arg(count).behind(&runner).start())
+}
+
+/// Lets the file system answer with errors. The kernel does not end a process before.
+fn release(run: Running) -> Finished {
     fs::write(run.path("release"), "").expect("a file");
     let run = run.wait();
     assert_eq!(run.status.code(), Some(5), "{}", run.stderr);
+    run
+}
+
+#[test]
+fn a_program_goes_on_where_a_file_system_hangs() {
+    let options = "heap=sites,thread=y,format=b,file=hanging/x.hprof";
+    // Far more than is kept in memory.
+    let Some(run) = beside_a_hanging_file_system("write", options, "60") else {
+        return;
+    };
+    run.wait_for_output("loud 60");
+    let run = release(run);
     assert!(
         run.stderr.contains("hprof: hanging/x.hprof: ") && run.stderr.contains("ends here"),
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn a_dump_is_given_up_where_a_file_system_hangs_when_asked_for_its_room() {
+    let options = "heap=dump,format=b,file=hanging/x.hprof";
+    let Some(run) = beside_a_hanging_file_system("statfs", options, "1") else {
+        return;
+    };
+    run.wait_for_stderr("no heap dump: the file system of ");
+    release(run);
 }

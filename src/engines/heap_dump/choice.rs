@@ -189,7 +189,12 @@ impl DumpError {
     fn is_early(&self) -> bool {
         matches!(
             self,
-            Self::NoDumper(_) | Self::Vm(_) | Self::NoRoom | Self::File(_) | Self::Disk { .. }
+            Self::NoDumper(_)
+                | Self::Vm(_)
+                | Self::NoRoom
+                | Self::File(_)
+                | Self::Disk { .. }
+                | Self::Silent { .. }
         )
     }
 }

@@ -1,15 +1,22 @@
 //! The room on the disk for a dump, looked at before it is made: a disk that is full stops other programs, too.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
-use rustix::fs::statvfs;
+use rustix::fs::{StatVfs, statvfs};
 
 use super::DumpError;
 use crate::jvmti::{Env, HeapSize};
+use crate::memory::SystemThread;
 use crate::options::Options;
 
 /// The bytes that must be left for the sites behind the dump, and for others.
 const SPARE: u64 = 4 << 20;
+
+/// The longest that a file system may take to say how much is free. As long as the writer waits when the program ends.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Compares what a dump takes with what is free.
 pub(super) struct Disk {
@@ -17,6 +24,8 @@ pub(super) struct Disk {
     folder: PathBuf,
     /// The copies of the heap that the output takes on this disk: none if it is compressed, a pipe or a receiver.
     output: u64,
+    /// Set while a thread waits for the file system's answer.
+    is_asked: Arc<AtomicBool>,
 }
 
 impl Disk {
@@ -29,6 +38,7 @@ impl Disk {
             heap: HeapSize::find(env),
             folder,
             output: u64::from(is_file && !is_compressed),
+            is_asked: Arc::default(),
         }
     }
 
@@ -36,7 +46,7 @@ impl Disk {
     /// as what is in use of the Java heap, of which some may be garbage.
     pub(super) fn check(&self, temporary: u64) -> Result<(), DumpError> {
         let copies = self.output + temporary;
-        let (Some(heap), Ok(found)) = (self.heap, statvfs(&self.folder)) else {
+        let (Some(heap), Some(found)) = (self.heap, self.ask()?) else {
             return Ok(());
         };
         let needed = heap.fill().used.saturating_mul(copies);
@@ -49,5 +59,29 @@ impl Disk {
                 folder: self.folder.clone(),
             }),
         }
+    }
+    /// Asks the file system, on a thread of its own: the kernel may keep one that asks a hanging file system for good. Returns
+    /// `None` if it does not know.
+    fn ask(&self) -> Result<Option<StatVfs>, DumpError> {
+        let silent = || DumpError::Silent {
+            folder: self.folder.clone(),
+        };
+        // One thread waits at a time, however often a dump is requested.
+        if self.is_asked.swap(true, Ordering::Acquire) {
+            return Err(silent());
+        }
+        let (answer, answered) = mpsc::channel();
+        let (folder, is_asked) = (self.folder.clone(), self.is_asked.clone());
+        let started = SystemThread::start(c"HPROF disk", move || {
+            let found = statvfs(&folder).ok();
+            is_asked.store(false, Ordering::Release);
+            // Whoever asked may have left.
+            let _ = answer.send(found);
+        });
+        if let Err(error) = started {
+            self.is_asked.store(false, Ordering::Release);
+            return Err(error.into());
+        }
+        answered.recv_timeout(TIMEOUT).map_err(|_| silent())
     }
 }

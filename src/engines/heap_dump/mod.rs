@@ -176,7 +176,7 @@ impl HeapDumps {
             }
             Err(error) => {
                 report.failed.set(true);
-                if matches!(error, DumpError::Disk { .. }) {
+                if matches!(error, DumpError::Disk { .. } | DumpError::Silent { .. }) {
                     report.journal.entry(|entry| entry.withdraw_dump());
                 }
                 // A VM without memory may or may not go on.
@@ -195,7 +195,8 @@ impl HeapDumps {
     fn check_disk(&self, form: &DumpForm, moment: Moment) -> Result<(), DumpError> {
         let temporary = u64::from(form.spool.is_some() && self.dumpers.always_walk());
         let checked = self.disk.check(temporary);
-        if checked.is_ok() || moment != Moment::Running {
+        let is_full = matches!(checked, Err(DumpError::Disk { .. }));
+        if !is_full || moment != Moment::Running {
             return checked;
         }
         self.env.force_garbage_collection()?;
@@ -484,6 +485,12 @@ pub enum DumpError {
         needed: u64,
         /// The bytes that this user may still write.
         free: u64,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The file system hangs.
+    #[error("the file system of {} does not answer", folder.display())]
+    Silent {
         /// The folder.
         folder: PathBuf,
     },
