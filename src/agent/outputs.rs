@@ -13,10 +13,10 @@ use super::{StartError, head, verify};
 use crate::console;
 use crate::engines::SamplingMethod;
 use crate::jvmti::Env;
-use crate::lock_order::{Mutex, rank};
 use crate::options::{Cpu, Format, Options, beside, with_number};
 use crate::output::{BlackBoxFile, NoBlackBox, Writer, now};
 use crate::session::{BlackBoxOutput, Destination, Exhausted, Receiver};
+use locks::{Mutex, rank};
 
 /// Opens the outputs of a profile one after the other.
 pub(super) struct Outputs {

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::fast::FixedState;
 
 use crate::jvmti::{GlobalRef, ThreadCpuClock};
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::thread::ThreadSerial;
+use locks::{Mutex, rank};
 
 /// The threads that are alive.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
-use crate::lock_order::{Condvar, Mutex, rank};
+use locks::{Condvar, Mutex, rank};
 
 /// The longest that `stop` waits for the thread to finish its current work.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -9,7 +9,7 @@ use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::jni::{Callback, GlobalRef, Jni, Object};
 use super::sys;
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 type Body = Box<dyn FnOnce(Jni<'_>) + Send>;
 

@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::lock_order::{Condvar, Mutex, rank};
+use locks::{Condvar, Mutex, rank};
 
 use super::own_time::OwnTime;
 use crate::memory;

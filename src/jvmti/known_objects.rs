@@ -11,8 +11,8 @@ use hashbrown::HashTable;
 use super::env::Env;
 use super::error::JvmtiError;
 use super::jni::{Jni, Object, WeakRef};
-use crate::lock_order::{Mutex, Rank};
 use crate::memory;
+use locks::{Mutex, Rank};
 
 /// The number of known objects from which those that were collected are searched for and removed.
 const FIRST_SWEEP: usize = 1024;

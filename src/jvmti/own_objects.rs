@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::env::Env;
 use super::jni::{Jni, Object, WeakRef};
 use super::sys;
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// The tag of the agent's objects in its own environment: [`Env::class_histogram`] skips them.
 pub(super) const OWN_TAG: sys::jlong = sys::jlong::MIN;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::env::Env;
 use super::jni::{Jni, Object, WeakRef};
 use super::known_objects::{Found, Known, KnownObjects, Unknown};
-use crate::lock_order::rank;
+use locks::rank;
 
 /// The threads that have a serial number. One that has ended stays known for as long as anyone can ask about it, until
 /// its object is collected: it must not be taken for a new one.

@@ -1,6 +1,6 @@
 //! What is checked before the VM is called.
 
-use crate::lock_order;
+use locks;
 
 /// The functions of JVMTI and JNI for which HotSpot leaves the thread in native state, so that it is not suspended there:
 /// `GetThreadLocalStorage` only for the current thread.
@@ -17,6 +17,6 @@ const STAY_IN_NATIVE: [&str; 6] = [
 #[inline]
 pub(super) fn before_call(function: &'static str) {
     if cfg!(debug_assertions) && !STAY_IN_NATIVE.contains(&function) {
-        lock_order::check_vm_call(function);
+        locks::check_vm_call(function);
     }
 }

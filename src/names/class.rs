@@ -9,8 +9,8 @@ use super::intern::{need_to_push, table_ids};
 use super::loader::LoaderId;
 use super::object::ObjectId;
 use super::string::StringId;
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
+use locks::{Mutex, rank};
 
 table_ids! {
     /// The id of a class.

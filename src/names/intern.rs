@@ -3,10 +3,10 @@
 
 use std::hash::{BuildHasher, Hash};
 
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashTable};
+use locks::{Mutex, rank};
 
 /// Declares the typed ids of the tables, which are indexes from 0.
 macro_rules! table_ids {

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
 use super::object::ObjectId;
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// A thread's serial number in the output; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

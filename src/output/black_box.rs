@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use super::Sink;
 use super::open::{self, FileError};
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// The number of bytes that are written at once where a file cannot be preallocated otherwise.
 const PIECE: usize = 64 * 1024;

@@ -15,7 +15,6 @@ use super::Records;
 use super::announced::{AnnouncedThreads, Announcement, ThreadNames};
 use super::serials;
 use super::settings::ControlSettings;
-use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::names::class::{ClassId, internal_name};
 use crate::names::frame::{FrameId, Line};
@@ -23,6 +22,7 @@ use crate::names::object::ObjectId;
 use crate::names::string::StringId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
+use locks::{Mutex, rank};
 
 /// The names that are in the file, and what else the next record depends on.
 #[derive(Default)]

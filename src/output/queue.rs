@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::lock_order::{Condvar, Mutex, rank};
+use locks::{Condvar, Mutex, rank};
 
 /// The number of bytes in the queue from which on threads have to wait: about what a CPU's cache holds, which speeds up heap
 /// dumps.

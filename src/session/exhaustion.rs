@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::engines::Context;
 use crate::jvmti::{HeapFill, HeapSize, Resource, current_tid};
-use crate::lock_order::{Condvar, Mutex, rank};
+use locks::{Condvar, Mutex, rank};
 
 /// The interval at which a waiting thread checks whether the file still grows.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::console;
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// The most complaints about commands that are printed; more would let a confused receiver fill the program's stderr.
 const COMPLAINTS: u32 = 10;

@@ -18,7 +18,6 @@ use crate::jvmti::{
     Env, Found, FrameClasses, FrameInfo, Jni, JvmtiError, KnownObjects, LocalRef, MethodId, Object,
     WeakRef,
 };
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, Interned, name_of_signature};
@@ -26,6 +25,7 @@ use crate::names::frame::{self, FrameId, Line};
 use crate::names::loader::LoaderId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::{OuterPart, TraceId, TraceKey};
+use locks::{Mutex, rank};
 
 pub use buffer::StackBuffer;
 pub use native_frames::MixedFrame;

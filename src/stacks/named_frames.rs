@@ -6,10 +6,10 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
 use crate::jvmti::{FrameInfo, SequenceHash};
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::frame::FrameId;
 use crate::names::trace::OuterPart;
+use locks::{Mutex, rank};
 
 /// Enough shards that two threads rarely contend for one.
 const SHARDS: usize = 16;

@@ -4,7 +4,7 @@
 //! `TLABRefillWasteFraction`: with a fraction of 1, and buffers of constant size, that is never the case.
 
 use crate::jvmti::{BoolFlag, Env, NumberFlag, SettableFlags};
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 const WASTE: NumberFlag = NumberFlag::TlabRefillWasteFraction;
 const RESIZE: BoolFlag = BoolFlag::ResizeTlab;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::thread::ThreadSerial;
+use locks::{Mutex, rank};
 
 /// The longest time between two ticks of the kernel: `CONFIG_HZ` is 100 or more.
 const TICK: Duration = Duration::from_millis(10);

@@ -9,11 +9,11 @@ use std::sync::{Arc, Weak};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::{TraceId, TraceKey};
+use locks::{Mutex, rank};
 
 /// The number of tallies that are allocated together.
 const BLOCK: usize = 64;

@@ -12,7 +12,6 @@ use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
 use crate::engines::cpu_times::cost::{Cost, TraceCost};
 use crate::jvmti::{Env, RegisteredThreads};
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::Tables;
 use crate::names::frame::{self, FrameId};
@@ -20,6 +19,7 @@ use crate::names::string::StringId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, Stacks, TraceShape};
+use locks::{Mutex, rank};
 
 /// A thread's state, as others see it.
 pub(super) struct ThreadRecord {

@@ -26,13 +26,13 @@ use crate::jvmti::{
     AgentThreads, Capability, ClassFile, Env, Event, Jni, JvmtiError, Object, RegisteredThreads,
     TickClock, TickStart, VirtualThreads, define_hooks,
 };
-use crate::lock_order::{Mutex, rank};
 use crate::names::Tables;
 use crate::names::frame::FrameId;
 use crate::names::thread::ThreadSerial;
 use crate::options::{Clock, Cpu, Options};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TraceShape};
+use locks::{Mutex, rank};
 
 use budget::CallBudget;
 use cost::TraceCost;

@@ -9,8 +9,8 @@ use std::collections::hash_map::Entry;
 
 use super::contentions::ContentionId;
 use crate::jvmti::WeakRef;
-use crate::lock_order::{Mutex, rank};
 use crate::names::thread::ThreadSerial;
+use locks::{Mutex, rank};
 
 /// Enough shards that two threads rarely contend for one.
 const SHARDS: usize = 64;

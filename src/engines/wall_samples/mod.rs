@@ -21,12 +21,12 @@ use crate::console;
 use crate::jvmti::{
     AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads,
 };
-use crate::lock_order::{Mutex, rank};
 use crate::names::frame::FrameId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::output::Journal;
 use crate::stacks::Stacks;
+use locks::{Mutex, rank};
 
 use report::Section;
 use rounds::Rounds;

@@ -15,7 +15,7 @@ use crate::jvmti::events::GcPause;
 use crate::jvmti::heap::Interval;
 use crate::jvmti::jni::Jni;
 use crate::jvmti::vm_kind::vm_structs::VmStructs;
-use crate::lock_order::{Condvar, Mutex, rank};
+use locks::{Condvar, Mutex, rank};
 
 /// The interval of the first test.
 const TRIED: u32 = 1 << 24;

@@ -20,8 +20,8 @@ use super::super::jni::{Jni, LocalRef, Object, WeakRef};
 use super::class_addresses::ClassAddresses;
 use super::cpu_timers::samples_begun;
 use super::stack_walk::{ClassMethod, MethodIds, MethodLayout};
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
+use locks::{Mutex, rank};
 
 /// The classes that have been prepared since the last look, while they are wanted.
 static PREPARED: Mutex<PreparedClasses, rank::PreparedClasses> = Mutex::new(PreparedClasses {

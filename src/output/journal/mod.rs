@@ -8,11 +8,11 @@ use super::Writer;
 use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
 use super::entry::{Entry, Written};
 use super::settings::ControlSettings;
-use crate::lock_order::{self, Condvar, Guard, Mutex, RwLock, rank};
 use crate::memory;
 use crate::names::Tables;
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
+use locks::{self, Condvar, Guard, Mutex, RwLock, rank};
 
 /// Writes records and remembers which of the tables' entries are in the file.
 ///
@@ -158,7 +158,7 @@ impl Journal {
     /// thread that dumps must not register a thread, must not run Java code (a contended monitor there would be an event,
     /// which registers the thread), and must not call this function.
     pub fn happened(&self, write: impl FnOnce(&mut Entry<'_>) + Send + 'static) {
-        lock_order::check::<rank::HeapDump>();
+        locks::check::<rank::HeapDump>();
         if self.writer().wait_for_room_briefly() {
             return self.cut();
         }
@@ -213,7 +213,7 @@ impl Journal {
 
     /// Holds back events' records until the returned guard is dropped.
     pub fn hold_events(&self) -> Holding<'_> {
-        lock_order::check::<rank::HeapDump>();
+        locks::check::<rank::HeapDump>();
         *self.held.lock() = Some(Vec::new());
         Holding {
             journal: self,

@@ -3,7 +3,7 @@
 //! still removes objects that nobody reads. The other compiler (C1) removes none.
 
 use crate::jvmti::{Env, NumberFlag, SettableFlags};
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// The highest level of C1. Methods keep their profiles there, so that C2 can compile them after the session.
 const C1: usize = 3;

@@ -26,9 +26,9 @@ use super::sweep::{Counted, Sweep};
 use super::tracked::Tracked;
 use crate::engines::worker::Worker;
 use crate::jvmti::Jni;
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::output::now;
+use locks::{Mutex, rank};
 
 /// Objects in one chunk.
 const CHUNK: usize = 256;

@@ -9,11 +9,11 @@ use hprof_format::{LockWait, LockWaits, Section, TimedLock, TimedSection, TraceS
 
 use crate::engines::Totals;
 use crate::engines::sample_times::{TimedKey, Times, TimesSection};
-use crate::lock_order::{Mutex, rank};
 use crate::memory;
 use crate::names::class::ClassId;
 use crate::names::trace::TraceId;
 use crate::output::{Entry, Journal, serials};
+use locks::{Mutex, rank};
 
 /// Halves of samples by waiting stack, holder and lock.
 pub(super) struct LockTable(Mutex<LockSamples, rank::LockWaits>);

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::jvmti::hotspot::thread_layout::JavaThread;
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// The most threads that can be sampled at one time. The system supplies memory only for those in use.
 const COUNT: usize = 1 << 16;

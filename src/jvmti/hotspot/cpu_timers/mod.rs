@@ -32,7 +32,7 @@ use super::super::own_time;
 use super::fault_guard;
 use super::stack_walk::{ClassMethod, InterruptedWalker, refused};
 use super::thread_layout::JavaThread;
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 use crate::memory::OutOfMemory;
 use handler::{NO_KEY, STATE};

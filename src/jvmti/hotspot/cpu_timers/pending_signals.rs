@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// The part of the limit that is left to others: a quarter.
 const LEFT: u64 = 4;

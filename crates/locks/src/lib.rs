@@ -10,6 +10,17 @@
 //! In a debug build a thread that breaks these rules panics before it waits or calls the VM. In a release build a lock here
 //! is `parking_lot`'s and nothing more.
 
+#![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
