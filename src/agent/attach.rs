@@ -8,10 +8,10 @@ use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
 use crate::jvmti::{Jni, JvmtiError, OwnEnv, Vm};
-use crate::memory::{self, OutOfMemory, own_memory, return_free_memory};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
 use crate::session;
 use locks::{Mutex, rank};
+use memory::{OutOfMemory, own_memory, return_free_memory};
 
 /// The longest that one command waits for another.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use crate::memory;
 use crate::names::class::ClassId;
 use crate::names::frame::FrameId;
 use crate::names::thread::ThreadSerial;

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::fast::FixedState;
 
 use crate::jvmti::{GlobalRef, ThreadCpuClock};
-use crate::memory;
 use crate::names::thread::ThreadSerial;
 use locks::{Mutex, rank};
 

@@ -12,7 +12,6 @@ use hprof_format::{
     Millis, SampleTimes, Section, StepCount, TimedLock, TimedRow, TimedSection, TraceSerial,
 };
 
-use crate::memory;
 use crate::output::{Entry, now};
 
 /// The first length of a step, in milliseconds.

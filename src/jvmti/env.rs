@@ -8,7 +8,6 @@ use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object, Vm};
 use super::session_id::SessionId;
 use super::sys;
-use crate::memory;
 
 /// The largest answer except for lists, with room to spare: modified UTF-8 has at most 64 KB.
 const ANSWER: usize = 64 * 1024;

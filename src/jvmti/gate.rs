@@ -12,7 +12,6 @@ use std::time::Duration;
 use locks::{Condvar, Mutex, rank};
 
 use super::own_time::OwnTime;
-use crate::memory;
 
 /// A gate to a `T` that many threads use while it is open.
 pub struct Gate<T: 'static> {

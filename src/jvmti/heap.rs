@@ -8,7 +8,6 @@ use super::error::JvmtiError;
 use super::jni::{Jni, LocalRef, Object};
 use super::own_objects::OWN_TAG;
 use super::sys;
-use crate::memory;
 
 /// The number of bytes between two allocation events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

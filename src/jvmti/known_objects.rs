@@ -11,7 +11,6 @@ use hashbrown::HashTable;
 use super::env::Env;
 use super::error::JvmtiError;
 use super::jni::{Jni, Object, WeakRef};
-use crate::memory;
 use locks::{Mutex, Rank};
 
 /// The number of known objects from which those that were collected are searched for and removed.

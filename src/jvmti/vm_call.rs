@@ -1,7 +1,5 @@
 //! What is checked before the VM is called.
 
-use locks;
-
 /// The functions of JVMTI and JNI for which HotSpot leaves the thread in native state, so that it is not suspended there:
 /// `GetThreadLocalStorage` only for the current thread.
 const STAY_IN_NATIVE: [&str; 6] = [

@@ -9,7 +9,6 @@ use super::intern::{need_to_push, table_ids};
 use super::loader::LoaderId;
 use super::object::ObjectId;
 use super::string::StringId;
-use crate::memory;
 use locks::{Mutex, rank};
 
 table_ids! {

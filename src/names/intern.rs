@@ -3,7 +3,6 @@
 
 use std::hash::{BuildHasher, Hash};
 
-use crate::memory;
 use foldhash::fast::FixedState;
 use hashbrown::{Equivalent, HashTable};
 use locks::{Mutex, rank};

@@ -3,7 +3,6 @@
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::memory;
 use crate::names::object::ObjectId;
 use crate::names::thread::ThreadSerial;
 

@@ -19,8 +19,8 @@ use hprof_format::{Encoder, Micros, Millis, MonitorRecord, Record, Timing};
 use super::Sink;
 use super::queue::{Next, Queue, QueueState};
 use crate::console;
-use crate::memory::SystemThread;
 use locks::{Mutex, MutexGuard, rank};
+use memory::SystemThread;
 
 /// The size at which a buffer is handed to the thread, in bytes.
 const BUFFER: usize = 64 * 1024;

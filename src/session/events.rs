@@ -11,7 +11,6 @@ use crate::jvmti::{
     Allocation, ClassFile, Events, FrameClasses, GcPause, Jni, Object, OwnEnv, Resource,
     SessionEvents,
 };
-use crate::memory;
 use crate::names::thread::ThreadSerial;
 
 /// More than the agent and the C library keep for a thread.

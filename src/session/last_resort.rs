@@ -16,8 +16,8 @@ use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Totals};
 use crate::jvmti::{ExitCaller, Jni, at_process_exit, caught};
-use crate::memory::{self, OutOfMemory, SystemThread};
 use locks::{Condvar, Mutex, rank};
+use memory::{OutOfMemory, SystemThread};
 
 /// The longest the process waits for its profile, in total.
 const TIMEOUT: Duration = Duration::from_secs(5);

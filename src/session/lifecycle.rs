@@ -10,8 +10,8 @@ use crate::engines::{Moment, Totals, Worker};
 use crate::jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
-use crate::memory::{self, OutOfMemory};
 use locks::{Mutex, MutexGuard, rank};
+use memory::OutOfMemory;
 
 /// The longest that VMDeath waits for running events, and that a `stop` waits for the agent's threads to end.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -21,7 +21,6 @@ use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
 use crate::jvmti::{BoolFlag, Event, HeapSize, Jni, Object, Resource};
-use crate::memory;
 use crate::names::Tables;
 use crate::names::frame::{FrameId, Line};
 use crate::names::trace::TraceId;

@@ -8,9 +8,9 @@ use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
 use crate::jvmti::{Jni, Panicked, caught};
-use crate::memory::{self, OutOfMemory};
 use crate::options::Format;
 use locks::{MutexGuard, rank};
+use memory::OutOfMemory;
 
 /// The longest that the dump at the end of the program waits for another.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -18,7 +18,6 @@ use crate::jvmti::{
     Env, Found, FrameClasses, FrameInfo, Jni, JvmtiError, KnownObjects, LocalRef, MethodId, Object,
     WeakRef,
 };
-use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, Interned, name_of_signature};
 use crate::names::frame::{self, FrameId, Line};

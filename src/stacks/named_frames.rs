@@ -6,7 +6,6 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
 use crate::jvmti::{FrameInfo, SequenceHash};
-use crate::memory;
 use crate::names::frame::FrameId;
 use crate::names::trace::OuterPart;
 use locks::{Mutex, rank};

@@ -7,7 +7,6 @@ use foldhash::fast::FixedState;
 use hprof_format::{TimedLock, TraceSerial};
 
 use crate::engines::sample_times::{TimedKey, Times};
-use crate::memory;
 use crate::names::trace::TraceId;
 use crate::output::{Entry, serials};
 use locks::{Mutex, rank};

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 
-use crate::memory;
 use crate::names::thread::ThreadSerial;
 use locks::{Mutex, rank};
 

@@ -9,7 +9,6 @@ use std::sync::{Arc, Weak};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::memory;
 use crate::names::Tables;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::{TraceId, TraceKey};

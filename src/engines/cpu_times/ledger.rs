@@ -12,7 +12,6 @@ use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
 use crate::engines::cpu_times::cost::{Cost, TraceCost};
 use crate::jvmti::{Env, RegisteredThreads};
-use crate::memory;
 use crate::names::Tables;
 use crate::names::frame::{self, FrameId};
 use crate::names::string::StringId;

@@ -12,7 +12,6 @@ use super::filter::ClassFilter;
 use crate::jvmti::{
     ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni,
 };
-use crate::memory;
 use crate::names::Tables;
 use crate::names::class::{ClassId, name_of_signature};
 use crate::names::frame::{self, Frame, FrameId, Line};

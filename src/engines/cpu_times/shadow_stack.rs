@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::memory;
 use locks::{Mutex, rank};
 
 /// The number of frames that a new stack has room for.

@@ -9,8 +9,8 @@ use super::overflow::{Overflow, still_there};
 use super::shadow_stack::{Call, CallStack};
 use super::thread_clock::ThreadClock;
 use crate::jvmti::{CallHooks, caught};
-use crate::memory::{self, PerThread};
 use locks::{RwLock, rank};
+use memory::PerThread;
 
 static LOCAL: PerThread<ThreadCalls> = PerThread::new();
 

@@ -12,7 +12,6 @@ use hprof_format::{BirthsHead, BirthsWriter, ObjectBirth, ObjectId, births_path,
 use super::{DumpOutput, Subject};
 use crate::console;
 use crate::engines::allocations::Origin;
-use crate::memory;
 use crate::output::{create_private, may_be_replaced};
 
 /// Writes the births file of one dump.

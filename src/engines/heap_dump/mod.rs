@@ -33,11 +33,11 @@ use crate::options::{Format, Heap, Oom, Options};
 use crate::output::Journal;
 use crate::stacks::WholeStack;
 
-use crate::memory::OutOfMemory;
 use births::BirthsFile;
 use choice::{Done, DumperChoice, Dumpers};
 use disk::Disk;
 use jvmti_dumper::WalkEngine;
+use memory::OutOfMemory;
 use vm_dumper::VmEngine;
 
 /// Dumps the heap on request.

@@ -17,7 +17,6 @@ use super::WallSamplerState;
 use super::state::{CpuShare, PINNED, SystemState, WallState};
 use crate::engines::live_threads::LiveThread;
 use crate::jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
-use crate::memory;
 use crate::names::trace::TraceId;
 use crate::stacks::WholeStack;
 

@@ -20,7 +20,6 @@ use super::super::jni::{Jni, LocalRef, Object, WeakRef};
 use super::class_addresses::ClassAddresses;
 use super::cpu_timers::samples_begun;
 use super::stack_walk::{ClassMethod, MethodIds, MethodLayout};
-use crate::memory;
 use locks::{Mutex, rank};
 
 /// The classes that have been prepared since the last look, while they are wanted.

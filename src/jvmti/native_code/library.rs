@@ -12,7 +12,6 @@ use super::mappings::{Mapping, VDSO};
 use super::rule::Frames;
 use super::rules::Rules;
 use super::symbols::Symbols;
-use crate::memory;
 use locks::{Mutex, rank};
 
 /// The largest section that is read: one that is larger belongs to no library that a JVM loads.

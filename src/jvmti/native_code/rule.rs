@@ -2,7 +2,6 @@
 //! as a stack walk needs it.
 
 use super::call_frames::{self, FrameEnd, FrameState, Function, Register};
-use crate::memory;
 
 const WORD: i64 = size_of::<usize>() as i64;
 

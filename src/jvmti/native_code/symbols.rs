@@ -8,7 +8,6 @@ use object::read::{Object, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 
 use super::demangled::demangled;
 use super::elf::Elf;
-use crate::memory;
 
 /// The functions of a library.
 #[derive(Default)]

@@ -8,11 +8,10 @@ use super::Writer;
 use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
 use super::entry::{Entry, Written};
 use super::settings::ControlSettings;
-use crate::memory;
 use crate::names::Tables;
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
-use locks::{self, Condvar, Guard, Mutex, RwLock, rank};
+use locks::{Condvar, Guard, Mutex, RwLock, rank};
 
 /// Writes records and remembers which of the tables' entries are in the file.
 ///

@@ -4,7 +4,6 @@
 use super::super::sites::SiteId;
 use super::known_classes::ClassIndex;
 use crate::jvmti::prefetch;
-use crate::memory;
 use crate::stacks::FramesMark;
 
 /// The fewest slots of a non-empty table; a power of two.

@@ -8,7 +8,7 @@ use spin::RelaxStrategy;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::super::liveness::Chunk;
-use locks::{self, Guard, Mutex, rank};
+use locks::{Guard, Mutex, rank};
 
 /// A lock for state that one thread uses millions of times before any other wants it. Taking it is one locked
 /// instruction, releasing it none.

@@ -6,7 +6,6 @@ use foldhash::fast::FixedState;
 
 use super::super::sites::{Amount, Sites, Weight};
 use super::thread_counts::{CountId, SiteAmounts};
-use crate::memory;
 use locks::{Mutex, rank};
 
 /// The most counts of all threads that may have begun: each keeps the whole site table as it was.

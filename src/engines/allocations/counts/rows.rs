@@ -9,7 +9,6 @@ use foldhash::fast::FixedState;
 use hprof_format::printable;
 
 use super::super::sites::{Amount, SiteKey};
-use crate::memory;
 use crate::names::Tables;
 use crate::names::class::ClassId;
 use crate::names::frame::{FrameId, Line};

@@ -7,7 +7,6 @@ use foldhash::fast::FixedState;
 
 use super::super::sites::{SiteId, Weight};
 use super::course::Look;
-use crate::memory;
 
 /// The part by which a new maximum must be above the last, while the program runs: each takes a look at all objects.
 const STEP: u64 = 16;

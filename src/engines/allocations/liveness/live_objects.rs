@@ -26,7 +26,6 @@ use super::sweep::{Counted, Sweep};
 use super::tracked::Tracked;
 use crate::engines::worker::Worker;
 use crate::jvmti::Jni;
-use crate::memory;
 use crate::output::now;
 use locks::{Mutex, rank};
 

@@ -5,7 +5,6 @@ use hprof_format::{CourseRow, LiveCourse, Section};
 use super::lifetimes::millis;
 use crate::engines::allocations::liveness::ObjectAges;
 use crate::engines::allocations::sites::Sites;
-use crate::memory;
 use crate::output::{Journal, serials};
 
 /// Writes the section.

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
 use crate::engines::folding::{Row, fold, is_small};
-use crate::memory;
 use crate::names::class::ClassId;
 use crate::names::frame::FrameId;
 use crate::names::trace::{TraceId, Traces};

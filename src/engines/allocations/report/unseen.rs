@@ -9,7 +9,6 @@ use super::super::state::TrackerState;
 use super::sections::Unseen;
 use crate::console;
 use crate::jvmti::{Jni, JvmtiError, Object};
-use crate::memory;
 use crate::names::class::ClassId;
 
 /// The amounts of such objects that previous outputs have reported as allocated.

@@ -37,7 +37,6 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
-use crate::memory::{self, OutOfMemory};
 use array_sizes::ArraySizes;
 use chunk_writer::ChunkWriter;
 use class_prewalk::{ClassReferences, PreWalk};
@@ -45,6 +44,7 @@ use classes::{Candidate, ClassKind, DumpClasses};
 use describe::Describer;
 use held::HeldObjects;
 use late_classes::LateClasses;
+use memory::OutOfMemory;
 use numbers::{Numbers, Special, Tag};
 use recorder::Recorder;
 use roots::Roots;

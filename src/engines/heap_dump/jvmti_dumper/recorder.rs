@@ -13,7 +13,6 @@ use super::roots::Roots;
 use crate::jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
 };
-use crate::memory;
 
 /// The most bytes of an array's elements: a segment's length has four bytes.
 const MOST_BYTES: usize = u32::MAX as usize - 64;

@@ -35,7 +35,6 @@ use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
 
-use crate::memory;
 use dangling::Dangling;
 use first_pass::{Array, FirstPass, ListReference};
 use hprof_format::ObjectId;

@@ -11,7 +11,6 @@ use super::table::LockWaitKey;
 use super::{LockWaitState, Parks};
 use crate::engines::live_threads::LiveThread;
 use crate::jvmti::{FrameInfo, Jni, LocalRef, Object};
-use crate::memory;
 use crate::names::class::ClassId;
 use crate::names::thread::ThreadSerial;
 use crate::names::trace::TraceId;

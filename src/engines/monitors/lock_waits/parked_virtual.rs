@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use foldhash::fast::FixedState;
 
 use crate::jvmti::{Jni, LocalRef, Object, ParkBlockers, WeakRef};
-use crate::memory;
 use locks::{Mutex, rank};
 
 /// The number of parts of the table, each with its own lock, so that threads seldom wait for each other.

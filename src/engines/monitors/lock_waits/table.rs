@@ -9,7 +9,6 @@ use hprof_format::{LockWait, LockWaits, Section, TimedLock, TimedSection, TraceS
 
 use crate::engines::Totals;
 use crate::engines::sample_times::{TimedKey, Times, TimesSection};
-use crate::memory;
 use crate::names::class::ClassId;
 use crate::names::trace::TraceId;
 use crate::output::{Entry, Journal, serials};

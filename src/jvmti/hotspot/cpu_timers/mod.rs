@@ -34,10 +34,10 @@ use super::stack_walk::{ClassMethod, InterruptedWalker, refused};
 use super::thread_layout::JavaThread;
 use locks::{Mutex, rank};
 
-use crate::memory::OutOfMemory;
 use handler::{NO_KEY, STATE};
 use interrupted_threads::{InterruptedThreads, VM_THREAD};
 use layout::{OwnThread, UNSOUND_CALL_TRACE, VmLayout};
+use memory::OutOfMemory;
 use pending_signals::PendingSignals;
 use ring::Ring;
 use timed_thread::HeldRecord;

@@ -4,7 +4,6 @@ use super::super::code_heap::{BlockStart, CodeBlob};
 use super::compiled::{CodePlace, PlaceKind};
 use super::last_walk::LastWalk;
 use super::sums::FrameKey;
-use crate::memory;
 
 /// The initial and the greatest number of slots, 48 bytes each.
 const FIRST: usize = 64;

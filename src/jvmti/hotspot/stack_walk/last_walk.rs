@@ -5,7 +5,6 @@ use super::MOST_FRAMES;
 use super::frame::{Code, NumberedMethod, Place, Record};
 use super::own_stack::OwnStack;
 use super::sums::{FrameKey, Sums};
-use crate::memory;
 
 /// A word that a walk read: on the stack, or the one that a `jmethodID` points to.
 #[derive(Clone, Copy)]

@@ -4,7 +4,18 @@
 //! first one that the system refuses is served from a reserve. From then on memory [`is_out`]: no event is admitted,
 //! and the session ends. Events that are still running need little, which the reserve covers. Large amounts must be
 //! checked in advance, by [`need`] or [`claim`], so that the work is given up instead of draining the reserve.
+//!
+//! Whoever links this crate has its allocator, as `#[global_allocator]`.
 
+#![warn(unreachable_pub)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 #![allow(unsafe_code)]
 
 mod allocator;

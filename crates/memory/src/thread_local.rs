@@ -48,6 +48,20 @@ global_asm!(
     register = sym register,
 );
 
+unsafe extern "C" {
+    /// The name above.
+    fn __cxa_thread_atexit_impl(
+        destructor: Destructor,
+        value: *mut c_void,
+        library: *mut c_void,
+    ) -> c_int;
+}
+
+/// The standard library's reference is weak, so it would not bring the name out of this crate's archive. This one does.
+#[used]
+static TAKEN_ALONG: unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_int =
+    __cxa_thread_atexit_impl;
+
 /// Has `destructor` called with `value` when the current thread ends. Without memory for that, the value is leaked.
 ///
 /// # Safety

@@ -20,6 +20,7 @@ pub struct PerThread<T> {
 }
 
 impl<T: 'static> PerThread<T> {
+    /// Creates the values; no thread has one yet.
     pub const fn new() -> Self {
         Self {
             key: OnceLock::new(),
