@@ -25,7 +25,6 @@ mod engines;
     reason = "the VM, its structures and the registers have unsigned numbers in signed types and the reverse"
 )]
 mod jvmti;
-mod names;
 mod options;
 mod output;
 mod session;

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use crate::console;
 use crate::jvmti::{Jni, JvmtiError, Object};
-use crate::names::thread::ThreadSerial;
 use crate::output::Journal;
+use names::thread::ThreadSerial;
 
 /// A measurement from its beginning to its end. The hot paths (an allocation, a method entry, a contended monitor)
 /// bypass this trait: the session calls the engine's own type.

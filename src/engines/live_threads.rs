@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::fast::FixedState;
 
 use crate::jvmti::{GlobalRef, ThreadCpuClock};
-use crate::names::thread::ThreadSerial;
 use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
 
 /// The threads that are alive.
 #[derive(Default)]

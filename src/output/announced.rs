@@ -3,8 +3,8 @@
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::names::object::ObjectId;
-use crate::names::thread::ThreadSerial;
+use names::object::ObjectId;
+use names::thread::ThreadSerial;
 
 /// The names in a START THREAD record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,14 +15,14 @@ use super::Records;
 use super::announced::{AnnouncedThreads, Announcement, ThreadNames};
 use super::serials;
 use super::settings::ControlSettings;
-use crate::names::Tables;
-use crate::names::class::{ClassId, internal_name};
-use crate::names::frame::{FrameId, Line};
-use crate::names::object::ObjectId;
-use crate::names::string::StringId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use locks::{Mutex, rank};
+use names::Tables;
+use names::class::{ClassId, internal_name};
+use names::frame::{FrameId, Line};
+use names::object::ObjectId;
+use names::string::StringId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 /// The names that are in the file, and what else the next record depends on.
 #[derive(Default)]

@@ -2,12 +2,12 @@
 
 use hprof_format as format;
 
-use crate::names::class::ClassId;
-use crate::names::frame::FrameId;
-use crate::names::object::ObjectId;
-use crate::names::string::StringId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
+use names::class::ClassId;
+use names::frame::FrameId;
+use names::object::ObjectId;
+use names::string::StringId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 /// The first class is 100001: 0 is no class.
 const FIRST_CLASS: u32 = 100_001;

@@ -18,8 +18,8 @@ use crate::console;
 use crate::engines::allocations::{self, AllocationTracker, SitesRequest};
 use crate::engines::{Moment, Totals, cpu_samples};
 use crate::jvmti::{Jni, JvmtiError};
-use crate::names::object::ObjectId;
 use crate::output;
+use names::object::ObjectId;
 
 impl Session {
     /// Starts the thread that carries out the receiver's commands. It ends with the connection, or soon after the profile.

@@ -11,7 +11,7 @@ use crate::jvmti::{
     Allocation, ClassFile, Events, FrameClasses, GcPause, Jni, Object, OwnEnv, Resource,
     SessionEvents,
 };
-use crate::names::thread::ThreadSerial;
+use names::thread::ThreadSerial;
 
 /// More than the agent and the C library keep for a thread.
 const FOR_A_THREAD: usize = 64 * 1024;

@@ -21,10 +21,10 @@ use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
 use crate::jvmti::{BoolFlag, Event, HeapSize, Jni, Object, Resource};
-use crate::names::Tables;
-use crate::names::frame::{FrameId, Line};
-use crate::names::trace::TraceId;
 use crate::options::Oom;
+use names::Tables;
+use names::frame::{FrameId, Line};
+use names::trace::TraceId;
 
 /// The most frames of the failed request in the head of the file.
 const FRAMES: usize = 32;

@@ -7,10 +7,10 @@ use crate::jvmti::{
     AgentThreads, AnnouncedThread, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads,
     VirtualThreads,
 };
-use crate::names::Tables;
-use crate::names::thread::ThreadSerial;
 use crate::output::{Journal, ThreadNames};
 use locks::{Mutex, rank};
+use names::Tables;
+use names::thread::ThreadSerial;
 
 /// Registers threads: gives out serial numbers, and announces threads to the journal and to the engines.
 pub(super) struct ThreadRegistry {

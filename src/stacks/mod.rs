@@ -18,13 +18,13 @@ use crate::jvmti::{
     Env, Found, FrameClasses, FrameInfo, Jni, JvmtiError, KnownObjects, LocalRef, MethodId, Object,
     WeakRef,
 };
-use crate::names::Tables;
-use crate::names::class::{ClassId, Interned, name_of_signature};
-use crate::names::frame::{self, FrameId, Line};
-use crate::names::loader::LoaderId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::{OuterPart, TraceId, TraceKey};
 use locks::{Mutex, rank};
+use names::Tables;
+use names::class::{ClassId, Interned, name_of_signature};
+use names::frame::{self, FrameId, Line};
+use names::loader::LoaderId;
+use names::thread::ThreadSerial;
+use names::trace::{OuterPart, TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
 pub use native_frames::MixedFrame;

@@ -6,9 +6,9 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
 use crate::jvmti::{FrameInfo, SequenceHash};
-use crate::names::frame::FrameId;
-use crate::names::trace::OuterPart;
 use locks::{Mutex, rank};
+use names::frame::FrameId;
+use names::trace::OuterPart;
 
 /// Enough shards that two threads rarely contend for one.
 const SHARDS: usize = 16;

@@ -2,9 +2,9 @@
 
 use super::Stacks;
 use crate::jvmti::{FrameInfo, Jni, NativeFunction};
-use crate::names::frame::{self, FrameId, Line};
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
+use names::frame::{self, FrameId, Line};
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 /// A frame of Java, or another one that has a name already.
 #[derive(Clone, Copy)]

@@ -3,9 +3,9 @@
 
 use super::Stacks;
 use crate::jvmti::{ClassesSeen, Event, FrameClasses, FrameInfo, Jni, LocalRef, MethodId, Object};
-use crate::names::frame::FrameId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::{TraceId, TraceKey};
+use names::frame::FrameId;
+use names::thread::ThreadSerial;
+use names::trace::{TraceId, TraceKey};
 
 /// The name, in place of a method, of one whose class went before it was named.
 const UNLOADED_CLASS: &str = "<unloaded-class>";

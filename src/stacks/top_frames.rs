@@ -17,8 +17,8 @@ use foldhash::fast::FixedState;
 use super::named_frames::{NamedFrames, NamedMethod, NamedStack, hash_of, method_hash};
 use super::{StackBuffer, Stacks};
 use crate::jvmti::{Env, FrameInfo, Jni, SequenceHash, StackWalker, WalkCache, Walked};
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 /// The number of recognized stacks that are checked at first, all threads together.
 const TRIAL: u64 = 256;

@@ -26,11 +26,11 @@ use crate::jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
     OutsideGate, VmFlags, WeakSlots,
 };
-use crate::names::class::ClassId;
-use crate::names::thread::ThreadSerial;
 use crate::options::{Options, Sort};
 use crate::output::Journal;
 use locks::{Mutex, rank};
+use names::class::ClassId;
+use names::thread::ThreadSerial;
 
 /// The longest that a report without the VM waits for threads in an allocation event, and for the sweeper.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(500);

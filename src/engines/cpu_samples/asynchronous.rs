@@ -29,10 +29,10 @@ use crate::jvmti::{
     JvmtiError, LocalRef, NoCpuTimers, Object, SampledFrame, SampledStack, StackSample,
     VirtualThreads, current_tid, own_cpu_time,
 };
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::stacks::{MixedFrame, Stacks};
 use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);

@@ -20,10 +20,10 @@ use crate::engines::worker::Worker;
 use crate::jvmti::{
     AgentThreads, Env, FrameInfo, GlobalRef, Jni, JvmtiError, Object, VirtualThreads,
 };
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::stacks::{StackBuffer, Stacks};
 use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 /// The interval at which unloaded classes are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);

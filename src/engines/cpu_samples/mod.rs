@@ -22,10 +22,10 @@ use std::time::Duration;
 use super::{Context, Engine, Report, Requirement};
 use crate::console;
 use crate::jvmti::{Capability, Jni, JvmtiError, Object};
-use crate::names::frame::FrameId;
-use crate::names::thread::ThreadSerial;
 use crate::options::{Cpu, Options};
 use crate::output::Journal;
+use names::frame::FrameId;
+use names::thread::ThreadSerial;
 
 use asynchronous::AsyncSampler;
 use counts::{CountedSamples, SampleCounts};

@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 
 use super::account::Account;
 use crate::jvmti::TimedThread;
-use crate::names::thread::ThreadSerial;
+use names::thread::ThreadSerial;
 
 /// The threads that are currently alive.
 pub(super) struct SampledThreads {

@@ -26,13 +26,13 @@ use crate::jvmti::{
     AgentThreads, Capability, ClassFile, Env, Event, Jni, JvmtiError, Object, RegisteredThreads,
     TickClock, TickStart, VirtualThreads, define_hooks,
 };
-use crate::names::Tables;
-use crate::names::frame::FrameId;
-use crate::names::thread::ThreadSerial;
 use crate::options::{Clock, Cpu, Options};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TraceShape};
 use locks::{Mutex, rank};
+use names::Tables;
+use names::frame::FrameId;
+use names::thread::ThreadSerial;
 
 use budget::CallBudget;
 use cost::TraceCost;

@@ -12,13 +12,13 @@ use super::filter::ClassFilter;
 use crate::jvmti::{
     ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni,
 };
-use crate::names::Tables;
-use crate::names::class::{ClassId, name_of_signature};
-use crate::names::frame::{self, Frame, FrameId, Line};
-use crate::names::loader::LoaderId;
-use crate::names::string::StringId;
 use crate::stacks::Stacks;
 use locks::{Mutex, rank};
+use names::Tables;
+use names::class::{ClassId, name_of_signature};
+use names::frame::{self, Frame, FrameId, Line};
+use names::loader::LoaderId;
+use names::string::StringId;
 
 /// An upper bound for the size of a class with hooks and of the memory to make it, as a multiple of the class's size.
 const REWRITTEN: usize = 4;

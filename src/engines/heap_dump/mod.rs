@@ -26,12 +26,12 @@ use super::allocations::{AllocationTracker, Origin};
 use super::{Context, Engine, Moment, Report, Requirement};
 use crate::console;
 use crate::jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, Object};
-use crate::names::class::ClassId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::options::{Format, Heap, Oom, Options};
 use crate::output::Journal;
 use crate::stacks::WholeStack;
+use names::class::ClassId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 use births::BirthsFile;
 use choice::{Done, DumperChoice, Dumpers};

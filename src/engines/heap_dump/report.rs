@@ -13,12 +13,12 @@ use hprof_format::{
 use super::choice::Done;
 use super::{Births, DumpError, DumpOutput};
 use crate::jvmti::caught;
-use crate::names::class::ClassId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::output::serials;
 use crate::output::{Journal, ThreadNames, create_private};
 use memory::OutOfMemory;
+use names::class::ClassId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 use std::panic::resume_unwind;
 
 /// The size at which a segment is written, in bytes. A larger record has its own segment.

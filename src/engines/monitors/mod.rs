@@ -21,11 +21,11 @@ use hprof_format::MONITORS_BEFORE_LOCKS;
 use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
 use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
-use crate::names::thread::ThreadSerial;
 use crate::options::Options;
 use crate::output::Journal;
 use crate::stacks::Stacks;
 use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
 
 use contention_cache::Contenders;
 use contentions::Contentions;

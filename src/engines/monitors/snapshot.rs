@@ -12,10 +12,10 @@ use crate::jvmti::{
     ClassesSeen, FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack,
     ThreadStateFlags,
 };
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::output::serials;
 use crate::stacks::StackBuffer;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 /// The most frames of a stack that is not considered deep.
 const SHALLOW: usize = 1_024;

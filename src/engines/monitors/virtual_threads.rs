@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::jvmti::{Jni, LocalRef, Object, WeakRef};
-use crate::names::thread::ThreadSerial;
 use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
 
 /// Keeps virtual threads from the time they get their number to their end.
 #[derive(Default)]

@@ -21,12 +21,12 @@ use crate::console;
 use crate::jvmti::{
     AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads,
 };
-use crate::names::frame::FrameId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::output::Journal;
 use crate::stacks::Stacks;
 use locks::{Mutex, rank};
+use names::frame::FrameId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 use report::Section;
 use rounds::Rounds;

@@ -17,8 +17,8 @@ use super::WallSamplerState;
 use super::state::{CpuShare, PINNED, SystemState, WallState};
 use crate::engines::live_threads::LiveThread;
 use crate::jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
-use crate::names::trace::TraceId;
 use crate::stacks::WholeStack;
+use names::trace::TraceId;
 
 /// The number of looks that find a thread where it was, after which it rests.
 const LOOKS_BEFORE_REST: u32 = 8;

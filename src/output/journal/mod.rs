@@ -8,10 +8,10 @@ use super::Writer;
 use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
 use super::entry::{Entry, Written};
 use super::settings::ControlSettings;
-use crate::names::Tables;
-use crate::names::class::ClassId;
-use crate::names::thread::ThreadSerial;
 use locks::{Condvar, Guard, Mutex, RwLock, rank};
+use names::Tables;
+use names::class::ClassId;
+use names::thread::ThreadSerial;
 
 /// Writes records and remembers which of the tables' entries are in the file.
 ///

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use hprof_format::{Millis, TextEncoder};
 
 use super::*;
-use crate::names::trace::TraceKey;
 use crate::output::{KeptThreads, Sink};
+use names::trace::TraceKey;
 
 struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
 

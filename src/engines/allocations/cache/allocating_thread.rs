@@ -10,9 +10,9 @@ use super::super::state::TrackerState;
 use super::thread_tracker::ThreadTracker;
 use super::tracked_threads::OwnLock;
 use crate::jvmti::{Allocation, Jni, SessionId};
-use crate::names::thread::ThreadSerial;
 use crate::stacks::StackTop;
 use memory::PerThread;
+use names::thread::ThreadSerial;
 
 static LOCAL: PerThread<AllocatingThread> = PerThread::new();
 

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
 use crate::jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
-use crate::names::class::ClassId;
+use names::class::ClassId;
 
 /// The fewest slots of a non-empty table; a power of two.
 const FIRST: usize = 64;

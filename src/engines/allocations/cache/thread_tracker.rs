@@ -9,8 +9,8 @@ use super::super::state::TrackerState;
 use super::site_cache::SiteCache;
 use super::tracked_threads::KeepsObjects;
 use crate::jvmti::{Allocation, Jni, ObjectRef};
-use crate::names::thread::ThreadSerial;
 use crate::stacks::StackTop;
+use names::thread::ThreadSerial;
 
 /// The sites that the thread knows, and the objects it allocated most recently.
 pub(super) struct ThreadTracker {

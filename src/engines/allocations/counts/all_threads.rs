@@ -52,10 +52,10 @@ impl AllThreadsCounts {
 mod tests {
     use super::super::super::sites::SiteKey;
     use super::*;
-    use crate::names::Tables;
-    use crate::names::loader::LoaderId;
-    use crate::names::object::ObjectId;
-    use crate::names::trace::TraceId;
+    use names::Tables;
+    use names::loader::LoaderId;
+    use names::object::ObjectId;
+    use names::trace::TraceId;
 
     #[test]
     fn what_was_made_before_is_not_counted() {

@@ -9,7 +9,7 @@ use super::super::state::TrackerState;
 use super::sections::Unseen;
 use crate::console;
 use crate::jvmti::{Jni, JvmtiError, Object};
-use crate::names::class::ClassId;
+use names::class::ClassId;
 
 /// The amounts of such objects that previous outputs have reported as allocated.
 #[derive(Default)]
@@ -134,9 +134,9 @@ impl TrackerState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::Tables;
-    use crate::names::loader::LoaderId;
-    use crate::names::object::ObjectId;
+    use names::Tables;
+    use names::loader::LoaderId;
+    use names::object::ObjectId;
 
     #[test]
     fn what_was_there_before_is_new_once() {

@@ -31,11 +31,11 @@ use crate::engines::Moment;
 use crate::jvmti::{
     ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object, Tags, WantedValues,
 };
-use crate::names::Tables;
-use crate::names::class::{ClassId, name_of_signature};
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
+use names::Tables;
+use names::class::{ClassId, name_of_signature};
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 use array_sizes::ArraySizes;
 use chunk_writer::ChunkWriter;

@@ -29,11 +29,11 @@ use super::disk::Disk;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, Subject};
 use crate::engines::Moment;
 use crate::jvmti::{Env, Jni, LocalRef, ObjectList, OwnObjects, VmDumper, characters};
-use crate::names::Tables;
-use crate::names::class::ClassId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
 use crate::stacks::Stacks;
+use names::Tables;
+use names::class::ClassId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
 
 use dangling::Dangling;
 use first_pass::{Array, FirstPass, ListReference};

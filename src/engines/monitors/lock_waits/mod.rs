@@ -21,9 +21,9 @@ use crate::jvmti::{
     AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, ParkBlockers, RegisteredThreads,
     SystemThreads, own_cpu_time,
 };
-use crate::names::thread::ThreadSerial;
 use crate::output::Journal;
 use crate::stacks::Stacks;
+use names::thread::ThreadSerial;
 
 use look::Looks;
 use parked_virtual::ParkedVirtualThreads;

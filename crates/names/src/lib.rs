@@ -6,6 +6,17 @@
 //!
 //! While a table's lock is held, nothing outside this folder is called except closures that callers pass.
 
+#![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
 pub mod class;
 pub mod frame;
 pub mod intern;

@@ -9,9 +9,9 @@ table_ids! {
     FrameId
 }
 
-#[cfg(test)]
 impl FrameId {
     /// Creates the id of a frame that no table has, for tests of what only compares ids.
+    #[doc(hidden)]
     pub fn numbered(number: u32) -> Self {
         Self(number)
     }
