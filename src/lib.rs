@@ -18,13 +18,6 @@
 mod agent;
 mod console;
 mod engines;
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    reason = "the VM, its structures and the registers have unsigned numbers in signed types and the reverse"
-)]
-mod jvmti;
 mod options;
 mod output;
 mod session;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::reply::Reply;
 use super::{StartError, begin};
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, OwnEnv, Vm};
 use crate::options::{self, Command, OptionError, Options, Request, Verb};
 use crate::session;
+use jvmti::{Jni, JvmtiError, OwnEnv, Vm};
 use locks::{Mutex, rank};
 use memory::{OutOfMemory, own_memory, return_free_memory};
 

@@ -1,8 +1,8 @@
 //! The counts of a Java program, as its native methods ask for them: `io.hprof.Hprof` of the jar.
 
 use crate::engines::allocations::CountScope;
-use crate::jvmti::{Jni, jbyteArray};
 use crate::session::{self, CountError};
+use jvmti::{Jni, jbyteArray};
 
 /// Begins a count of the current thread, or of all. Returns its number, and 0 if no profile runs; other errors become
 /// exceptions.

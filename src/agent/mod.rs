@@ -21,11 +21,11 @@ use std::time::Instant;
 
 use crate::console;
 use crate::engines::{self, Context, Engines, SamplingMethod, SamplingMethodRefused};
-use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use crate::options::{self, Address, Heap, OptionError, Options, Request, StackSource};
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads};
 use crate::session::{self, NotBegun, Session, Status};
 use crate::stacks::{StackMethod, Stacks, TopFrames, TraceShape};
+use jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use memory::OutOfMemory;
 use names::Tables;
 

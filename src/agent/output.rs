@@ -5,11 +5,11 @@ use std::path::{self, Path, PathBuf};
 
 use super::StartError;
 use crate::console;
-use crate::jvmti::Env;
 use crate::options::{self, Options, Surroundings};
 use crate::output::{
     ClientRequests, ClientSink, FileError, FileSink, GzipSink, Sink, SocketSink, may_be_replaced,
 };
+use jvmti::Env;
 
 /// An opened output.
 pub(super) struct OpenOutput {

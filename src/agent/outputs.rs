@@ -12,10 +12,10 @@ use super::period_files::PeriodFiles;
 use super::{StartError, head, verify};
 use crate::console;
 use crate::engines::SamplingMethod;
-use crate::jvmti::Env;
 use crate::options::{Cpu, Format, Options, beside, with_number};
 use crate::output::{BlackBoxFile, NoBlackBox, Writer, now};
 use crate::session::{BlackBoxOutput, Destination, Exhausted, Receiver};
+use jvmti::Env;
 use locks::{Mutex, rank};
 
 /// Opens the outputs of a profile one after the other.

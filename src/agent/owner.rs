@@ -8,11 +8,11 @@ use super::attach;
 use super::outputs::Outputs;
 use crate::console;
 use crate::engines::Context;
-use crate::jvmti::Jni;
 use crate::options::StackSource;
 use crate::output::Writer;
 use crate::session::{BlackBoxOutput, Destination, Exhausted, Owner};
 use crate::stacks::{TopFrames, TopFramesTally};
+use jvmti::Jni;
 
 /// The owner of a session.
 pub(super) struct ProfileOwner {

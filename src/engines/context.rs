@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
 use crate::options::{Format, Options};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TopFrames};
+use jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
 use names::Tables;
 use names::frame::FrameId;
 

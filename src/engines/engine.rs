@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Object};
 use crate::output::Journal;
+use jvmti::{Jni, JvmtiError, Object};
 use names::thread::ThreadSerial;
 
 /// A measurement from its beginning to its end. The hot paths (an allocation, a method entry, a contended monitor)

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 
-use crate::jvmti::{GlobalRef, ThreadCpuClock};
+use jvmti::{GlobalRef, ThreadCpuClock};
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
 

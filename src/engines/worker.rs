@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
+use jvmti::{AgentThreads, Env, Jni, JvmtiError};
 use locks::{Condvar, Mutex, rank};
 
 /// The longest that `stop` waits for the thread to finish its current work.

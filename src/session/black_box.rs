@@ -16,8 +16,8 @@ use super::lifecycle::GATE;
 use super::state::Session;
 use crate::console;
 use crate::engines::Worker;
-use crate::jvmti::{Jni, JvmtiError, own_cpu_time};
 use crate::output::{SnapshotBuffer, Writer, now};
+use jvmti::{Jni, JvmtiError, own_cpu_time};
 
 /// The shortest time between two snapshots.
 const INTERVAL: Duration = Duration::from_secs(1);

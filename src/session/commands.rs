@@ -17,8 +17,8 @@ use super::state::Session;
 use crate::console;
 use crate::engines::allocations::{self, AllocationTracker, SitesRequest};
 use crate::engines::{Moment, Totals, cpu_samples};
-use crate::jvmti::{Jni, JvmtiError};
 use crate::output;
+use jvmti::{Jni, JvmtiError};
 use names::object::ObjectId;
 
 impl Session {

@@ -7,7 +7,7 @@ use super::lifecycle::{self, GATE, NotBegun};
 use super::state::Session;
 use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{
+use jvmti::{
     Allocation, ClassFile, Events, FrameClasses, GcPause, Jni, Object, OwnEnv, Resource,
     SessionEvents,
 };

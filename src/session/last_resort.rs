@@ -15,7 +15,7 @@ use super::lifecycle::{self, GATE};
 use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Totals};
-use crate::jvmti::{ExitCaller, Jni, at_process_exit, caught};
+use jvmti::{ExitCaller, Jni, at_process_exit, caught};
 use locks::{Condvar, Mutex, rank};
 use memory::{OutOfMemory, SystemThread};
 

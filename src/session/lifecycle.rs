@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::state::{Beginning, Session};
 use crate::console;
 use crate::engines::{Moment, Totals, Worker};
-use crate::jvmti::{
+use jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
 use locks::{Mutex, MutexGuard, rank};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::state::Session;
 use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
-use crate::jvmti::{Jni, Panicked, caught};
 use crate::options::Format;
+use jvmti::{Jni, Panicked, caught};
 use locks::{MutexGuard, rank};
 use memory::OutOfMemory;
 

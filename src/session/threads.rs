@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::engines::{Context, Engine, Engines, ThreadSerials};
-use crate::jvmti::{
+use crate::output::{Journal, ThreadNames};
+use jvmti::{
     AgentThreads, AnnouncedThread, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads,
     VirtualThreads,
 };
-use crate::output::{Journal, ThreadNames};
 use locks::{Mutex, rank};
 use names::Tables;
 use names::thread::ThreadSerial;

@@ -1,6 +1,6 @@
 //! A buffer for the frames of a stack, as large as the stacks seen so far require.
 
-use crate::jvmti::FrameInfo;
+use jvmti::FrameInfo;
 
 /// The initial number of frames. A stack that fills it is read again with more room.
 const FIRST: usize = 64;

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::jvmti::{
+use jvmti::{
     Env, Found, FrameClasses, FrameInfo, Jni, JvmtiError, KnownObjects, LocalRef, MethodId, Object,
     WeakRef,
 };

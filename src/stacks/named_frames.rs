@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::jvmti::{FrameInfo, SequenceHash};
+use jvmti::{FrameInfo, SequenceHash};
 use locks::{Mutex, rank};
 use names::frame::FrameId;
 use names::trace::OuterPart;

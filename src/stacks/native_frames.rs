@@ -1,7 +1,7 @@
 //! Traces whose frames are not all of Java.
 
 use super::Stacks;
-use crate::jvmti::{FrameInfo, Jni, NativeFunction};
+use jvmti::{FrameInfo, Jni, NativeFunction};
 use names::frame::{self, FrameId, Line};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;

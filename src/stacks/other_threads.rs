@@ -2,7 +2,7 @@
 //! their methods while the VM is asked for names.
 
 use super::Stacks;
-use crate::jvmti::{ClassesSeen, Event, FrameClasses, FrameInfo, Jni, LocalRef, MethodId, Object};
+use jvmti::{ClassesSeen, Event, FrameClasses, FrameInfo, Jni, LocalRef, MethodId, Object};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
 use names::trace::{TraceId, TraceKey};

@@ -16,7 +16,7 @@ use foldhash::fast::FixedState;
 
 use super::named_frames::{NamedFrames, NamedMethod, NamedStack, hash_of, method_hash};
 use super::{StackBuffer, Stacks};
-use crate::jvmti::{Env, FrameInfo, Jni, SequenceHash, StackWalker, WalkCache, Walked};
+use jvmti::{Env, FrameInfo, Jni, SequenceHash, StackWalker, WalkCache, Walked};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 

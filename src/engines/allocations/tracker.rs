@@ -22,12 +22,12 @@ use crate::console;
 use crate::engines::gc::cannot_gc_at_vm_death;
 use crate::engines::worker::Worker;
 use crate::engines::{Context, Engine, Moment, Report, Requirement, Totals};
-use crate::jvmti::{
+use crate::options::{Options, Sort};
+use crate::output::Journal;
+use jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
     OutsideGate, VmFlags, WeakSlots,
 };
-use crate::options::{Options, Sort};
-use crate::output::Journal;
 use locks::{Mutex, rank};
 use names::class::ClassId;
 use names::thread::ThreadSerial;

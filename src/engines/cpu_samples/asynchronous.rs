@@ -24,12 +24,12 @@ use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
 use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
-use crate::jvmti::{
+use crate::stacks::{MixedFrame, Stacks};
+use jvmti::{
     AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameClasses, FrameInfo, HeldMethod, Jni,
     JvmtiError, LocalRef, NoCpuTimers, Object, SampledFrame, SampledStack, StackSample,
     VirtualThreads, current_tid, own_cpu_time,
 };
-use crate::stacks::{MixedFrame, Stacks};
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;

@@ -17,10 +17,8 @@ use super::counts::SampleCounts;
 use super::{IN_ENDED_THREAD, NO_JAVA};
 use crate::engines::Context;
 use crate::engines::worker::Worker;
-use crate::jvmti::{
-    AgentThreads, Env, FrameInfo, GlobalRef, Jni, JvmtiError, Object, VirtualThreads,
-};
 use crate::stacks::{StackBuffer, Stacks};
+use jvmti::{AgentThreads, Env, FrameInfo, GlobalRef, Jni, JvmtiError, Object, VirtualThreads};
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;

@@ -21,15 +21,15 @@ use std::time::Duration;
 
 use super::{Context, Engine, Report, Requirement};
 use crate::console;
-use crate::jvmti::{Capability, Jni, JvmtiError, Object};
 use crate::options::{Cpu, Options};
 use crate::output::Journal;
+use ::jvmti::{Capability, Jni, JvmtiError, Object};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
 
+use self::jvmti::JvmtiSampler;
 use asynchronous::AsyncSampler;
 use counts::{CountedSamples, SampleCounts};
-use jvmti::JvmtiSampler;
 use report::Section;
 
 pub use choice::{SamplingMethod, SamplingMethodRefused};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 
 use super::account::Account;
-use crate::jvmti::TimedThread;
+use jvmti::TimedThread;
 use names::thread::ThreadSerial;
 
 /// The threads that are currently alive.

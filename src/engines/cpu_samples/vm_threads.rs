@@ -11,7 +11,7 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 
 use super::account::Account;
-use crate::jvmti::{CpuTimers, ThreadCpuClock, TimedThread};
+use jvmti::{CpuTimers, ThreadCpuClock, TimedThread};
 use locks::{Mutex, rank};
 
 /// The interval at which their clocks are read: the time that a thread uses after its last reading is lost.

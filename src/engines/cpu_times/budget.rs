@@ -10,7 +10,7 @@ use super::ledger::Ledger;
 use super::redefine::ClassRedefiner;
 use super::rewrite::ClassRewriter;
 use crate::engines::worker::Worker;
-use crate::jvmti::{Jni, process_cpu_time};
+use jvmti::{Jni, process_cpu_time};
 use names::frame::FrameId;
 
 /// The time over which costs are compared with the budget.

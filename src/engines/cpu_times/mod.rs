@@ -22,13 +22,13 @@ use std::sync::Arc;
 
 use super::{Context, Engine, Report, Requirement, Totals, Worker};
 use crate::console;
-use crate::jvmti::{
-    AgentThreads, Capability, ClassFile, Env, Event, Jni, JvmtiError, Object, RegisteredThreads,
-    TickClock, TickStart, VirtualThreads, define_hooks,
-};
 use crate::options::{Clock, Cpu, Options};
 use crate::output::Journal;
 use crate::stacks::{Stacks, TraceShape};
+use jvmti::{
+    AgentThreads, Capability, ClassFile, Env, Event, Jni, JvmtiError, Object, RegisteredThreads,
+    TickClock, TickStart, VirtualThreads, define_hooks,
+};
 use locks::{Mutex, rank};
 use names::Tables;
 use names::frame::FrameId;

@@ -9,10 +9,8 @@ use hprof_instrument::{Hooks, Instrumented, LeftOut, Method, Reason, instrument,
 use std::collections::{HashMap, HashSet};
 
 use super::filter::ClassFilter;
-use crate::jvmti::{
-    ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni,
-};
 use crate::stacks::Stacks;
+use jvmti::{ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni};
 use locks::{Mutex, rank};
 use names::Tables;
 use names::class::{ClassId, name_of_signature};

@@ -8,7 +8,7 @@ use super::ledger::{Ledger, ThreadRecord};
 use super::overflow::{Overflow, still_there};
 use super::shadow_stack::{Call, CallStack};
 use super::thread_clock::ThreadClock;
-use crate::jvmti::{CallHooks, caught};
+use jvmti::{CallHooks, caught};
 use locks::{RwLock, rank};
 use memory::PerThread;
 

@@ -25,10 +25,10 @@ use hprof_format::{
 use super::allocations::{AllocationTracker, Origin};
 use super::{Context, Engine, Moment, Report, Requirement};
 use crate::console;
-use crate::jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, Object};
 use crate::options::{Format, Heap, Oom, Options};
 use crate::output::Journal;
 use crate::stacks::WholeStack;
+use jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, Object};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;

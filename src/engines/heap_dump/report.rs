@@ -12,9 +12,9 @@ use hprof_format::{
 
 use super::choice::Done;
 use super::{Births, DumpError, DumpOutput};
-use crate::jvmti::caught;
 use crate::output::serials;
 use crate::output::{Journal, ThreadNames, create_private};
+use jvmti::caught;
 use memory::OutOfMemory;
 use names::class::ClassId;
 use names::thread::ThreadSerial;

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use super::contentions::{ContentionId, ContentionKey};
 use super::{MonitorWatch, SWEEP_INTERVAL};
-use crate::jvmti::{Jni, Object, SessionId, WeakRef};
 use crate::stacks::{FramesMark, StackTop, TopFrames};
+use jvmti::{Jni, Object, SessionId, WeakRef};
 use memory::PerThread;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;

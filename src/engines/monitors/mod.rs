@@ -20,10 +20,10 @@ use hprof_format::MONITORS_BEFORE_LOCKS;
 
 use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
-use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
 use crate::options::Options;
 use crate::output::Journal;
 use crate::stacks::Stacks;
+use jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
 

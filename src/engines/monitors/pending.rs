@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::contentions::ContentionId;
-use crate::jvmti::WeakRef;
+use jvmti::WeakRef;
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
 

@@ -8,12 +8,12 @@ use hprof_format::{MonitorState, ThreadState, ThreadStatus};
 use std::collections::HashMap;
 
 use super::MonitorWatch;
-use crate::jvmti::{
+use crate::output::serials;
+use crate::stacks::StackBuffer;
+use jvmti::{
     ClassesSeen, FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack,
     ThreadStateFlags,
 };
-use crate::output::serials;
-use crate::stacks::StackBuffer;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 

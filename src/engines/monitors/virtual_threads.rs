@@ -4,7 +4,7 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::jvmti::{Jni, LocalRef, Object, WeakRef};
+use jvmti::{Jni, LocalRef, Object, WeakRef};
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
 

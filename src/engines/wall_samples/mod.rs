@@ -18,11 +18,9 @@ use super::interval_clock::IntervalClock;
 use super::live_threads::{LiveThread, LiveThreads};
 use super::{Context, Engine, Report, Worker};
 use crate::console;
-use crate::jvmti::{
-    AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads,
-};
 use crate::output::Journal;
 use crate::stacks::Stacks;
+use jvmti::{AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads};
 use locks::{Mutex, rank};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use super::WallSamplerState;
 use super::state::{CpuShare, PINNED, SystemState, WallState};
 use crate::engines::live_threads::LiveThread;
-use crate::jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
 use crate::stacks::WholeStack;
+use jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
 use names::trace::TraceId;
 
 /// The number of looks that find a thread where it was, after which it rests.

@@ -9,8 +9,8 @@ use super::super::counts::ThreadCounts;
 use super::super::state::TrackerState;
 use super::thread_tracker::ThreadTracker;
 use super::tracked_threads::OwnLock;
-use crate::jvmti::{Allocation, Jni, SessionId};
 use crate::stacks::StackTop;
+use jvmti::{Allocation, Jni, SessionId};
 use memory::PerThread;
 use names::thread::ThreadSerial;
 

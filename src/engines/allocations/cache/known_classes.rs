@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
+use jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
 use names::class::ClassId;
 
 /// The fewest slots of a non-empty table; a power of two.

@@ -10,8 +10,8 @@ use super::super::sites::{SiteId, SiteKey};
 use super::super::state::TrackerState;
 use super::known_classes::{ClassIndex, KnownClass, KnownClasses};
 use super::site_table::{FoundSite, SiteTable};
-use crate::jvmti::{Allocation, Jni, Object};
 use crate::stacks::{FramesMark, StackKey, StackTop};
+use jvmti::{Allocation, Jni, Object};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 

@@ -25,8 +25,8 @@ use super::cohorts::{Cohort, Cohorts};
 use super::sweep::{Counted, Sweep};
 use super::tracked::Tracked;
 use crate::engines::worker::Worker;
-use crate::jvmti::Jni;
 use crate::output::now;
+use jvmti::Jni;
 use locks::{Mutex, rank};
 
 /// Objects in one chunk.

@@ -8,7 +8,7 @@ use super::super::sites::Amount;
 use super::super::state::TrackerState;
 use super::sections::Unseen;
 use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Object};
+use jvmti::{Jni, JvmtiError, Object};
 use names::class::ClassId;
 
 /// The amounts of such objects that previous outputs have reported as allocated.

@@ -28,10 +28,10 @@ use std::collections::{HashMap, HashSet};
 use super::births::BirthList;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
-use crate::jvmti::{
+use crate::stacks::Stacks;
+use jvmti::{
     ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object, Tags, WantedValues,
 };
-use crate::stacks::Stacks;
 use names::Tables;
 use names::class::{ClassId, name_of_signature};
 use names::thread::ThreadSerial;

@@ -10,7 +10,7 @@ use super::classes::{ClassKind, DumpClasses};
 use super::layout::{RecordLayout, basic_type};
 use super::numbers::{Numbers, Tag};
 use super::roots::Roots;
-use crate::jvmti::{
+use jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
 };
 

@@ -17,12 +17,12 @@ use crate::console;
 use crate::engines::interval_clock::IntervalClock;
 use crate::engines::live_threads::{LiveThread, LiveThreads};
 use crate::engines::{Context, Report, Worker};
-use crate::jvmti::{
+use crate::output::Journal;
+use crate::stacks::Stacks;
+use jvmti::{
     AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, ParkBlockers, RegisteredThreads,
     SystemThreads, own_cpu_time,
 };
-use crate::output::Journal;
-use crate::stacks::Stacks;
 use names::thread::ThreadSerial;
 
 use look::Looks;
