@@ -21,7 +21,6 @@ mod engines;
 mod options;
 mod output;
 mod session;
-mod stacks;
 
 /// The parsers of text that users write, for `fuzz/`; not an interface of the agent.
 #[doc(hidden)]

@@ -24,10 +24,10 @@ use crate::engines::{self, Context, Engines, SamplingMethod, SamplingMethodRefus
 use crate::options::{self, Address, Heap, OptionError, Options, Request, StackSource};
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads};
 use crate::session::{self, NotBegun, Session, Status};
-use crate::stacks::{StackMethod, Stacks, TopFrames, TraceShape};
 use jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use memory::OutOfMemory;
 use names::Tables;
+use stacks::{StackMethod, Stacks, TopFrames, TraceShape};
 
 use head::Begun;
 use output::OpenOutput;

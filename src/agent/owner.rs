@@ -11,8 +11,8 @@ use crate::engines::Context;
 use crate::options::StackSource;
 use crate::output::Writer;
 use crate::session::{BlackBoxOutput, Destination, Exhausted, Owner};
-use crate::stacks::{TopFrames, TopFramesTally};
 use jvmti::Jni;
+use stacks::{TopFrames, TopFramesTally};
 
 /// The owner of a session.
 pub(super) struct ProfileOwner {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::options::{Format, Options};
 use crate::output::Journal;
-use crate::stacks::{Stacks, TopFrames};
 use jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
 use names::Tables;
 use names::frame::FrameId;
+use stacks::{Stacks, TopFrames};
 
 /// The parts of the agent that one session and its engines share.
 pub struct Context {

@@ -24,7 +24,6 @@ use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
 use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
-use crate::stacks::{MixedFrame, Stacks};
 use jvmti::{
     AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameClasses, FrameInfo, HeldMethod, Jni,
     JvmtiError, LocalRef, NoCpuTimers, Object, SampledFrame, SampledStack, StackSample,
@@ -33,6 +32,7 @@ use jvmti::{
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);

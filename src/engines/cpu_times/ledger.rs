@@ -11,7 +11,6 @@ use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
 use crate::engines::cpu_times::cost::{Cost, TraceCost};
-use crate::stacks::{StackBuffer, Stacks, TraceShape};
 use jvmti::{Env, RegisteredThreads};
 use locks::{Mutex, rank};
 use names::Tables;
@@ -19,6 +18,7 @@ use names::frame::{self, FrameId};
 use names::string::StringId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use stacks::{StackBuffer, Stacks, TraceShape};
 
 /// A thread's state, as others see it.
 pub(super) struct ThreadRecord {

@@ -24,7 +24,6 @@ use super::{Context, Engine, Report, Requirement, Totals, Worker};
 use crate::console;
 use crate::options::{Clock, Cpu, Options};
 use crate::output::Journal;
-use crate::stacks::{Stacks, TraceShape};
 use jvmti::{
     AgentThreads, Capability, ClassFile, Env, Event, Jni, JvmtiError, Object, RegisteredThreads,
     TickClock, TickStart, VirtualThreads, define_hooks,
@@ -33,6 +32,7 @@ use locks::{Mutex, rank};
 use names::Tables;
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
+use stacks::{Stacks, TraceShape};
 
 use budget::CallBudget;
 use cost::TraceCost;

@@ -9,7 +9,6 @@ use hprof_instrument::{Hooks, Instrumented, LeftOut, Method, Reason, instrument,
 use std::collections::{HashMap, HashSet};
 
 use super::filter::ClassFilter;
-use crate::stacks::Stacks;
 use jvmti::{ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni};
 use locks::{Mutex, rank};
 use names::Tables;
@@ -17,6 +16,7 @@ use names::class::{ClassId, name_of_signature};
 use names::frame::{self, Frame, FrameId, Line};
 use names::loader::LoaderId;
 use names::string::StringId;
+use stacks::Stacks;
 
 /// An upper bound for the size of a class with hooks and of the memory to make it, as a multiple of the class's size.
 const REWRITTEN: usize = 4;

@@ -27,11 +27,11 @@ use super::{Context, Engine, Moment, Report, Requirement};
 use crate::console;
 use crate::options::{Format, Heap, Oom, Options};
 use crate::output::Journal;
-use crate::stacks::WholeStack;
 use jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, Object};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use stacks::WholeStack;
 
 use births::BirthsFile;
 use choice::{Done, DumperChoice, Dumpers};

@@ -22,10 +22,10 @@ use super::{Context, Engine, Report, Requirement, Totals};
 use crate::console;
 use crate::options::Options;
 use crate::output::Journal;
-use crate::stacks::Stacks;
 use jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
+use stacks::Stacks;
 
 use contention_cache::Contenders;
 use contentions::Contentions;

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 
 use super::MonitorWatch;
 use crate::output::serials;
-use crate::stacks::StackBuffer;
 use jvmti::{
     ClassesSeen, FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack,
     ThreadStateFlags,
 };
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use stacks::StackBuffer;
 
 /// The most frames of a stack that is not considered deep.
 const SHALLOW: usize = 1_024;

@@ -19,12 +19,12 @@ use super::live_threads::{LiveThread, LiveThreads};
 use super::{Context, Engine, Report, Worker};
 use crate::console;
 use crate::output::Journal;
-use crate::stacks::Stacks;
 use jvmti::{AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads};
 use locks::{Mutex, rank};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use stacks::Stacks;
 
 use report::Section;
 use rounds::Rounds;

@@ -28,7 +28,6 @@ use std::collections::{HashMap, HashSet};
 use super::births::BirthList;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
-use crate::stacks::Stacks;
 use jvmti::{
     ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object, Tags, WantedValues,
 };
@@ -36,6 +35,7 @@ use names::Tables;
 use names::class::{ClassId, name_of_signature};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use stacks::Stacks;
 
 use array_sizes::ArraySizes;
 use chunk_writer::ChunkWriter;

@@ -7,8 +7,8 @@
 
 use hprof_format::{ObjectId, Root, ThreadSerial, TraceSerial};
 
-use crate::stacks::WholeStack;
 use jvmti::{FrameInfo, StackPlace};
+use stacks::WholeStack;
 
 /// A thread that was alive when the walk began.
 #[derive(Clone, Copy)]

@@ -28,12 +28,12 @@ use super::births::BirthList;
 use super::disk::Disk;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, Subject};
 use crate::engines::Moment;
-use crate::stacks::Stacks;
 use jvmti::{Env, Jni, LocalRef, ObjectList, OwnObjects, VmDumper, characters};
 use names::Tables;
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use stacks::Stacks;
 
 use dangling::Dangling;
 use first_pass::{Array, FirstPass, ListReference};

@@ -18,12 +18,12 @@ use crate::engines::interval_clock::IntervalClock;
 use crate::engines::live_threads::{LiveThread, LiveThreads};
 use crate::engines::{Context, Report, Worker};
 use crate::output::Journal;
-use crate::stacks::Stacks;
 use jvmti::{
     AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, ParkBlockers, RegisteredThreads,
     SystemThreads, own_cpu_time,
 };
 use names::thread::ThreadSerial;
+use stacks::Stacks;
 
 use look::Looks;
 use parked_virtual::ParkedVirtualThreads;

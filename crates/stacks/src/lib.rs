@@ -2,6 +2,17 @@
 //!
 //! Every frame is resolved when it is first seen, because a method's id dies with its class; the tables' entry stays.
 
+#![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
 mod buffer;
 mod named_frames;
 mod native_frames;
