@@ -16,17 +16,8 @@
 )]
 
 mod agent;
-mod console;
 mod engines;
-mod options;
-mod output;
 mod session;
-
-/// The parsers of text that users write, for `fuzz/`; not an interface of the agent.
-#[doc(hidden)]
-pub mod fuzzing {
-    pub use crate::options::{Request, Surroundings, command, parse, refuse_options};
-}
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
@@ -35,6 +26,7 @@ use std::ptr;
 
 use agent::Started;
 use jvmti::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, Vm, jboolean, jbyteArray, jclass, jlong, jstring};
+use output::console;
 
 /// Called when the VM starts with the agent: reads the options and prepares the session. A result other than `JNI_OK`
 /// ends the VM.

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::attach;
 use super::outputs::Outputs;
-use crate::console;
 use crate::engines::Context;
-use crate::options::StackSource;
-use crate::output::Writer;
 use crate::session::{BlackBoxOutput, Destination, Exhausted, Owner};
 use jvmti::Jni;
+use options::StackSource;
+use output::Writer;
+use output::console;
 use stacks::{TopFrames, TopFramesTally};
 
 /// The owner of a session.

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::options::{Format, Options};
-use crate::output::Journal;
 use jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
 use names::Tables;
 use names::frame::FrameId;
+use options::{Format, Options};
+use output::Journal;
 use stacks::{Stacks, TopFrames};
 
 /// The parts of the agent that one session and its engines share.

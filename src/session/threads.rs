@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::engines::{Context, Engine, Engines, ThreadSerials};
-use crate::output::{Journal, ThreadNames};
 use jvmti::{
     AgentThreads, AnnouncedThread, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads,
     VirtualThreads,
@@ -11,6 +10,7 @@ use jvmti::{
 use locks::{Mutex, rank};
 use names::Tables;
 use names::thread::ThreadSerial;
+use output::{Journal, ThreadNames};
 
 /// Registers threads: gives out serial numbers, and announces threads to the journal and to the engines.
 pub(super) struct ThreadRegistry {

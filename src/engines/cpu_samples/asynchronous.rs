@@ -21,7 +21,6 @@ use super::stand_ins::{CUT, IN_HEAP, OWN_TIME, UNLOADED};
 use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
-use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
 use jvmti::{
@@ -32,6 +31,7 @@ use jvmti::{
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use output::console;
 use stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.

@@ -20,12 +20,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Context, Engine, Report, Requirement};
-use crate::console;
-use crate::options::{Cpu, Options};
-use crate::output::Journal;
 use ::jvmti::{Capability, Jni, JvmtiError, Object};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
+use options::{Cpu, Options};
+use output::Journal;
+use output::console;
 
 use self::jvmti::JvmtiSampler;
 use asynchronous::AsyncSampler;

@@ -8,9 +8,9 @@ use hprof_format::{CpuSample, CpuSamplesRecord, Record, TimedSection};
 use super::counts::{CountedSamples, Samples};
 use crate::engines::folding::{FoldedRows, Row, fold, is_small};
 use crate::engines::sample_times::TimesSection;
-use crate::output::{Journal, serials};
 use names::frame::FrameId;
 use names::trace::{TraceId, Traces};
+use output::{Journal, serials};
 
 /// The section, without its rows.
 pub(super) struct Section {

@@ -21,9 +21,6 @@ mod unmounted;
 use std::sync::Arc;
 
 use super::{Context, Engine, Report, Requirement, Totals, Worker};
-use crate::console;
-use crate::options::{Clock, Cpu, Options};
-use crate::output::Journal;
 use jvmti::{
     AgentThreads, Capability, ClassFile, Env, Event, Jni, JvmtiError, Object, RegisteredThreads,
     TickClock, TickStart, VirtualThreads, define_hooks,
@@ -32,6 +29,9 @@ use locks::{Mutex, rank};
 use names::Tables;
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
+use options::{Clock, Cpu, Options};
+use output::Journal;
+use output::console;
 use stacks::{Stacks, TraceShape};
 
 use budget::CallBudget;

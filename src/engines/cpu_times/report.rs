@@ -8,11 +8,11 @@ use std::collections::HashMap;
 
 use crate::engines::cpu_times::cost::{CallPair, Cost, TraceCost};
 use crate::engines::folding::{Row, fold, is_small};
-use crate::output::Journal;
-use crate::output::serials;
 use names::Tables;
 use names::frame::FrameId;
 use names::trace::Traces;
+use output::Journal;
+use output::serials;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 

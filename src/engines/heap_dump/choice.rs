@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
 use crate::engines::gc::cannot_gc_at_vm_death;
-use crate::options::{Dumper, Options};
 use jvmti::{Env, Jni, JvmtiError, RegisteredThreads};
 use names::thread::ThreadSerial;
+use options::{Dumper, Options};
 use stacks::{Stacks, WholeStack};
 
 /// Both dumpers, and the choice between them.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::statvfs;
 
 use super::DumpError;
-use crate::options::Options;
 use jvmti::{Env, HeapSize};
+use options::Options;
 
 /// The bytes that must be left for the sites behind the dump, and for others.
 const SPARE: u64 = 4 << 20;

@@ -24,13 +24,13 @@ use hprof_format::{
 
 use super::allocations::{AllocationTracker, Origin};
 use super::{Context, Engine, Moment, Report, Requirement};
-use crate::console;
-use crate::options::{Format, Heap, Oom, Options};
-use crate::output::Journal;
 use jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, Object};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use options::{Format, Heap, Oom, Options};
+use output::Journal;
+use output::console;
 use stacks::WholeStack;
 
 use births::BirthsFile;

@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 use hprof_format::MONITORS_BEFORE_LOCKS;
 
 use super::{Context, Engine, Report, Requirement, Totals};
-use crate::console;
-use crate::options::Options;
-use crate::output::Journal;
 use jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
+use options::Options;
+use output::Journal;
+use output::console;
 use stacks::Stacks;
 
 use contention_cache::Contenders;

@@ -8,13 +8,13 @@ use hprof_format::{MonitorState, ThreadState, ThreadStatus};
 use std::collections::HashMap;
 
 use super::MonitorWatch;
-use crate::output::serials;
 use jvmti::{
     ClassesSeen, FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack,
     ThreadStateFlags,
 };
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use output::serials;
 use stacks::StackBuffer;
 
 /// The most frames of a stack that is not considered deep.

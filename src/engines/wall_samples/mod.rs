@@ -17,13 +17,13 @@ use super::cpu_samples::counts::SampleCounts;
 use super::interval_clock::IntervalClock;
 use super::live_threads::{LiveThread, LiveThreads};
 use super::{Context, Engine, Report, Worker};
-use crate::console;
-use crate::output::Journal;
 use jvmti::{AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads};
 use locks::{Mutex, rank};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
+use output::Journal;
+use output::console;
 use stacks::Stacks;
 
 use report::Section;

@@ -10,11 +10,11 @@ use std::collections::HashMap;
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
 use crate::engines::folding::{Row, fold, is_small};
-use crate::output::serials;
-use crate::output::{Entry, Journal};
 use names::class::ClassId;
 use names::frame::FrameId;
 use names::trace::{TraceId, Traces};
+use output::serials;
+use output::{Entry, Journal};
 
 /// A request for a report of sites.
 #[derive(Clone, Copy, Debug, Default)]

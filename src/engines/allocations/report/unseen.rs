@@ -7,9 +7,9 @@ use super::super::liveness::SWEEP_TIMEOUT;
 use super::super::sites::Amount;
 use super::super::state::TrackerState;
 use super::sections::Unseen;
-use crate::console;
 use jvmti::{Jni, JvmtiError, Object};
 use names::class::ClassId;
+use output::console;
 
 /// The amounts of such objects that previous outputs have reported as allocated.
 #[derive(Default)]

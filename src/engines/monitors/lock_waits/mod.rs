@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 
 use super::contentions::Contentions;
 use super::pending::PendingWaits;
-use crate::console;
 use crate::engines::interval_clock::IntervalClock;
 use crate::engines::live_threads::{LiveThread, LiveThreads};
 use crate::engines::{Context, Report, Worker};
-use crate::output::Journal;
 use jvmti::{
     AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, ParkBlockers, RegisteredThreads,
     SystemThreads, own_cpu_time,
 };
 use names::thread::ThreadSerial;
+use output::Journal;
+use output::console;
 use stacks::Stacks;
 
 use look::Looks;

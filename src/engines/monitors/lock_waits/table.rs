@@ -9,10 +9,10 @@ use hprof_format::{LockWait, LockWaits, Section, TimedLock, TimedSection, TraceS
 
 use crate::engines::Totals;
 use crate::engines::sample_times::{TimedKey, Times, TimesSection};
-use crate::output::{Entry, Journal, serials};
 use locks::{Mutex, rank};
 use names::class::ClassId;
 use names::trace::TraceId;
+use output::{Entry, Journal, serials};
 
 /// Halves of samples by waiting stack, holder and lock.
 pub(super) struct LockTable(Mutex<LockSamples, rank::LockWaits>);

@@ -1,8 +1,21 @@
-//! The output: records in their required order, encoded, and written by a thread of their own.
+//! The output: records in their required order, encoded, and written by a thread of their own; and the messages to the
+//! user.
+
+#![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
 
 mod announced;
 mod black_box;
 mod client;
+pub mod console;
 mod entry;
 mod file;
 mod gzip;
@@ -15,6 +28,8 @@ mod settings;
 mod sink;
 mod slow_reader;
 mod socket;
+#[doc(hidden)]
+pub mod testing;
 mod traces;
 mod writer;
 
@@ -31,6 +46,3 @@ pub use sink::Sink;
 pub use socket::SocketSink;
 pub use traces::traces;
 pub use writer::{Records, Writer, now};
-
-#[cfg(test)]
-pub(crate) use journal::tests;

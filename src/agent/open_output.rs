@@ -4,12 +4,12 @@ use std::net::TcpStream;
 use std::path::{self, Path, PathBuf};
 
 use super::StartError;
-use crate::console;
-use crate::options::{self, Options, Surroundings};
-use crate::output::{
+use jvmti::Env;
+use options::{Options, Surroundings};
+use output::console;
+use output::{
     ClientRequests, ClientSink, FileError, FileSink, GzipSink, Sink, SocketSink, may_be_replaced,
 };
-use jvmti::Env;
 
 /// An opened output.
 pub(super) struct OpenOutput {

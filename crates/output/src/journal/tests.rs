@@ -1,4 +1,4 @@
-//! Tests of the journal, and what tests of others need to write to one.
+//! Tests of the journal.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -6,10 +6,9 @@ use std::sync::atomic::AtomicBool;
 use hprof_format::{Millis, TextEncoder};
 
 use super::*;
-use crate::output::{KeptThreads, Sink};
+use crate::Sink;
+use crate::testing::{Memory, journal, lines, place};
 use names::trace::TraceKey;
-
-struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
 
 /// Takes nothing before the other end is gone.
 struct Stuck(std::sync::mpsc::Receiver<()>, Memory);
@@ -27,45 +26,6 @@ impl Sink for Stuck {
     fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
         Ok(())
     }
-}
-
-impl Sink for Memory {
-    fn name(&self) -> String {
-        "memory".to_owned()
-    }
-
-    fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
-        let mut bytes = self.0.lock().expect("no panic");
-        bytes.extend_from_slice(piece);
-        Ok(())
-    }
-
-    fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Returns the lines of a text profile that `write` wrote.
-pub(crate) fn lines(write: impl FnOnce(&Journal)) -> Vec<String> {
-    let bytes = Arc::new(std::sync::Mutex::default());
-    let journal = journal(Box::new(Memory(bytes.clone())));
-    write(&journal);
-    assert!(journal.close());
-    let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("UTF-8");
-    text.lines().map(str::to_owned).collect()
-}
-
-fn journal(sink: Box<dyn Sink>) -> Journal {
-    let writer = Writer::start(Box::new(TextEncoder::new()), sink, Millis(0), false);
-    let settings = ControlSettings {
-        allocations: false,
-        cpu_samples: false,
-        heap_dump: false,
-        depth: 4,
-        threads: true,
-        kept_threads: KeptThreads::Alive,
-    };
-    Journal::start(Arc::default(), writer.expect("a thread"), settings)
 }
 
 /// Starts so many threads while nothing can be written; returns the profile, and whether it is whole.
@@ -101,19 +61,6 @@ fn a_profile_ends_when_too_much_happens_meanwhile() {
     assert!(written > 65_536 && written < events, "{written}");
     let last = text.lines().last().expect("a line");
     assert!(last.contains("the profile ends here"), "{last}");
-}
-
-/// Returns the index of the only line that begins with `start`.
-pub(crate) fn place(lines: &[String], start: &str) -> usize {
-    let mut places = lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| line.starts_with(start));
-    let (place, _) = places
-        .next()
-        .unwrap_or_else(|| panic!("no {start} in {lines:#?}"));
-    assert_eq!(places.next(), None, "{start} in {lines:#?}");
-    place
 }
 
 #[test]

@@ -307,4 +307,4 @@ impl Drop for Holding<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
