@@ -5,6 +5,7 @@
 use std::ffi::{CStr, CString};
 use std::ptr;
 
+use super::entry_points::ReturnedBytes;
 use super::events::unpack;
 use super::jni::{Callback, Jni, LocalRef, Object, Vm, jni};
 use super::sys;
@@ -215,7 +216,7 @@ impl<'a> Jni<'a> {
 
     /// Returns an array for a native method to return; null with an `OutOfMemoryError`, which the program gets, if there is
     /// no memory for it.
-    pub fn bytes_to_return(self, bytes: &[u8]) -> sys::jbyteArray {
+    pub fn bytes_to_return(self, bytes: &[u8]) -> ReturnedBytes {
         let length = sys::jsize::try_from(bytes.len()).unwrap_or(sys::jsize::MAX);
         // SAFETY: the region is the whole array, or the first 2 GB of the bytes.
         unsafe {
@@ -224,7 +225,7 @@ impl<'a> Jni<'a> {
                 let bytes = bytes.as_ptr().cast::<sys::jbyte>();
                 jni!(self, SetByteArrayRegion, array, 0, length, bytes);
             }
-            array
+            ReturnedBytes::new(array)
         }
     }
 
@@ -247,7 +248,7 @@ impl<'a> Jni<'a> {
 ///
 /// # Safety
 /// Only for the first argument of a native method that the VM has called, and within it.
-pub unsafe fn in_native_method<T>(
+pub(super) unsafe fn in_native_method<T>(
     env: *mut sys::JNIEnv,
     body: impl FnOnce(Jni<'_>) -> T,
 ) -> Option<T> {
@@ -263,7 +264,10 @@ pub unsafe fn in_native_method<T>(
 /// # Safety
 /// Only for the arguments of a native method that the VM has called: the environment of the current thread, and a string or
 /// null.
-pub unsafe fn text_argument(env: *mut sys::JNIEnv, text: sys::jstring) -> Option<(Vm, String)> {
+pub(super) unsafe fn text_argument(
+    env: *mut sys::JNIEnv,
+    text: sys::jstring,
+) -> Option<(Vm, String)> {
     Callback::run(|callback| {
         // SAFETY: the caller's promise; both are valid until the native method returns.
         let (jni, text) = unsafe { unpack(env, text, callback) }?;

@@ -333,7 +333,7 @@ impl Vm {
     ///
     /// # Safety
     /// `vm` must be null or the process's VM.
-    pub unsafe fn from_raw(vm: *mut sys::JavaVM) -> Option<Self> {
+    pub(super) unsafe fn from_raw(vm: *mut sys::JavaVM) -> Option<Self> {
         NonNull::new(vm).map(Self)
     }
 

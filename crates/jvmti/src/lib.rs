@@ -13,6 +13,8 @@ mod capabilities;
 mod classes;
 mod clock;
 mod collections;
+#[doc(hidden)]
+pub mod entry_points;
 mod env;
 mod environments;
 mod error;
@@ -52,6 +54,7 @@ pub use clock::{
     ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack, process_cpu_time,
 };
 pub use collections::collection_is_under_way;
+pub use entry_points::{Agent, ReturnedBytes};
 pub use env::{Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
@@ -73,7 +76,6 @@ pub use hotspot::{
     SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache, Walked, WeakSlots,
     characters, current_tid,
 };
-pub use java_calls::{in_native_method, text_argument};
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 pub use known_objects::{Found, KnownObjects};
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
@@ -85,5 +87,4 @@ pub use prefetch::prefetch;
 pub use process_exit::{ExitCaller, at_process_exit};
 pub use registered_threads::{AnnouncedThread, RegisteredThreads};
 pub use session_id::SessionId;
-pub use sys::{JNI_ERR, JNI_OK, JNIEnv, JavaVM, jboolean, jbyteArray, jclass, jlong, jstring};
 pub use virtual_threads::VirtualThreads;
