@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::reply::Reply;
 use super::{StartError, begin};
-use crate::console;
-use crate::jvmti::{Jni, JvmtiError, OwnEnv, Vm};
-use crate::lock_order::{Mutex, rank};
-use crate::memory::{self, OutOfMemory, own_memory, return_free_memory};
-use crate::options::{self, Command, OptionError, Options, Request, Verb};
 use crate::session;
+use jvmti::{Jni, JvmtiError, OwnEnv, Vm};
+use locks::{Mutex, rank};
+use memory::{OutOfMemory, own_memory, return_free_memory};
+use options::{Command, OptionError, Options, Request, Verb};
+use output::console;
 
 /// The longest that one command waits for another.
 const TIMEOUT: Duration = Duration::from_secs(30);

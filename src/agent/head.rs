@@ -4,7 +4,7 @@ use hprof_format::redacted_fact;
 
 use super::command_line::CommandLine;
 use crate::engines::SamplingMethod;
-use crate::jvmti::{BoolFlag, Env};
+use jvmti::{BoolFlag, Env};
 
 /// HotSpot's garbage collectors, by the flags that choose them.
 const COLLECTORS: [(BoolFlag, &str); 7] = [

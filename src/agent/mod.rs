@@ -5,7 +5,7 @@ mod command_line;
 mod counts;
 mod descriptors;
 mod head;
-mod output;
+mod open_output;
 mod outputs;
 mod owner;
 mod period_files;
@@ -19,18 +19,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::console;
 use crate::engines::{self, Context, Engines, SamplingMethod, SamplingMethodRefused};
-use crate::jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
-use crate::memory::{self, OutOfMemory};
-use crate::names::Tables;
-use crate::options::{self, Address, Heap, OptionError, Options, Request, StackSource};
-use crate::output::{ControlSettings, FileError, Journal, KeptThreads};
 use crate::session::{self, NotBegun, Session, Status};
-use crate::stacks::{StackMethod, Stacks, TopFrames, TraceShape};
+use jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
+use memory::OutOfMemory;
+use names::Tables;
+use options::{Address, Heap, OptionError, Options, Request, StackSource};
+use output::console;
+use output::{ControlSettings, FileError, Journal, KeptThreads};
+use stacks::{StackMethod, Stacks, TopFrames, TraceShape};
 
+use self::open_output::OpenOutput;
 use head::Begun;
-use output::OpenOutput;
 use outputs::Outputs;
 use owner::ProfileOwner;
 
@@ -170,12 +170,12 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
     }
     let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
     let env = own_env.env();
-    let path = output::path(env, options)?;
+    let path = open_output::path(env, options)?;
     request_capabilities(env, options)?;
     let sampling_method = SamplingMethod::choose(env, options)?;
 
     // From here on only the output itself can fail: a run with bad options leaves no file.
-    let output = output::open(options, path.as_deref())?;
+    let output = open_output::open(options, path.as_deref())?;
     say_what_is_idle(options);
     say_one_panic();
     let status = Status {

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use hprof_format::{BinaryEncoder, Encoder, OldProfEncoder, TextEncoder};
 
 use super::head::Begun;
-use super::output::{self, OpenOutput};
+use super::open_output::{self, OpenOutput};
 use super::period_files::PeriodFiles;
 use super::{StartError, head, verify};
-use crate::console;
 use crate::engines::SamplingMethod;
-use crate::jvmti::Env;
-use crate::lock_order::{Mutex, rank};
-use crate::options::{Cpu, Format, Options, beside, with_number};
-use crate::output::{BlackBoxFile, NoBlackBox, Writer, now};
 use crate::session::{BlackBoxOutput, Destination, Exhausted, Receiver};
+use jvmti::Env;
+use locks::{Mutex, rank};
+use options::{Cpu, Format, Options, beside, with_number};
+use output::console;
+use output::{BlackBoxFile, NoBlackBox, Writer, now};
 
 /// Opens the outputs of a profile one after the other.
 pub(super) struct Outputs {
@@ -59,7 +59,7 @@ impl Outputs {
         if self.options.rotate.is_some()
             && let Some(file) = &output.file
         {
-            let wanted = output::path(self.env, &self.options).ok().flatten();
+            let wanted = open_output::path(self.env, &self.options).ok().flatten();
             self.files.lock().first(wanted, file);
         }
     }
@@ -91,7 +91,7 @@ impl Outputs {
 
     /// Opens the output of the next period, and starts writing to it.
     pub(super) fn open_next(&self) -> Result<(Destination, Writer), StartError> {
-        let path = output::path(self.env, &self.options)?;
+        let path = open_output::path(self.env, &self.options)?;
         let path = path.map(|wanted| self.files.lock().name(wanted));
         let output = self.open(path.as_deref())?;
         if let OpenOutput {
@@ -116,9 +116,9 @@ impl Outputs {
     ) -> Result<(PathBuf, Writer), StartError> {
         let profile = self.place_beside.as_deref().unwrap_or(Path::new(""));
         let what = format_args!("oom-{}", exhausted.number);
-        let is_compressed = output::is_compressed(&self.options, profile);
+        let is_compressed = open_output::is_compressed(&self.options, profile);
         let path = beside(profile, what, is_compressed);
-        let output = output::open_beside(&self.options, &path)?;
+        let output = open_output::open_beside(&self.options, &path)?;
         let path = output.file.unwrap_or(path);
         let path = path::absolute(&path).unwrap_or(path);
         let method = self.sampling_method.as_ref();
@@ -167,7 +167,7 @@ impl Outputs {
     /// the period gets a file with an unpredictable name.
     fn open(&self, path: Option<&Path>) -> Result<OpenOutput, StartError> {
         let options = &self.options;
-        let (error, path) = match (output::open(options, path), path) {
+        let (error, path) = match (open_output::open(options, path), path) {
             (Err(error @ StartError::File { .. }), Some(path)) => (error, path),
             (opened, _) => return opened,
         };
@@ -176,7 +176,7 @@ impl Outputs {
             format_args!("{:016x}", RandomState::new().hash_one(path)),
         );
         // If the folder is at fault, the first error says so.
-        let Ok(output) = output::open(options, Some(&other)) else {
+        let Ok(output) = open_output::open(options, Some(&other)) else {
             return Err(error);
         };
         let other = other.display();

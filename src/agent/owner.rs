@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::attach;
 use super::outputs::Outputs;
-use crate::console;
 use crate::engines::Context;
-use crate::jvmti::Jni;
-use crate::options::StackSource;
-use crate::output::Writer;
 use crate::session::{BlackBoxOutput, Destination, Exhausted, Owner};
-use crate::stacks::{TopFrames, TopFramesTally};
+use jvmti::Jni;
+use options::StackSource;
+use output::Writer;
+use output::console;
+use stacks::{TopFrames, TopFramesTally};
 
 /// The owner of a session.
 pub(super) struct ProfileOwner {

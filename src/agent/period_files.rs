@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::console;
-use crate::options::{Options, with_number};
+use options::{Options, with_number};
+use output::console;
 
 /// Names the files of periods, and removes the oldest.
 #[derive(Default)]

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use hprof_format::{Fault, Summary};
 
-use crate::console;
-use crate::output::{FileError, FileSink, Sink};
+use output::console;
+use output::{FileError, FileSink, Sink};
 
 /// The file in which the original reported on its binary file after reading it back.
 const REPORT: &str = "java.hprof.check.txt";

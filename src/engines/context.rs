@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
-use crate::names::Tables;
-use crate::names::frame::FrameId;
-use crate::options::{Format, Options};
-use crate::output::Journal;
-use crate::stacks::{Stacks, TopFrames};
+use jvmti::{AgentThreads, Capability, Env, RegisteredThreads, VirtualThreads};
+use names::Tables;
+use names::frame::FrameId;
+use options::{Format, Options};
+use output::Journal;
+use stacks::{Stacks, TopFrames};
 
 /// The parts of the agent that one session and its engines share.
 pub struct Context {

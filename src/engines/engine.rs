@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Object};
-use crate::names::thread::ThreadSerial;
-use crate::output::Journal;
+use jvmti::{Jni, JvmtiError, Object};
+use names::thread::ThreadSerial;
+use output::Journal;
+use output::console;
 
 /// A measurement from its beginning to its end. The hot paths (an allocation, a method entry, a contended monitor)
 /// bypass this trait: the session calls the engine's own type.

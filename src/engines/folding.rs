@@ -9,11 +9,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-use crate::memory;
-use crate::names::class::ClassId;
-use crate::names::frame::FrameId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::{TraceId, TraceKey, Traces};
+use names::class::ClassId;
+use names::frame::FrameId;
+use names::thread::ThreadSerial;
+use names::trace::{TraceId, TraceKey, Traces};
 
 /// The most frames of a folded row, which limits the recursion.
 const MOST_FRAMES: usize = 128;

@@ -1,6 +1,6 @@
 //! Operations that some garbage collectors do not support, or support better than others.
 
-use crate::jvmti::{BoolFlag, Env, Jni};
+use jvmti::{BoolFlag, Env, Jni};
 
 /// Returns `true` if forcing a collection in VMDeath would never return: ZGC and Shenandoah have stopped by then.
 pub(super) fn cannot_gc_at_vm_death(env: Env) -> bool {

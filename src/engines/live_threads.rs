@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 
-use crate::jvmti::{GlobalRef, ThreadCpuClock};
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
-use crate::names::thread::ThreadSerial;
+use jvmti::{GlobalRef, ThreadCpuClock};
+use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
 
 /// The threads that are alive.
 #[derive(Default)]

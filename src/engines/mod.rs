@@ -23,7 +23,7 @@ mod worker;
 
 use std::sync::Arc;
 
-use crate::options::Options;
+use options::Options;
 
 use allocations::AllocationTracker;
 use cpu_samples::CpuSamples;

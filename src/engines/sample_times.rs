@@ -12,8 +12,7 @@ use hprof_format::{
     Millis, SampleTimes, Section, StepCount, TimedLock, TimedRow, TimedSection, TraceSerial,
 };
 
-use crate::memory;
-use crate::output::{Entry, now};
+use output::{Entry, now};
 
 /// The first length of a step, in milliseconds.
 const FIRST_STEP: u64 = 250;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::jvmti::{AgentThreads, Env, Jni, JvmtiError};
-use crate::lock_order::{Condvar, Mutex, rank};
+use jvmti::{AgentThreads, Env, Jni, JvmtiError};
+use locks::{Condvar, Mutex, rank};
 
 /// The longest that `stop` waits for the thread to finish its current work.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -14,10 +14,10 @@ use super::destination::BlackBoxOutput;
 use super::growth::Growth;
 use super::lifecycle::GATE;
 use super::state::Session;
-use crate::console;
 use crate::engines::Worker;
-use crate::jvmti::{Jni, JvmtiError, own_cpu_time};
-use crate::output::{SnapshotBuffer, Writer, now};
+use jvmti::{Jni, JvmtiError, own_cpu_time};
+use output::console;
+use output::{SnapshotBuffer, Writer, now};
 
 /// The shortest time between two snapshots.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -14,12 +14,11 @@ use hprof_format::{
 use super::lifecycle::GATE;
 use super::listener::Listener;
 use super::state::Session;
-use crate::console;
 use crate::engines::allocations::{self, AllocationTracker, SitesRequest};
 use crate::engines::{Moment, Totals, cpu_samples};
-use crate::jvmti::{Jni, JvmtiError};
-use crate::names::object::ObjectId;
-use crate::output;
+use jvmti::{Jni, JvmtiError};
+use names::object::ObjectId;
+use output::console;
 
 impl Session {
     /// Starts the thread that carries out the receiver's commands. It ends with the connection, or soon after the profile.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::lifecycle::GATE;
 use super::state::Session;
 use crate::engines::allocations::{AllocationTracker, CountScope, NotCounted};
-use crate::jvmti::Jni;
+use jvmti::Jni;
 
 /// The longest that the program waits for a dump.
 const WAIT_FOR_DUMP: Duration = Duration::from_secs(60);

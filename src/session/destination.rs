@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hprof_format::Encoder;
 
 use super::listener::{Listener, Receiver};
-use crate::output::{BlackBoxFile, ClientRequests};
+use output::{BlackBoxFile, ClientRequests};
 
 /// An output that has been opened.
 pub struct Destination {

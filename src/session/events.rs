@@ -7,12 +7,11 @@ use super::lifecycle::{self, GATE, NotBegun};
 use super::state::Session;
 use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
-use crate::jvmti::{
+use jvmti::{
     Allocation, ClassFile, Events, FrameClasses, GcPause, Jni, Object, OwnEnv, Resource,
     SessionEvents,
 };
-use crate::memory;
-use crate::names::thread::ThreadSerial;
+use names::thread::ThreadSerial;
 
 /// More than the agent and the C library keep for a thread.
 const FOR_A_THREAD: usize = 64 * 1024;

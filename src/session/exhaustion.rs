@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::engines::Context;
-use crate::jvmti::{HeapFill, HeapSize, Resource, current_tid};
-use crate::lock_order::{Condvar, Mutex, rank};
+use jvmti::{HeapFill, HeapSize, Resource, current_tid};
+use locks::{Condvar, Mutex, rank};
 
 /// The interval at which a waiting thread checks whether the file still grows.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

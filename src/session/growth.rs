@@ -5,7 +5,7 @@ use std::fs;
 
 use hprof_format::{GrowthSample, MOST_GROWTH_SAMPLES, Millis};
 
-use crate::jvmti::{Env, HeapSize, VmMemory};
+use jvmti::{Env, HeapSize, VmMemory};
 
 /// The places of two numbers in `/proc/self/stat`, counted from the one behind the name of the program.
 const THREADS: usize = 17;

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use super::lifecycle::{self, GATE};
 use super::state::Session;
-use crate::console;
 use crate::engines::{Engine, Moment, Totals};
-use crate::jvmti::{ExitCaller, Jni, at_process_exit, caught};
-use crate::lock_order::{Condvar, Mutex, rank};
-use crate::memory::{self, OutOfMemory, SystemThread};
+use jvmti::{ExitCaller, Jni, at_process_exit, caught};
+use locks::{Condvar, Mutex, rank};
+use memory::{OutOfMemory, SystemThread};
+use output::console;
 
 /// The longest the process waits for its profile, in total.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::state::{Beginning, Session};
-use crate::console;
 use crate::engines::{Moment, Totals, Worker};
-use crate::jvmti::{
+use jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
-use crate::lock_order::{Mutex, MutexGuard, rank};
-use crate::memory::{self, OutOfMemory};
+use locks::{Mutex, MutexGuard, rank};
+use memory::OutOfMemory;
+use output::console;
 
 /// The longest that VMDeath waits for running events, and that a `stop` waits for the agent's threads to end.
 const TIMEOUT: Duration = Duration::from_secs(5);

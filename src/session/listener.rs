@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::console;
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
+use output::console;
 
 /// The most complaints about commands that are printed; more would let a confused receiver fill the program's stderr.
 const COMPLAINTS: u32 = 10;

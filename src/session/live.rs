@@ -3,8 +3,8 @@
 use hprof_format::Section;
 
 use crate::engines::{Moment, Totals};
-use crate::jvmti::{Jni, JvmtiError};
-use crate::output::ClientRequests;
+use jvmti::{Jni, JvmtiError};
+use output::ClientRequests;
 
 use super::lifecycle::GATE;
 use super::state::Session;

@@ -18,14 +18,13 @@ use std::sync::atomic::Ordering;
 use super::exhaustion::{Exhausted, Limit, Written};
 use super::lifecycle::GATE;
 use super::state::Session;
-use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
-use crate::jvmti::{BoolFlag, Event, HeapSize, Jni, Object, Resource};
-use crate::memory;
-use crate::names::Tables;
-use crate::names::frame::{FrameId, Line};
-use crate::names::trace::TraceId;
-use crate::options::Oom;
+use jvmti::{BoolFlag, Event, HeapSize, Jni, Object, Resource};
+use names::Tables;
+use names::frame::{FrameId, Line};
+use names::trace::TraceId;
+use options::Oom;
+use output::console;
 
 /// The most frames of the failed request in the head of the file.
 const FRAMES: usize = 32;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::destination::{BlackBoxOutput, Destination};
 use super::exhaustion::Exhausted;
-use crate::jvmti::Jni;
-use crate::output::Writer;
+use jvmti::Jni;
+use output::Writer;
 
 /// The decisions that a session leaves to its creator. Called on threads of the agent, and on the thread that ends the VM.
 pub trait Owner: Send + Sync {

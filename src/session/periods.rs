@@ -11,8 +11,8 @@ use super::destination::OpenDestination;
 use super::lifecycle::GATE;
 use super::state::Session;
 use crate::engines::{Moment, Totals, Worker};
-use crate::jvmti::{Jni, JvmtiError};
-use crate::options::Rotate;
+use jvmti::{Jni, JvmtiError};
+use options::Rotate;
 
 /// The interval at which the size of the output is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -5,12 +5,12 @@ use std::panic::resume_unwind;
 use std::time::Duration;
 
 use super::state::Session;
-use crate::console;
 use crate::engines::{Engine, Moment, Report, Totals};
-use crate::jvmti::{Jni, Panicked, caught};
-use crate::lock_order::{MutexGuard, rank};
-use crate::memory::{self, OutOfMemory};
-use crate::options::Format;
+use jvmti::{Jni, Panicked, caught};
+use locks::{MutexGuard, rank};
+use memory::OutOfMemory;
+use options::Format;
+use output::console;
 
 /// The longest that the dump at the end of the program waits for another.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -9,8 +9,8 @@ use super::owner::Owner;
 use super::status::Status;
 use super::threads::ThreadRegistry;
 use crate::engines::{Context, Engines, Totals, Worker};
-use crate::lock_order::{Mutex, rank};
-use crate::output::BlackBoxFile;
+use locks::{Mutex, rank};
+use output::BlackBoxFile;
 
 /// One profile.
 ///

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::engines::{Context, Engine, Engines, ThreadSerials};
-use crate::jvmti::{
+use jvmti::{
     AgentThreads, AnnouncedThread, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads,
     VirtualThreads,
 };
-use crate::lock_order::{Mutex, rank};
-use crate::names::Tables;
-use crate::names::thread::ThreadSerial;
-use crate::output::{Journal, ThreadNames};
+use locks::{Mutex, rank};
+use names::Tables;
+use names::thread::ThreadSerial;
+use output::{Journal, ThreadNames};
 
 /// Registers threads: gives out serial numbers, and announces threads to the journal and to the engines.
 pub(super) struct ThreadRegistry {

@@ -1,4 +1,4 @@
-//! The order of the agent's locks, checked by its debug build while programs run (`src/lock_order.rs`).
+//! The order of the agent's locks, checked by its debug build while programs run (`crates/locks/src/lib.rs`).
 
 use std::ffi::OsString;
 use std::io::{copy, sink};

@@ -1,7 +1,7 @@
 //! Requests of users and receivers to the agent.
 
-use hprof::fuzzing::{Request, Surroundings, command, parse, refuse_options};
 use hprof_format::{Commands, Received};
+use hprof_options::{Request, Surroundings, command, parse, refuse_options};
 
 /// Parses the command line and, after a NUL, the environment. Accepted values are in their ranges; refusals have one
 /// line.

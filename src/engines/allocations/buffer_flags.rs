@@ -3,8 +3,8 @@
 //! rest send no events. A rest is worth keeping if it is larger than the buffer's size divided by
 //! `TLABRefillWasteFraction`: with a fraction of 1, and buffers of constant size, that is never the case.
 
-use crate::jvmti::{BoolFlag, Env, NumberFlag, SettableFlags};
-use crate::lock_order::{Mutex, rank};
+use jvmti::{BoolFlag, Env, NumberFlag, SettableFlags};
+use locks::{Mutex, rank};
 
 const WASTE: NumberFlag = NumberFlag::TlabRefillWasteFraction;
 const RESIZE: BoolFlag = BoolFlag::ResizeTlab;

@@ -5,7 +5,7 @@ use super::counts::{CountId, Row, SiteAmounts, text};
 use super::liveness::SWEEP_TIMEOUT;
 use super::tracker::AllocationTracker;
 use crate::engines::Moment;
-use crate::jvmti::Jni;
+use jvmti::Jni;
 
 /// The threads whose allocations a count has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

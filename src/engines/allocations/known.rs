@@ -3,7 +3,7 @@
 use hprof_format::Millis;
 
 use super::tracker::AllocationTracker;
-use crate::jvmti::Jni;
+use jvmti::Jni;
 
 impl AllocationTracker {
     /// Counts what was allocated since the last sweep at its sites, as alive: also the objects that threads still keep to

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::buffer_flags::BufferFlags;
 use crate::engines::gc::collect_beside_program;
-use crate::jvmti::{AgentThreads, BytesUntilSample, Env, Event, GcPause, Jni, JvmtiError};
-use crate::lock_order::{Mutex, rank};
+use jvmti::{AgentThreads, BytesUntilSample, Env, Event, GcPause, Jni, JvmtiError};
+use locks::{Mutex, rank};
 
 /// The changes made to the VM for the duration of a profile.
 #[derive(Default)]

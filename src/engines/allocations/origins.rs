@@ -4,8 +4,8 @@ use hprof_format::BirthsHead;
 
 use super::state::TrackerState;
 use super::tracker::AllocationTracker;
-use crate::jvmti::Object;
-use crate::names::trace::TraceId;
+use jvmti::Object;
+use names::trace::TraceId;
 
 /// The birth of a tracked object, as far as it is known.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use super::report::SitesRequest;
 use crate::engines::Totals;
-use crate::names::frame::FrameId;
+use names::frame::FrameId;
 
 /// The options for reports.
 pub(super) struct ReportPlan {

@@ -1,7 +1,7 @@
 //! The number of allocations that one allocation event stands for.
 
 use super::sites::Weight;
-use crate::jvmti::Interval;
+use jvmti::Interval;
 
 /// The method of counting allocations.
 #[derive(Clone, Copy, Debug)]

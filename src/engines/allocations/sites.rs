@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::names::class::ClassId;
-use crate::names::intern::Interner;
-use crate::names::trace::TraceId;
+use names::class::ClassId;
+use names::intern::Interner;
+use names::trace::TraceId;
 
 /// The id of an allocation site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

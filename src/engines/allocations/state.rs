@@ -12,9 +12,9 @@ use super::late_attach::LateStart;
 use super::liveness::{LiveObjects, Sweep};
 use super::sites::Sites;
 use crate::engines::worker::Worker;
-use crate::jvmti::{Env, Jni, RegisteredThreads, SessionId, WeakSlots};
-use crate::names::Tables;
-use crate::stacks::{Stacks, TopFrames};
+use jvmti::{Env, Jni, RegisteredThreads, SessionId, WeakSlots};
+use names::Tables;
+use stacks::{Stacks, TopFrames};
 
 /// The interval at which the sweeper runs when no collection wakes it, and at which it looks for unloaded classes.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);

@@ -18,19 +18,19 @@ use super::report::{
 use super::report_plan::ReportPlan;
 use super::sites::{Amount, Sites};
 use super::state::TrackerState;
-use crate::console;
 use crate::engines::gc::cannot_gc_at_vm_death;
 use crate::engines::worker::Worker;
 use crate::engines::{Context, Engine, Moment, Report, Requirement, Totals};
-use crate::jvmti::{
+use jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
     OutsideGate, VmFlags, WeakSlots,
 };
-use crate::lock_order::{Mutex, rank};
-use crate::names::class::ClassId;
-use crate::names::thread::ThreadSerial;
-use crate::options::{Options, Sort};
-use crate::output::Journal;
+use locks::{Mutex, rank};
+use names::class::ClassId;
+use names::thread::ThreadSerial;
+use options::{Options, Sort};
+use output::Journal;
+use output::console;
 
 /// The longest that a report without the VM waits for threads in an allocation event, and for the sweeper.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(500);

@@ -21,18 +21,18 @@ use super::stand_ins::{CUT, IN_HEAP, OWN_TIME, UNLOADED};
 use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
-use crate::console;
 use crate::engines::Context;
 use crate::engines::worker::Worker;
-use crate::jvmti::{
+use jvmti::{
     AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameClasses, FrameInfo, HeldMethod, Jni,
     JvmtiError, LocalRef, NoCpuTimers, Object, SampledFrame, SampledStack, StackSample,
     VirtualThreads, current_tid, own_cpu_time,
 };
-use crate::lock_order::{Mutex, rank};
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::stacks::{MixedFrame, Stacks};
+use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use output::console;
+use stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);

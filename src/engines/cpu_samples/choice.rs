@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::jvmti::{CpuTimerSupport, Env, NoCpuTimers};
-use crate::options::{Cpu, Options, SamplingChoice};
+use jvmti::{CpuTimerSupport, Env, NoCpuTimers};
+use options::{Cpu, Options, SamplingChoice};
 
 /// The method of taking samples.
 #[derive(Clone)]

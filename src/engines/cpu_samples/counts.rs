@@ -7,10 +7,9 @@ use foldhash::fast::FixedState;
 use hprof_format::{TimedLock, TraceSerial};
 
 use crate::engines::sample_times::{TimedKey, Times};
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
-use crate::names::trace::TraceId;
-use crate::output::{Entry, serials};
+use locks::{Mutex, rank};
+use names::trace::TraceId;
+use output::{Entry, serials};
 
 /// Samples by trace.
 pub(in crate::engines) struct SampleCounts(Mutex<CountedSamples, rank::SampleCounts>);

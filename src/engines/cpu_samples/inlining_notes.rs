@@ -5,7 +5,7 @@
 //! The VM turns the flag on by itself for an agent that enables the event for compiled methods. But it then sends all
 //! this information with each event, which took 3 % of the CPU time on the Closure compiler.
 
-use crate::jvmti::{BoolFlag, Env};
+use jvmti::{BoolFlag, Env};
 
 const NOTES: BoolFlag = BoolFlag::DebugNonSafepoints;
 

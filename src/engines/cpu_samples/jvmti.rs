@@ -17,13 +17,11 @@ use super::counts::SampleCounts;
 use super::{IN_ENDED_THREAD, NO_JAVA};
 use crate::engines::Context;
 use crate::engines::worker::Worker;
-use crate::jvmti::{
-    AgentThreads, Env, FrameInfo, GlobalRef, Jni, JvmtiError, Object, VirtualThreads,
-};
-use crate::lock_order::{Mutex, rank};
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::stacks::{StackBuffer, Stacks};
+use jvmti::{AgentThreads, Env, FrameInfo, GlobalRef, Jni, JvmtiError, Object, VirtualThreads};
+use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use stacks::{StackBuffer, Stacks};
 
 /// The interval at which unloaded classes are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);

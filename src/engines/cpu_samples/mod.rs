@@ -20,16 +20,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Context, Engine, Report, Requirement};
-use crate::console;
-use crate::jvmti::{Capability, Jni, JvmtiError, Object};
-use crate::names::frame::FrameId;
-use crate::names::thread::ThreadSerial;
-use crate::options::{Cpu, Options};
-use crate::output::Journal;
+use ::jvmti::{Capability, Jni, JvmtiError, Object};
+use names::frame::FrameId;
+use names::thread::ThreadSerial;
+use options::{Cpu, Options};
+use output::Journal;
+use output::console;
 
+use self::jvmti::JvmtiSampler;
 use asynchronous::AsyncSampler;
 use counts::{CountedSamples, SampleCounts};
-use jvmti::JvmtiSampler;
 use report::Section;
 
 pub use choice::{SamplingMethod, SamplingMethodRefused};

@@ -8,9 +8,9 @@ use hprof_format::{CpuSample, CpuSamplesRecord, Record, TimedSection};
 use super::counts::{CountedSamples, Samples};
 use crate::engines::folding::{FoldedRows, Row, fold, is_small};
 use crate::engines::sample_times::TimesSection;
-use crate::names::frame::FrameId;
-use crate::names::trace::{TraceId, Traces};
-use crate::output::{Journal, serials};
+use names::frame::FrameId;
+use names::trace::{TraceId, Traces};
+use output::{Journal, serials};
 
 /// The section, without its rows.
 pub(super) struct Section {
@@ -131,8 +131,8 @@ fn saturated(count: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::thread::ThreadSerial;
-    use crate::names::trace::{TraceKey, Traces};
+    use names::thread::ThreadSerial;
+    use names::trace::{TraceKey, Traces};
 
     #[test]
     fn what_is_folded_is_in_its_place_among_the_others() {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 
 use super::account::Account;
-use crate::jvmti::TimedThread;
-use crate::names::thread::ThreadSerial;
+use jvmti::TimedThread;
+use names::thread::ThreadSerial;
 
 /// The threads that are currently alive.
 pub(super) struct SampledThreads {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::jvmti::NoStack;
+use jvmti::NoStack;
 
 /// The outcome of the samples, in intervals.
 #[derive(Default)]

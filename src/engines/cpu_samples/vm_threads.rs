@@ -11,8 +11,8 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 
 use super::account::Account;
-use crate::jvmti::{CpuTimers, ThreadCpuClock, TimedThread};
-use crate::lock_order::{Mutex, rank};
+use jvmti::{CpuTimers, ThreadCpuClock, TimedThread};
+use locks::{Mutex, rank};
 
 /// The interval at which their clocks are read: the time that a thread uses after its last reading is lost.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);

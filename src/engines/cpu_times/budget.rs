@@ -10,8 +10,8 @@ use super::ledger::Ledger;
 use super::redefine::ClassRedefiner;
 use super::rewrite::ClassRewriter;
 use crate::engines::worker::Worker;
-use crate::jvmti::{Jni, process_cpu_time};
-use crate::names::frame::FrameId;
+use jvmti::{Jni, process_cpu_time};
+use names::frame::FrameId;
 
 /// The time over which costs are compared with the budget.
 const WINDOW: Duration = Duration::from_millis(500);
@@ -104,7 +104,7 @@ impl<'a> CallBudget<'a> {
         let classes = self.rewriter.leave_out_methods(&methods);
         // What the VM does not define anew goes on being counted.
         let _ = self.redefiner.retransform(jni, |signature, _| {
-            classes.contains(&*crate::names::class::name_of_signature(signature))
+            classes.contains(&*names::class::name_of_signature(signature))
         });
         // The definition of classes took CPU time, and calls were counted meanwhile.
         self.began = Spent::so_far(self.ledger);
@@ -140,7 +140,7 @@ fn most_called(mut called: Vec<(FrameId, u64)>, share: f64) -> Vec<FrameId> {
 mod tests {
     use super::*;
     use crate::engines::cpu_times::call_tree::tests::methods;
-    use crate::names::Tables;
+    use names::Tables;
 
     fn called(calls: &[u64]) -> (Vec<FrameId>, Vec<(FrameId, u64)>) {
         let tables = Tables::default();

@@ -9,11 +9,10 @@ use std::sync::{Arc, Weak};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
-use crate::names::Tables;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::{TraceId, TraceKey};
+use locks::{Mutex, rank};
+use names::Tables;
+use names::thread::ThreadSerial;
+use names::trace::{TraceId, TraceKey};
 
 /// The number of tallies that are allocated together.
 const BLOCK: usize = 64;
@@ -310,9 +309,9 @@ impl Published {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::names::frame::{Frame, Line, Method};
-    use crate::names::loader::LoaderId;
-    use crate::names::object::ObjectId;
+    use names::frame::{Frame, Line, Method};
+    use names::loader::LoaderId;
+    use names::object::ObjectId;
 
     /// Creates `count` methods, numbered 0, 1, ...
     pub(in crate::engines::cpu_times) fn methods(tables: &Tables, count: u32) {

@@ -1,7 +1,7 @@
 //! The cost of calls.
 
-use crate::names::frame::FrameId;
-use crate::names::trace::TraceId;
+use names::frame::FrameId;
+use names::trace::TraceId;
 
 /// The cost of the calls of one trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,15 +11,14 @@ use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
 use crate::engines::cpu_times::cost::{Cost, TraceCost};
-use crate::jvmti::{Env, RegisteredThreads};
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
-use crate::names::Tables;
-use crate::names::frame::{self, FrameId};
-use crate::names::string::StringId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::stacks::{StackBuffer, Stacks, TraceShape};
+use jvmti::{Env, RegisteredThreads};
+use locks::{Mutex, rank};
+use names::Tables;
+use names::frame::{self, FrameId};
+use names::string::StringId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use stacks::{StackBuffer, Stacks, TraceShape};
 
 /// A thread's state, as others see it.
 pub(super) struct ThreadRecord {

@@ -21,18 +21,18 @@ mod unmounted;
 use std::sync::Arc;
 
 use super::{Context, Engine, Report, Requirement, Totals, Worker};
-use crate::console;
-use crate::jvmti::{
+use jvmti::{
     AgentThreads, Capability, ClassFile, Env, Event, Jni, JvmtiError, Object, RegisteredThreads,
     TickClock, TickStart, VirtualThreads, define_hooks,
 };
-use crate::lock_order::{Mutex, rank};
-use crate::names::Tables;
-use crate::names::frame::FrameId;
-use crate::names::thread::ThreadSerial;
-use crate::options::{Clock, Cpu, Options};
-use crate::output::Journal;
-use crate::stacks::{Stacks, TraceShape};
+use locks::{Mutex, rank};
+use names::Tables;
+use names::frame::FrameId;
+use names::thread::ThreadSerial;
+use options::{Clock, Cpu, Options};
+use output::Journal;
+use output::console;
+use stacks::{Stacks, TraceShape};
 
 use budget::CallBudget;
 use cost::TraceCost;

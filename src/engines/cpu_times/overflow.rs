@@ -1,7 +1,7 @@
 //! Overflows of the native stack: a hook that finds no room on it is not called, so a call whose exit it should have
 //! reported stays on the shadow stack.
 
-use crate::jvmti::own_stack;
+use jvmti::own_stack;
 
 /// A stack with fewer bytes left than this may have overflowed.
 const NEAR_THE_END: usize = 256 * 1024;

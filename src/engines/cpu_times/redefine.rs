@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::rewrite::ClassRewriter;
-use crate::jvmti::{Env, GlobalRef, Jni, JvmtiError, LocalRef, Object};
+use jvmti::{Env, GlobalRef, Jni, JvmtiError, LocalRef, Object};
 
 /// The number of classes that are redefined together. The program is stopped meanwhile.
 const BATCH: usize = 500;

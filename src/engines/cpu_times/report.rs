@@ -8,11 +8,11 @@ use std::collections::HashMap;
 
 use crate::engines::cpu_times::cost::{CallPair, Cost, TraceCost};
 use crate::engines::folding::{Row, fold, is_small};
-use crate::names::Tables;
-use crate::names::frame::FrameId;
-use crate::names::trace::Traces;
-use crate::output::Journal;
-use crate::output::serials;
+use names::Tables;
+use names::frame::FrameId;
+use names::trace::Traces;
+use output::Journal;
+use output::serials;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
@@ -154,11 +154,11 @@ fn rows_by_calls(tables: &Tables, costs: &[TraceCost]) -> Vec<(CallPair, Cost)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::class::ClassId;
-    use crate::names::frame::{Frame, FrameId, Line, Method};
-    use crate::names::loader::LoaderId;
-    use crate::names::object::ObjectId;
-    use crate::names::trace::{TraceId, TraceKey};
+    use names::class::ClassId;
+    use names::frame::{Frame, FrameId, Line, Method};
+    use names::loader::LoaderId;
+    use names::object::ObjectId;
+    use names::trace::{TraceId, TraceKey};
 
     fn class(tables: &Tables) -> ClassId {
         let name = tables.strings.intern("A");

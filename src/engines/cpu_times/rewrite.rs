@@ -9,17 +9,14 @@ use hprof_instrument::{Hooks, Instrumented, LeftOut, Method, Reason, instrument,
 use std::collections::{HashMap, HashSet};
 
 use super::filter::ClassFilter;
-use crate::jvmti::{
-    ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni,
-};
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
-use crate::names::Tables;
-use crate::names::class::{ClassId, name_of_signature};
-use crate::names::frame::{self, Frame, FrameId, Line};
-use crate::names::loader::LoaderId;
-use crate::names::string::StringId;
-use crate::stacks::Stacks;
+use jvmti::{ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni};
+use locks::{Mutex, rank};
+use names::Tables;
+use names::class::{ClassId, name_of_signature};
+use names::frame::{self, Frame, FrameId, Line};
+use names::loader::LoaderId;
+use names::string::StringId;
+use stacks::Stacks;
 
 /// An upper bound for the size of a class with hooks and of the memory to make it, as a multiple of the class's size.
 const REWRITTEN: usize = 4;

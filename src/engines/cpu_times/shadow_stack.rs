@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
+use locks::{Mutex, rank};
 
 /// The number of frames that a new stack has room for.
 const ROOM: usize = 256;

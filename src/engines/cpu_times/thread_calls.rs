@@ -8,9 +8,9 @@ use super::ledger::{Ledger, ThreadRecord};
 use super::overflow::{Overflow, still_there};
 use super::shadow_stack::{Call, CallStack};
 use super::thread_clock::ThreadClock;
-use crate::jvmti::{CallHooks, caught};
-use crate::lock_order::{RwLock, rank};
-use crate::memory::{self, PerThread};
+use jvmti::{CallHooks, caught};
+use locks::{RwLock, rank};
+use memory::PerThread;
 
 static LOCAL: PerThread<ThreadCalls> = PerThread::new();
 

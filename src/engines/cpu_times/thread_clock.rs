@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::jvmti::{ThreadCpuClock, TickClock, TickLength, own_cpu_time};
-use crate::options::Clock;
+use jvmti::{ThreadCpuClock, TickClock, TickLength, own_cpu_time};
+use options::Clock;
 
 /// The gap between two events of a thread from which the CPU clock is read: reading it is a system call, and a thread
 /// that left the CPU is usually away for longer than this.

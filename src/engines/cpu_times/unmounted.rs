@@ -1,7 +1,7 @@
 //! Calls of virtual threads that are not mounted.
 
 use super::shadow_stack::Call;
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// The key of the first slot; 0 is not a key.
 const FIRST_KEY: u32 = 1;

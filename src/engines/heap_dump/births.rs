@@ -10,10 +10,9 @@ use std::path::{Path, PathBuf};
 use hprof_format::{BirthsHead, BirthsWriter, ObjectBirth, ObjectId, births_path, is_births};
 
 use super::{DumpOutput, Subject};
-use crate::console;
 use crate::engines::allocations::Origin;
-use crate::memory;
-use crate::output::{create_private, may_be_replaced};
+use output::console;
+use output::{create_private, may_be_replaced};
 
 /// Writes the births file of one dump.
 pub(super) struct BirthsFile<'a> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
 use crate::engines::gc::cannot_gc_at_vm_death;
-use crate::jvmti::{Env, Jni, JvmtiError, RegisteredThreads};
-use crate::names::thread::ThreadSerial;
-use crate::options::{Dumper, Options};
-use crate::stacks::{Stacks, WholeStack};
+use jvmti::{Env, Jni, JvmtiError, RegisteredThreads};
+use names::thread::ThreadSerial;
+use options::{Dumper, Options};
+use stacks::{Stacks, WholeStack};
 
 /// Both dumpers, and the choice between them.
 pub struct Dumpers {

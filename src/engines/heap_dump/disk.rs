@@ -8,9 +8,9 @@ use std::time::Duration;
 use rustix::fs::{StatVfs, statvfs};
 
 use super::DumpError;
-use crate::jvmti::{Env, HeapSize};
-use crate::memory::SystemThread;
-use crate::options::Options;
+use jvmti::{Env, HeapSize};
+use memory::SystemThread;
+use options::Options;
 
 /// The bytes that must be left for the sites behind the dump, and for others.
 const SPARE: u64 = 4 << 20;

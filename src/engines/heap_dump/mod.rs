@@ -24,20 +24,20 @@ use hprof_format::{
 
 use super::allocations::{AllocationTracker, Origin};
 use super::{Context, Engine, Moment, Report, Requirement};
-use crate::console;
-use crate::jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, Object};
-use crate::names::class::ClassId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::options::{Format, Heap, Oom, Options};
-use crate::output::Journal;
-use crate::stacks::WholeStack;
+use jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, Object};
+use names::class::ClassId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use options::{Format, Heap, Oom, Options};
+use output::Journal;
+use output::console;
+use stacks::WholeStack;
 
-use crate::memory::OutOfMemory;
 use births::BirthsFile;
 use choice::{Done, DumperChoice, Dumpers};
 use disk::Disk;
 use jvmti_dumper::WalkEngine;
+use memory::OutOfMemory;
 use vm_dumper::VmEngine;
 
 /// Dumps the heap on request.

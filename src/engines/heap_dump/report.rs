@@ -12,13 +12,13 @@ use hprof_format::{
 
 use super::choice::Done;
 use super::{Births, DumpError, DumpOutput};
-use crate::jvmti::caught;
-use crate::memory::{self, OutOfMemory};
-use crate::names::class::ClassId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::output::serials;
-use crate::output::{Journal, ThreadNames, create_private};
+use jvmti::caught;
+use memory::OutOfMemory;
+use names::class::ClassId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use output::serials;
+use output::{Journal, ThreadNames, create_private};
 use std::panic::resume_unwind;
 
 /// The size at which a segment is written, in bytes. A larger record has its own segment.

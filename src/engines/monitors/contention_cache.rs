@@ -10,11 +10,11 @@ use std::collections::HashMap;
 
 use super::contentions::{ContentionId, ContentionKey};
 use super::{MonitorWatch, SWEEP_INTERVAL};
-use crate::jvmti::{Jni, Object, SessionId, WeakRef};
-use crate::memory::PerThread;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::stacks::{FramesMark, StackTop, TopFrames};
+use jvmti::{Jni, Object, SessionId, WeakRef};
+use memory::PerThread;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use stacks::{FramesMark, StackTop, TopFrames};
 
 /// The most entries that one system thread remembers, 32 bytes each; a full cache is emptied.
 const REMEMBERED: usize = 1_000;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::Equivalent;
 
 use crate::engines::Totals;
-use crate::names::class::ClassId;
-use crate::names::intern::Interner;
-use crate::names::trace::TraceId;
+use names::class::ClassId;
+use names::intern::Interner;
+use names::trace::TraceId;
 
 /// The id of a stack and a class of monitors that threads contend for there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn costs_add_up_by_place_until_they_are_reset() {
         let contentions = Contentions::default();
-        let tables = crate::names::Tables::default();
+        let tables = names::Tables::default();
         let classes = ["a", "b", "c"].map(|name| {
             let name = tables.strings.intern(name);
             let loader = tables.loaders.add();

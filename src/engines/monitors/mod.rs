@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 use hprof_format::MONITORS_BEFORE_LOCKS;
 
 use super::{Context, Engine, Report, Requirement, Totals};
-use crate::console;
-use crate::jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
-use crate::lock_order::{Mutex, rank};
-use crate::names::thread::ThreadSerial;
-use crate::options::Options;
-use crate::output::Journal;
-use crate::stacks::Stacks;
+use jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
+use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
+use options::Options;
+use output::Journal;
+use output::console;
+use stacks::Stacks;
 
 use contention_cache::Contenders;
 use contentions::Contentions;

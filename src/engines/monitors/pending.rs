@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::contentions::ContentionId;
-use crate::jvmti::WeakRef;
-use crate::lock_order::{Mutex, rank};
-use crate::names::thread::ThreadSerial;
+use jvmti::WeakRef;
+use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
 
 /// Enough shards that two threads rarely contend for one.
 const SHARDS: usize = 64;
@@ -170,14 +170,14 @@ impl PendingWaits {
 mod tests {
     use super::*;
     use crate::engines::monitors::contentions::{ContentionKey, Contentions};
-    use crate::names::class::ClassId;
-    use crate::names::trace::TraceId;
+    use names::class::ClassId;
+    use names::trace::TraceId;
 
     const THREAD: ThreadSerial = ThreadSerial(200_001);
     const OTHER: ThreadSerial = ThreadSerial(200_001 + SHARDS as u32);
 
     fn place() -> ContentionId {
-        let tables = crate::names::Tables::default();
+        let tables = names::Tables::default();
         let name = tables.strings.intern("a");
         let loader = tables.loaders.add();
         let class: ClassId = tables

@@ -6,9 +6,9 @@ use hprof_format::{self as format, LeftOut, MonitorRecord};
 
 use super::contentions::{Contended, ContentionKey};
 use super::snapshot::MonitorStates;
-use crate::names::thread::ThreadSerial;
-use crate::output::Journal;
-use crate::output::serials;
+use names::thread::ThreadSerial;
+use output::Journal;
+use output::serials;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
@@ -122,10 +122,10 @@ mod tests {
     use super::super::contentions::Contentions;
     use super::*;
     use crate::engines::Totals;
-    use crate::names::Tables;
-    use crate::names::trace::TraceKey;
-    use crate::output::ThreadNames;
-    use crate::output::tests::{lines, place};
+    use names::Tables;
+    use names::trace::TraceKey;
+    use output::ThreadNames;
+    use output::testing::{lines, place};
 
     #[test]
     fn rows_go_by_time_and_are_cut_at_the_first_below_the_cutoff() {

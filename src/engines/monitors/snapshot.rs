@@ -8,14 +8,14 @@ use hprof_format::{MonitorState, ThreadState, ThreadStatus};
 use std::collections::HashMap;
 
 use super::MonitorWatch;
-use crate::jvmti::{
+use jvmti::{
     ClassesSeen, FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack,
     ThreadStateFlags,
 };
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::output::serials;
-use crate::stacks::StackBuffer;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use output::serials;
+use stacks::StackBuffer;
 
 /// The most frames of a stack that is not considered deep.
 const SHALLOW: usize = 1_024;

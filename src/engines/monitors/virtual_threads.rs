@@ -4,9 +4,9 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::jvmti::{Jni, LocalRef, Object, WeakRef};
-use crate::lock_order::{Mutex, rank};
-use crate::names::thread::ThreadSerial;
+use jvmti::{Jni, LocalRef, Object, WeakRef};
+use locks::{Mutex, rank};
+use names::thread::ThreadSerial;
 
 /// Keeps virtual threads from the time they get their number to their end.
 #[derive(Default)]

@@ -17,16 +17,14 @@ use super::cpu_samples::counts::SampleCounts;
 use super::interval_clock::IntervalClock;
 use super::live_threads::{LiveThread, LiveThreads};
 use super::{Context, Engine, Report, Worker};
-use crate::console;
-use crate::jvmti::{
-    AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads,
-};
-use crate::lock_order::{Mutex, rank};
-use crate::names::frame::FrameId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::output::Journal;
-use crate::stacks::Stacks;
+use jvmti::{AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads};
+use locks::{Mutex, rank};
+use names::frame::FrameId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use output::Journal;
+use output::console;
+use stacks::Stacks;
 
 use report::Section;
 use rounds::Rounds;

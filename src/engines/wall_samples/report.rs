@@ -7,8 +7,8 @@ use hprof_format::{Section as FormatSection, TimedSection, WallSample, WallSampl
 use crate::engines::cpu_samples::counts::CountedSamples;
 use crate::engines::cpu_samples::report::{Selected, selected};
 use crate::engines::sample_times::TimesSection;
-use crate::names::frame::FrameId;
-use crate::output::{Journal, serials};
+use names::frame::FrameId;
+use output::{Journal, serials};
 
 /// The line before the section in a VM that has virtual threads.
 const ONLY_MOUNTED: &str =

@@ -16,10 +16,9 @@ use std::sync::Arc;
 use super::WallSamplerState;
 use super::state::{CpuShare, PINNED, SystemState, WallState};
 use crate::engines::live_threads::LiveThread;
-use crate::jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
-use crate::memory;
-use crate::names::trace::TraceId;
-use crate::stacks::WholeStack;
+use jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
+use names::trace::TraceId;
+use stacks::WholeStack;
 
 /// The number of looks that find a thread where it was, after which it rests.
 const LOOKS_BEFORE_REST: u32 = 8;

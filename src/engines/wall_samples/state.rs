@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::jvmti::{FrameInfo, ThreadStateFlags};
+use jvmti::{FrameInfo, ThreadStateFlags};
 
 /// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(is_ready(""), None);
         assert_eq!(cpu_and_wait("12 34 5\n"), Some((12, 34)));
         assert_eq!(cpu_and_wait("12"), None);
-        let own = SystemState::of(crate::jvmti::current_tid()).expect("this thread");
+        let own = SystemState::of(jvmti::current_tid()).expect("this thread");
         assert!(own.is_ready);
         assert!(SystemState::of(i32::MAX).is_none());
     }

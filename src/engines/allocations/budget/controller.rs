@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::costs::Spent;
 use super::steps::{Step, Steps};
-use crate::jvmti::Interval;
+use jvmti::Interval;
 
 /// The time over which costs are compared with the budget.
 pub(super) const WINDOW: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::super::sites::Weight;
 use super::steps::Step;
-use crate::jvmti::{ThreadCpuClock, own_cpu_time, process_cpu_time};
+use jvmti::{ThreadCpuClock, own_cpu_time, process_cpu_time};
 
 /// The CPU time that an event takes in the VM beside the callback, in nanoseconds: 170 for the event, the rest for the
 /// weak reference in the next collection (docs/measurements/performance.md).

@@ -1,7 +1,7 @@
 //! The standard errors of the sums that are made of samples.
 
 use super::super::sample_weight::Variance;
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// The uncertainty of a number of objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@ use super::controller::{Controller, WINDOW};
 use super::costs::Costs;
 use super::steps::Steps;
 use crate::engines::worker::Worker;
-use crate::jvmti::Env;
+use jvmti::Env;
 
 /// The time between two looks at the costs.
 const TICK: Duration = Duration::from_millis(50);

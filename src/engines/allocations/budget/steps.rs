@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use super::super::sample_weight::SampleWeight;
-use crate::jvmti::Interval;
+use jvmti::Interval;
 
 /// The interval of the first step that is wider than tracking every object.
 const FIRST: u32 = 16 * 1024;

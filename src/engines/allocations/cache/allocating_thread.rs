@@ -9,10 +9,10 @@ use super::super::counts::ThreadCounts;
 use super::super::state::TrackerState;
 use super::thread_tracker::ThreadTracker;
 use super::tracked_threads::OwnLock;
-use crate::jvmti::{Allocation, Jni, SessionId};
-use crate::memory::PerThread;
-use crate::names::thread::ThreadSerial;
-use crate::stacks::StackTop;
+use jvmti::{Allocation, Jni, SessionId};
+use memory::PerThread;
+use names::thread::ThreadSerial;
+use stacks::StackTop;
 
 static LOCAL: PerThread<AllocatingThread> = PerThread::new();
 

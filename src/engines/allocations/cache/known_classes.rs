@@ -7,9 +7,8 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use crate::jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
-use crate::memory;
-use crate::names::class::ClassId;
+use jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
+use names::class::ClassId;
 
 /// The fewest slots of a non-empty table; a power of two.
 const FIRST: usize = 64;

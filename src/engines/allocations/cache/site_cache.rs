@@ -10,10 +10,10 @@ use super::super::sites::{SiteId, SiteKey};
 use super::super::state::TrackerState;
 use super::known_classes::{ClassIndex, KnownClass, KnownClasses};
 use super::site_table::{FoundSite, SiteTable};
-use crate::jvmti::{Allocation, Jni, Object};
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::stacks::{FramesMark, StackKey, StackTop};
+use jvmti::{Allocation, Jni, Object};
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use stacks::{FramesMark, StackKey, StackTop};
 
 /// The number of classes of one trace that are compared one by one before the class's own hash is used, which takes the
 /// VM longer.

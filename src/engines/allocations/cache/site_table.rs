@@ -3,9 +3,8 @@
 
 use super::super::sites::SiteId;
 use super::known_classes::ClassIndex;
-use crate::jvmti::prefetch;
-use crate::memory;
-use crate::stacks::FramesMark;
+use jvmti::prefetch;
+use stacks::FramesMark;
 
 /// The fewest slots of a non-empty table; a power of two.
 const FIRST: usize = 64;

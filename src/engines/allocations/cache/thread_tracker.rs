@@ -8,9 +8,9 @@ use super::super::liveness::{Chunk, Nursery, Tracked};
 use super::super::state::TrackerState;
 use super::site_cache::SiteCache;
 use super::tracked_threads::KeepsObjects;
-use crate::jvmti::{Allocation, Jni, ObjectRef};
-use crate::names::thread::ThreadSerial;
-use crate::stacks::StackTop;
+use jvmti::{Allocation, Jni, ObjectRef};
+use names::thread::ThreadSerial;
+use stacks::StackTop;
 
 /// The sites that the thread knows, and the objects it allocated most recently.
 pub(super) struct ThreadTracker {

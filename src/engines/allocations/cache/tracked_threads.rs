@@ -8,7 +8,7 @@ use spin::RelaxStrategy;
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::super::liveness::Chunk;
-use crate::lock_order::{self, Guard, Mutex, rank};
+use locks::{Guard, Mutex, rank};
 
 /// A lock for state that one thread uses millions of times before any other wants it. Taking it is one locked
 /// instruction, releasing it none.
@@ -58,7 +58,7 @@ impl<T> OwnLock<T> {
 
     #[inline]
     pub(super) fn lock(&self) -> OwnGuard<'_, T> {
-        lock_order::check::<rank::ThreadTracker>();
+        locks::check::<rank::ThreadTracker>();
         Guard::new(self.0.lock())
     }
 
@@ -69,7 +69,7 @@ impl<T> OwnLock<T> {
 
     /// Waits for the lock, until `end` at the latest.
     fn lock_until(&self, end: Instant) -> Option<OwnGuard<'_, T>> {
-        lock_order::check::<rank::ThreadTracker>();
+        locks::check::<rank::ThreadTracker>();
         loop {
             if let Some(guard) = self.0.try_lock() {
                 return Some(Guard::new(guard));

@@ -6,8 +6,7 @@ use foldhash::fast::FixedState;
 
 use super::super::sites::{Amount, Sites, Weight};
 use super::thread_counts::{CountId, SiteAmounts};
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
+use locks::{Mutex, rank};
 
 /// The most counts of all threads that may have begun: each keeps the whole site table as it was.
 const MOST: usize = 64;
@@ -53,10 +52,10 @@ impl AllThreadsCounts {
 mod tests {
     use super::super::super::sites::SiteKey;
     use super::*;
-    use crate::names::Tables;
-    use crate::names::loader::LoaderId;
-    use crate::names::object::ObjectId;
-    use crate::names::trace::TraceId;
+    use names::Tables;
+    use names::loader::LoaderId;
+    use names::object::ObjectId;
+    use names::trace::TraceId;
 
     #[test]
     fn what_was_made_before_is_not_counted() {

@@ -2,8 +2,8 @@
 //! when, differs from run to run, and so would the counts. Its own flags do not suffice: with all of them, C2 of JDK 21
 //! still removes objects that nobody reads. The other compiler (C1) removes none.
 
-use crate::jvmti::{Env, NumberFlag, SettableFlags};
-use crate::lock_order::{Mutex, rank};
+use jvmti::{Env, NumberFlag, SettableFlags};
+use locks::{Mutex, rank};
 
 /// The highest level of C1. Methods keep their profiles there, so that C2 can compile them after the session.
 const C1: usize = 3;

@@ -9,10 +9,9 @@ use foldhash::fast::FixedState;
 use hprof_format::printable;
 
 use super::super::sites::{Amount, SiteKey};
-use crate::memory;
-use crate::names::Tables;
-use crate::names::class::ClassId;
-use crate::names::frame::{FrameId, Line};
+use names::Tables;
+use names::class::ClassId;
+use names::frame::{FrameId, Line};
 
 /// A site with an amount.
 pub(in super::super) type Row = (SiteKey, Amount);

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::fast::FixedState;
 
 use super::super::sites::{Amount, SiteId};
-use crate::memory;
 
 /// The most counts that one thread may have begun. A program that forgets to end them would make each of its allocations
 /// slower than the one before.

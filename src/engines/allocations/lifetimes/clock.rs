@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::engines::gc::cannot_gc_at_vm_death;
-use crate::jvmti::{CollectionCount, Env, collection_is_under_way};
+use jvmti::{CollectionCount, Env, collection_is_under_way};
 
 /// One collection in [`Clock::now`].
 const ONE_COLLECTION: u64 = 1 << 32;

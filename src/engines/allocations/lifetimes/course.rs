@@ -7,7 +7,6 @@ use foldhash::fast::FixedState;
 use hprof_format::CoursePoint;
 
 use super::super::sites::{Amount, SiteId, Weight};
-use crate::memory;
 
 /// The most steps of the sum of all sites.
 const STEPS: u64 = 2_048;

@@ -6,7 +6,6 @@ use foldhash::fast::FixedState;
 use hprof_format::Survived;
 
 use super::super::sites::{SiteId, Weight};
-use crate::memory;
 
 /// Dead objects by site and the collections they had survived.
 #[derive(Clone, Default)]

@@ -7,7 +7,6 @@ use foldhash::fast::FixedState;
 
 use super::super::sites::{SiteId, Weight};
 use super::course::Look;
-use crate::memory;
 
 /// The part by which a new maximum must be above the last, while the program runs: each takes a look at all objects.
 const STEP: u64 = 16;
@@ -65,10 +64,10 @@ impl PeakWatch {
 mod tests {
     use super::*;
     use crate::engines::allocations::sites::{SiteKey, Sites};
-    use crate::names::Tables;
-    use crate::names::loader::LoaderId;
-    use crate::names::object::ObjectId;
-    use crate::names::trace::TraceId;
+    use names::Tables;
+    use names::loader::LoaderId;
+    use names::object::ObjectId;
+    use names::trace::TraceId;
 
     #[test]
     fn the_most_is_kept_and_little_more_is_not_worth_a_look() {

@@ -6,7 +6,6 @@ use hprof_format::Survived;
 
 use super::super::lifetimes::{Birth, Moments};
 use super::tracked::Tracked;
-use crate::memory;
 
 /// Objects in one block.
 const BLOCK: usize = 16 * 1024;

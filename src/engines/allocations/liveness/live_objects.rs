@@ -25,10 +25,9 @@ use super::cohorts::{Cohort, Cohorts};
 use super::sweep::{Counted, Sweep};
 use super::tracked::Tracked;
 use crate::engines::worker::Worker;
-use crate::jvmti::Jni;
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
-use crate::output::now;
+use jvmti::Jni;
+use locks::{Mutex, rank};
+use output::now;
 
 /// Objects in one chunk.
 const CHUNK: usize = 256;

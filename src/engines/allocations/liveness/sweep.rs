@@ -7,7 +7,7 @@ use super::super::lifetimes::{Clock, Deaths};
 use super::super::sites::{SiteId, Sites, Weight};
 use super::cohorts::Cohort;
 use super::tracked::Tracked;
-use crate::jvmti::{Jni, WeakSlots};
+use jvmti::{Jni, WeakSlots};
 
 /// The number of sites whose sums are kept at a time; few sites allocate most objects.
 const SUMS: usize = 2_048;

@@ -2,7 +2,7 @@
 
 use super::super::budget::{Step, Steps};
 use super::super::sites::{SiteId, Weight};
-use crate::jvmti::ObjectRef;
+use jvmti::ObjectRef;
 
 /// A tracked object: 16 bytes, and a word in the VM.
 pub(in super::super) struct Tracked {

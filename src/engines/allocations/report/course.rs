@@ -5,8 +5,7 @@ use hprof_format::{CourseRow, LiveCourse, Section};
 use super::lifetimes::millis;
 use crate::engines::allocations::liveness::ObjectAges;
 use crate::engines::allocations::sites::Sites;
-use crate::memory;
-use crate::output::{Journal, serials};
+use output::{Journal, serials};
 
 /// Writes the section.
 pub(in super::super) fn course(journal: &Journal, sites: &Sites, ages: &ObjectAges) {

@@ -1,7 +1,7 @@
 //! The amount that the heap holds, in runs that track no allocations.
 
 use crate::engines::allocations::sites::Amount;
-use crate::jvmti::{Env, JvmtiError};
+use jvmti::{Env, JvmtiError};
 
 /// Collects garbage and counts the objects that are left.
 pub fn live(env: Env) -> Result<Amount, JvmtiError> {

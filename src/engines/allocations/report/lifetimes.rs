@@ -11,9 +11,8 @@ use crate::engines::allocations::lifetimes::Deaths;
 use crate::engines::allocations::liveness::ObjectAges;
 use crate::engines::allocations::sites::{Amount, SiteId, SiteKey, Sites, Weight};
 use crate::engines::folding::is_small;
-use crate::memory;
-use crate::names::trace::TraceId;
-use crate::output::{Journal, serials};
+use names::trace::TraceId;
+use output::{Journal, serials};
 
 /// The objects of a site, by their fate.
 type Fates = BTreeMap<Fate, Amount>;

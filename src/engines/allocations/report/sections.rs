@@ -10,12 +10,11 @@ use std::collections::HashMap;
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
 use crate::engines::folding::{Row, fold, is_small};
-use crate::memory;
-use crate::names::class::ClassId;
-use crate::names::frame::FrameId;
-use crate::names::trace::{TraceId, Traces};
-use crate::output::serials;
-use crate::output::{Entry, Journal};
+use names::class::ClassId;
+use names::frame::FrameId;
+use names::trace::{TraceId, Traces};
+use output::serials;
+use output::{Entry, Journal};
 
 /// A request for a report of sites.
 #[derive(Clone, Copy, Debug, Default)]
@@ -298,10 +297,10 @@ fn alloc_site(entry: &Entry<'_>, key: SiteKey, row: SiteRow) -> AllocSite {
 mod tests {
     use super::*;
     use crate::engines::allocations::sites::Weight;
-    use crate::names::Tables;
-    use crate::names::loader::LoaderId;
-    use crate::names::object::ObjectId;
-    use crate::names::trace::TraceKey;
+    use names::Tables;
+    use names::loader::LoaderId;
+    use names::object::ObjectId;
+    use names::trace::TraceKey;
 
     /// Creates sites of one class each, from pairs of (objects of 16 bytes allocated, of them dead).
     fn some_sites(made_and_dead: &[(u64, u64)]) -> (Tables, Sites, Vec<SiteKey>) {

@@ -7,10 +7,9 @@ use super::super::liveness::SWEEP_TIMEOUT;
 use super::super::sites::Amount;
 use super::super::state::TrackerState;
 use super::sections::Unseen;
-use crate::console;
-use crate::jvmti::{Jni, JvmtiError, Object};
-use crate::memory;
-use crate::names::class::ClassId;
+use jvmti::{Jni, JvmtiError, Object};
+use names::class::ClassId;
+use output::console;
 
 /// The amounts of such objects that previous outputs have reported as allocated.
 #[derive(Default)]
@@ -135,9 +134,9 @@ impl TrackerState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::Tables;
-    use crate::names::loader::LoaderId;
-    use crate::names::object::ObjectId;
+    use names::Tables;
+    use names::loader::LoaderId;
+    use names::object::ObjectId;
 
     #[test]
     fn what_was_there_before_is_new_once() {

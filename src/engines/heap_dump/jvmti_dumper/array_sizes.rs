@@ -2,7 +2,7 @@
 
 use hprof_format::{ALIGNMENTS, ObjectLayout};
 
-use crate::jvmti::Primitive;
+use jvmti::Primitive;
 
 /// The layouts under which all arrays so far have the sizes that the VM reported.
 pub(super) struct ArraySizes {

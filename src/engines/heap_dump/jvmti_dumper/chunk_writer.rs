@@ -3,7 +3,7 @@
 use hprof_format::{HeapCounter, HeapRecord, HeapTotals, IdSize, ObjectLayout, Value};
 
 use crate::engines::heap_dump::DumpOutput;
-use crate::jvmti::Primitive;
+use jvmti::Primitive;
 
 /// The size at which a chunk is handed over, in bytes.
 const PIECE: usize = 1024 * 1024;

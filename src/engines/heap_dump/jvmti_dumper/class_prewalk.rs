@@ -4,7 +4,7 @@
 use super::array_sizes::ArraySizes;
 use super::classes::{ClassKind, DumpClasses};
 use super::numbers::{Numbers, Special, Tag};
-use crate::jvmti::{
+use jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
 };
 

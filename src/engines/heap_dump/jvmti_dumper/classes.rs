@@ -8,9 +8,7 @@ use std::collections::HashMap;
 
 use super::layout::{RecordLayout, declared};
 use super::numbers::{Numbers, Special, Tag};
-use crate::jvmti::{
-    ClassFields, ClassState, Env, Jni, JvmtiError, LocalRef, Object, Primitive, Tags,
-};
+use jvmti::{ClassFields, ClassState, Env, Jni, JvmtiError, LocalRef, Object, Primitive, Tags};
 
 /// A class.
 pub(super) struct DumpClass {

@@ -11,7 +11,7 @@ use super::held::HeldObjects;
 use super::layout::basic_type;
 use super::numbers::{Numbers, Tag};
 use crate::engines::heap_dump::DumpError;
-use crate::jvmti::{ClassFields, Env, FieldValue, Jni, Object, Tags};
+use jvmti::{ClassFields, Env, FieldValue, Jni, Object, Tags};
 
 /// The most fields of a class, which the format counts with two bytes.
 const MOST_FIELDS: usize = u16::MAX as usize;

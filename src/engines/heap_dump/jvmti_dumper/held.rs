@@ -4,7 +4,7 @@ use fixedbitset::FixedBitSet;
 
 use super::numbers::Tag;
 use crate::engines::heap_dump::DumpError;
-use crate::jvmti::{GlobalRef, Jni, Object};
+use jvmti::{GlobalRef, Jni, Object};
 
 /// Holds each object by a global reference, which takes no room in the Java heap.
 #[derive(Default)]

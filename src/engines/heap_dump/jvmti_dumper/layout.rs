@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hprof_format::BasicType;
 
-use crate::jvmti::{ClassFields, Primitive};
+use jvmti::{ClassFields, Primitive};
 
 /// The layout of the instances of a class.
 #[derive(Clone, Debug, Default)]

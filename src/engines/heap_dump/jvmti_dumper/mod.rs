@@ -28,16 +28,15 @@ use std::collections::{HashMap, HashSet};
 use super::births::BirthList;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
-use crate::jvmti::{
+use jvmti::{
     ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object, Tags, WantedValues,
 };
-use crate::names::Tables;
-use crate::names::class::{ClassId, name_of_signature};
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::stacks::Stacks;
+use names::Tables;
+use names::class::{ClassId, name_of_signature};
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use stacks::Stacks;
 
-use crate::memory::{self, OutOfMemory};
 use array_sizes::ArraySizes;
 use chunk_writer::ChunkWriter;
 use class_prewalk::{ClassReferences, PreWalk};
@@ -45,6 +44,7 @@ use classes::{Candidate, ClassKind, DumpClasses};
 use describe::Describer;
 use held::HeldObjects;
 use late_classes::LateClasses;
+use memory::OutOfMemory;
 use numbers::{Numbers, Special, Tag};
 use recorder::Recorder;
 use roots::Roots;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use hprof_format::{ObjectId, TraceSerial};
 
-use crate::names::object::DUMPED;
+use names::object::DUMPED;
 
 /// An object's tag: its number in the dump, from 1, and for an array its length, which the VM reports only with
 /// references to it.

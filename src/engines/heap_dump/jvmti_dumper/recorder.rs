@@ -10,10 +10,9 @@ use super::classes::{ClassKind, DumpClasses};
 use super::layout::{RecordLayout, basic_type};
 use super::numbers::{Numbers, Tag};
 use super::roots::Roots;
-use crate::jvmti::{
+use jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
 };
-use crate::memory;
 
 /// The most bytes of an array's elements: a segment's length has four bytes.
 const MOST_BYTES: usize = u32::MAX as usize - 64;

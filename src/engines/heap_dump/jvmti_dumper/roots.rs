@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use super::numbers::{Numbers, Special, Tag};
 use super::stack_roots::{RootOfFrame, StackRoots, ThreadRoot};
 use crate::engines::heap_dump::DumpOutput;
-use crate::jvmti::{RootReference, StackPlace};
+use jvmti::{RootReference, StackPlace};
 
 /// Describes roots.
 pub(super) struct Roots<'r> {

@@ -7,8 +7,8 @@
 
 use hprof_format::{ObjectId, Root, ThreadSerial, TraceSerial};
 
-use crate::jvmti::{FrameInfo, StackPlace};
-use crate::stacks::WholeStack;
+use jvmti::{FrameInfo, StackPlace};
+use stacks::WholeStack;
 
 /// A thread that was alive when the walk began.
 #[derive(Clone, Copy)]
@@ -157,7 +157,7 @@ impl Overlay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jvmti::MethodId;
+    use jvmti::MethodId;
 
     /// Parses frames, innermost first: a letter for the method and a digit for the location.
     fn frames(stack: &str) -> Vec<FrameInfo> {

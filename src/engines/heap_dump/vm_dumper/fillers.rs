@@ -17,7 +17,6 @@ use std::collections::{HashMap, HashSet};
 use super::first_pass::FirstPass;
 use super::source::{DumpProgress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
-use crate::memory;
 use hprof_format::bytes::read_u64_be;
 
 /// The most untracked arrays that are examined: 8 MB.

@@ -11,7 +11,6 @@ use super::blocks::{HeapBlock, has_content, id_of, look_up};
 use super::class_dump;
 use super::source::{DumpProgress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
-use crate::memory;
 use hprof_format::bytes::{read_u32_be, read_u64_be};
 
 type IdMap<K, V> = HashMap<K, V, FixedState>;

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 
 use super::first_pass::{DumpedFrame, FirstPass};
 use crate::engines::heap_dump::DumpOutput;
-use crate::names::Tables;
-use crate::names::class::{ClassId, name_of_signature};
-use crate::names::frame::{self, FrameId, Line};
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::{TraceId, TraceKey};
+use names::Tables;
+use names::class::{ClassId, name_of_signature};
+use names::frame::{self, FrameId, Line};
+use names::thread::ThreadSerial;
+use names::trace::{TraceId, TraceKey};
 
 type IdMap<K, V> = HashMap<K, V, FixedState>;
 

@@ -284,9 +284,9 @@ mod tests {
 
     use super::super::first_pass::ListReference;
     use super::*;
-    use crate::names::class::ClassId;
-    use crate::names::thread::ThreadSerial;
-    use crate::names::trace::TraceId;
+    use names::class::ClassId;
+    use names::thread::ThreadSerial;
+    use names::trace::TraceId;
 
     /// Keeps the heap records.
     #[derive(Default)]

@@ -8,7 +8,6 @@ use std::path::Path;
 use hprof_format::RECORD_HEADER;
 
 use crate::engines::heap_dump::DumpError;
-use crate::memory;
 
 /// The number of bytes read at once: they should stay in a CPU's cache until they are written again.
 const READ: usize = 256 * 1024;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::lock_order::{Mutex, rank};
+use locks::{Mutex, rank};
 
 /// The place where temporary folders are created.
 pub(super) struct TemporaryPlace {

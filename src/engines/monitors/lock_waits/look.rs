@@ -10,12 +10,11 @@ use foldhash::fast::FixedState;
 use super::table::LockWaitKey;
 use super::{LockWaitState, Parks};
 use crate::engines::live_threads::LiveThread;
-use crate::jvmti::{FrameInfo, Jni, LocalRef, Object};
-use crate::memory;
-use crate::names::class::ClassId;
-use crate::names::thread::ThreadSerial;
-use crate::names::trace::TraceId;
-use crate::stacks::StackBuffer;
+use jvmti::{FrameInfo, Jni, LocalRef, Object};
+use names::class::ClassId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use stacks::StackBuffer;
 
 /// The least limit on the frames of a stack. `depth=` is 4 unless given, and the innermost four frames of a thread that
 /// is parked for a lock are all the JDK's.

@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 
 use super::contentions::Contentions;
 use super::pending::PendingWaits;
-use crate::console;
 use crate::engines::interval_clock::IntervalClock;
 use crate::engines::live_threads::{LiveThread, LiveThreads};
 use crate::engines::{Context, Report, Worker};
-use crate::jvmti::{
+use jvmti::{
     AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, ParkBlockers, RegisteredThreads,
     SystemThreads, own_cpu_time,
 };
-use crate::names::thread::ThreadSerial;
-use crate::output::Journal;
-use crate::stacks::Stacks;
+use names::thread::ThreadSerial;
+use output::Journal;
+use output::console;
+use stacks::Stacks;
 
 use look::Looks;
 use parked_virtual::ParkedVirtualThreads;

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 
-use crate::jvmti::{Jni, LocalRef, Object, ParkBlockers, WeakRef};
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
+use jvmti::{Jni, LocalRef, Object, ParkBlockers, WeakRef};
+use locks::{Mutex, rank};
 
 /// The number of parts of the table, each with its own lock, so that threads seldom wait for each other.
 const SHARDS: usize = 16;

@@ -9,11 +9,10 @@ use hprof_format::{LockWait, LockWaits, Section, TimedLock, TimedSection, TraceS
 
 use crate::engines::Totals;
 use crate::engines::sample_times::{TimedKey, Times, TimesSection};
-use crate::lock_order::{Mutex, rank};
-use crate::memory;
-use crate::names::class::ClassId;
-use crate::names::trace::TraceId;
-use crate::output::{Entry, Journal, serials};
+use locks::{Mutex, rank};
+use names::class::ClassId;
+use names::trace::TraceId;
+use output::{Entry, Journal, serials};
 
 /// Halves of samples by waiting stack, holder and lock.
 pub(super) struct LockTable(Mutex<LockSamples, rank::LockWaits>);
@@ -167,7 +166,7 @@ impl LockSections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::Tables;
+    use names::Tables;
 
     #[test]
     fn halves_become_rows_of_samples_of_which_some_have_a_holder() {

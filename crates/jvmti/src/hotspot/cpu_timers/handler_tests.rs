@@ -1,0 +1,105 @@
+//! Tests of the handler, called as the kernel calls it.
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use super::current_tid;
+use super::handler::{MARK, MARK_SHIFT, STATE, SignalInfo, on_cpu_timer};
+use super::interrupted_threads::InterruptedThreads;
+use super::ring::Ring;
+use crate::hotspot::thread_layout::JavaThread;
+
+/// Delivers the signal of a timer that names a record.
+fn interrupt(record: u32) {
+    deliver(libc::SI_TIMER, record);
+}
+
+fn deliver(code: i32, record: u32) {
+    let mut info = SignalInfo {
+        number: libc::SIGVTALRM,
+        code,
+        value: MARK << MARK_SHIFT | record as usize,
+        ..SignalInfo::default()
+    };
+    // SAFETY: the structure is that of the kernel. Without a depth the handler looks at no register.
+    unsafe {
+        on_cpu_timer(libc::SIGVTALRM, (&raw mut info).cast(), ptr::null_mut());
+    }
+}
+
+#[test]
+fn only_threads_in_the_vm_are_looked_into_and_none_too_often() {
+    assert!(InterruptedThreads::prepare());
+    let records = InterruptedThreads::shared().expect("they have been made");
+    let ring = Ring::new(8, 1).expect("memory");
+    let in_the_vm = [0_u64; 2];
+    let address = |index: usize| ptr::from_ref(&in_the_vm[index]).expose_provenance();
+    let thread = |address| JavaThread {
+        address,
+        tid: current_tid(),
+    };
+    let record = records.take(1, thread(address(0))).expect("a record");
+    let is_now_at = |key, address: usize| {
+        // SAFETY: the key is there, and nobody follows the value.
+        unsafe { libc::pthread_setspecific(key, ptr::without_provenance(address)) };
+    };
+    let samples = || {
+        let mut samples = 0;
+        // SAFETY: this thread alone reads.
+        unsafe { ring.read(usize::MAX, |_| samples += 1) };
+        samples
+    };
+    let mut key = 0;
+    // SAFETY: `key` receives the answer.
+    assert_eq!(unsafe { libc::pthread_key_create(&mut key, None) }, 0);
+    STATE.thread_key.store(key, Ordering::SeqCst);
+    STATE.depth.store(0, Ordering::SeqCst);
+    let shared = ptr::from_ref(records).cast_mut();
+    STATE.records.store(shared, Ordering::SeqCst);
+    STATE
+        .ring
+        .store((&raw const ring).cast_mut(), Ordering::SeqCst);
+
+    is_now_at(key, address(0));
+    interrupt(record);
+    assert_eq!(samples(), 1, "it is in the VM");
+    is_now_at(key, 0);
+    interrupt(record);
+    assert_eq!(samples(), 0, "it has left the VM");
+    is_now_at(key, address(1));
+    interrupt(record);
+    assert_eq!(samples(), 0, "it has come back as another one");
+
+    is_now_at(key, address(0));
+    let weights = || {
+        let mut weights = Vec::new();
+        // SAFETY: this thread alone reads.
+        unsafe { ring.read(usize::MAX, |sample| weights.push(sample.head.weight)) };
+        weights
+    };
+    let state = records.get(record as usize).expect("it is taken");
+    let charged = state.charged.load(Ordering::SeqCst);
+    // Two samples of 100 ms each.
+    STATE.interval.store(10_000_000, Ordering::SeqCst);
+    state.took.store(100_000_000, Ordering::SeqCst);
+    state.apart.store(3, Ordering::SeqCst);
+    interrupt(record);
+    interrupt(record);
+    assert_eq!(weights(), [], "it is too early");
+    interrupt(record);
+    assert_eq!(weights(), [3]);
+    let charged = state.charged.load(Ordering::SeqCst) - charged;
+    assert_eq!(charged, 3, "nothing is charged without a sample");
+    interrupt(record);
+    assert_eq!(weights(), [1], "the last one took no time");
+
+    state.asked.store(5, Ordering::SeqCst);
+    deliver(libc::SI_QUEUE, record);
+    deliver(libc::SI_QUEUE, record);
+    assert_eq!(weights(), [5], "asked for once");
+
+    STATE.ring.store(ptr::null_mut(), Ordering::SeqCst);
+    records.give_back(record);
+    // SAFETY: nobody uses it any more.
+    unsafe { libc::pthread_key_delete(key) };
+}

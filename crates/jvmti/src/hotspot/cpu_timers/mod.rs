@@ -1,0 +1,480 @@
+//! Samples of threads as they use the CPU: a timer on each thread's CPU clock, whose signal interrupts the thread at
+//! any instruction, and a walk over the stack from there (`stack_walk::InterruptedWalker`), or HotSpot's
+//! AsyncGetCallTrace in a VM that the walk does not know.
+//!
+//! `handler` is the code that runs when the signal comes; it puts samples into `ring`. `interrupted_threads` has its
+//! data about threads, `layout` about the VM; `registers` is specific to the processor. `timer` and `signal` wrap the system's calls.
+
+mod handler;
+#[cfg(test)]
+mod handler_tests;
+mod interrupted_threads;
+mod layout;
+mod pending_signals;
+mod registers;
+mod ring;
+mod signal;
+mod timed_thread;
+mod timer;
+mod trace;
+
+use std::fmt;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::super::clock::ThreadCpuClock;
+use super::super::env::{Env, FrameInfo};
+use super::super::jni::{Jni, Object};
+use super::super::native_code::{NativeCode, NativeFunction};
+use super::super::own_time;
+use super::fault_guard;
+use super::stack_walk::{ClassMethod, InterruptedWalker, refused};
+use super::thread_layout::JavaThread;
+use locks::{Mutex, rank};
+
+use handler::{NO_KEY, STATE};
+use interrupted_threads::{InterruptedThreads, VM_THREAD};
+use layout::{OwnThread, UNSOUND_CALL_TRACE, VmLayout};
+use memory::OutOfMemory;
+use pending_signals::PendingSignals;
+use ring::Ring;
+use timed_thread::HeldRecord;
+use timer::Timer;
+
+pub use timed_thread::TimedThread;
+pub(super) use trace::CallFrame;
+
+/// The most frames of a sample: a slot of the ring has room for them.
+const MOST_FRAMES: usize = 2_048;
+/// The most frames in the whole ring. Only written parts take memory.
+const RING_FRAMES: usize = 1 << 21;
+/// The number of samples in the ring: with 256 cores at the kernel's 250 ticks a second it fills in 60 ms, three times
+/// as long as the reader sleeps.
+const RING_SAMPLES: usize = 4_096;
+/// The most samples copied from the ring at once; they are copied so that naming them does not block the ring.
+const READ_AT_ONCE: usize = 256;
+/// The longest that the end waits for running handlers. One that a debugger stopped never ends.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Set while samples are being taken: there is only one handler.
+static IN_USE: AtomicBool = AtomicBool::new(false);
+
+/// The handler's walker; the handler may run as long as the VM does. `None` in a VM that is not known well enough.
+static WALKER: OnceLock<Option<InterruptedWalker>> = OnceLock::new();
+
+/// The requirements for samples by CPU timers, as found in this VM and this system.
+#[derive(Clone, Copy)]
+pub struct CpuTimerSupport {
+    layout: VmLayout,
+}
+
+/// The reason why such samples are not possible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoCpuTimers {
+    /// The VM lacks something.
+    #[error("{0}")]
+    Vm(&'static str),
+    /// The system refused.
+    #[error("the system refuses a timer on a thread's CPU clock: {0}")]
+    Timer(String),
+    /// Further timers would leave too little to the user's other programs.
+    #[error("more than three quarters of the user's pending signals (`ulimit -i`) are in use")]
+    PendingSignals,
+    /// The program uses the signal itself.
+    #[error("the program has taken over SIGVTALRM, the signal of the timers")]
+    Signal,
+    /// There is no memory for the samples that wait to be fetched.
+    #[error("{0} for samples")]
+    Memory(OutOfMemory),
+    /// Samples are being taken already.
+    #[error("an earlier session has not ended")]
+    InUse,
+}
+
+/// Takes samples until dropped.
+pub struct CpuTimers {
+    layout: VmLayout,
+    own_thread: OwnThread,
+    interval: Duration,
+    pending: PendingSignals,
+    ring: Option<Box<Ring>>,
+    /// `Some` if frames of native code are wanted.
+    native: Option<Mutex<NativeCode, rank::NativeCode>>,
+    reading: Mutex<(), rank::RingReading>,
+}
+
+/// A sample.
+pub struct StackSample {
+    /// The serial number of the thread.
+    pub thread: u32,
+    /// The number of samples begun before.
+    pub number: u64,
+    /// `true` if it is a thread of the VM's own; `thread` is then what [`CpuTimers::add_vm_thread`] was given.
+    pub is_vm_thread: bool,
+    /// The serial number of the virtual thread that it ran, 0 if there was none.
+    pub virtual_thread: u32,
+    /// The number of intervals it stands for.
+    pub weight: u32,
+    /// `true` if the thread was in the agent's own code.
+    pub in_agent: bool,
+    /// The stack, as far as it could be seen.
+    pub stack: SampledStack,
+}
+
+/// The stack of a sample.
+pub enum SampledStack {
+    /// The frames, innermost first.
+    Frames(Vec<SampledFrame>),
+    /// The thread ran no Java.
+    NoJava,
+    /// The stack could not be walked.
+    Unwalkable(NoStack),
+}
+
+/// A frame of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampledFrame {
+    /// A method of Java, whose class may be gone by now ([`FrameClasses`](super::FrameClasses)), and the bytecode index, -1
+    /// in a native method.
+    Java {
+        /// The method.
+        method: ClassMethod,
+        /// The index.
+        location: i64,
+    },
+    /// A method of Java by the VM's id, as AsyncGetCallTrace gives it.
+    Known(FrameInfo),
+    /// Native code, at the address of an instruction.
+    Native(usize),
+    /// Frames of a virtual thread that the VM has not brought back from the heap.
+    InHeap,
+    /// Frames that were not walked, because it took too long.
+    Cut,
+}
+
+/// The reason why a stack could not be walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoStack {
+    /// The thread ran on another stack than the VM knows.
+    OtherStack,
+    /// It was between two frames of the interpreter, or on the way into or out of one.
+    Interpreter,
+    /// It was where a compiled method makes its frame or gives it up.
+    Method,
+    /// It was in a stub.
+    Stub,
+    /// It was in code of the VM's for exceptions, or for frames that are discarded.
+    Discarding,
+    /// A frame further out has no known shape.
+    Frame,
+    /// The frames of a virtual thread were only in part on the stack.
+    Continuation,
+    /// It was in C code that leaves no frame pointers.
+    NativeCode,
+    /// AsyncGetCallTrace refused.
+    AsyncGetCallTrace,
+}
+
+impl NoStack {
+    /// All reasons, in the order in which they are declared.
+    pub const ALL: [Self; 9] = [
+        Self::OtherStack,
+        Self::Interpreter,
+        Self::Method,
+        Self::Stub,
+        Self::Discarding,
+        Self::Frame,
+        Self::Continuation,
+        Self::NativeCode,
+        Self::AsyncGetCallTrace,
+    ];
+
+    fn from_number(number: i32) -> Self {
+        match number {
+            refused::OTHER_STACK => Self::OtherStack,
+            refused::INTERPRETER => Self::Interpreter,
+            refused::METHOD => Self::Method,
+            refused::STUB => Self::Stub,
+            refused::DISCARDING => Self::Discarding,
+            refused::FRAME => Self::Frame,
+            refused::CONTINUATION => Self::Continuation,
+            refused::NATIVE_CODE => Self::NativeCode,
+            _ => Self::AsyncGetCallTrace,
+        }
+    }
+}
+
+impl fmt::Display for NoStack {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::OtherStack => "on a stack of its own",
+            Self::Interpreter => "between frames of the interpreter",
+            Self::Method => "where a frame is made or given up",
+            Self::Stub => "in a stub",
+            Self::Discarding => "where frames are discarded",
+            Self::Frame => "above an unknown frame",
+            Self::Continuation => "in a continuation",
+            Self::NativeCode => "in C code without frame pointers",
+            Self::AsyncGetCallTrace => "refused by AsyncGetCallTrace",
+        })
+    }
+}
+
+impl CpuTimerSupport {
+    /// Checks that the VM and the system have everything needed. The VM may be loading.
+    pub fn find(env: Env) -> Result<Self, NoCpuTimers> {
+        let layout = VmLayout::find(env).map_err(NoCpuTimers::Vm)?;
+        timer::probe().map_err(|error| NoCpuTimers::Timer(error.to_string()))?;
+        if IN_USE.load(Ordering::Relaxed) {
+            return Err(NoCpuTimers::InUse);
+        }
+        if !signal::install() {
+            return Err(NoCpuTimers::Signal);
+        }
+        Ok(Self { layout })
+    }
+}
+
+impl CpuTimers {
+    /// The number of calls of [`CpuTimers::read`] that read everything available at the first one.
+    pub const MOST_READS: usize = RING_SAMPLES.div_ceil(READ_AT_ONCE);
+
+    /// Begins sampling, when the VM is up. `interval` is that of all threads, `depth` the most frames that will be
+    /// requested. `native` says whether those of native code are wanted; they are taken if the agent's own walk knows the VM. Called on a platform thread.
+    pub fn new(
+        support: CpuTimerSupport,
+        env: Env,
+        jni: Jni<'_>,
+        interval: Duration,
+        depth: usize,
+        native: bool,
+    ) -> Result<Self, NoCpuTimers> {
+        let layout = support
+            .layout
+            .with_code_cache(env)
+            .ok_or(NoCpuTimers::Vm("this VM has no code cache"))?;
+        let own_thread = VmLayout::own_thread(env, jni)
+            .ok_or(NoCpuTimers::Vm("the current thread is not to be found"))?;
+        fault_guard::install(env);
+        let walker = WALKER.get_or_init(|| {
+            let thread = env.current_thread(jni).ok()??;
+            InterruptedWalker::find(env, jni, thread.object())
+        });
+        if walker.is_none() && !env.vm_kind().has_sound_call_trace() {
+            return Err(NoCpuTimers::Vm(UNSOUND_CALL_TRACE));
+        }
+        if IN_USE.swap(true, Ordering::Relaxed) {
+            return Err(NoCpuTimers::InUse);
+        }
+        let depth = depth.clamp(1, MOST_FRAMES);
+        let slots = RING_SAMPLES.min((RING_FRAMES / depth).next_power_of_two());
+        let ring = Ring::new(slots, depth).filter(|_| InterruptedThreads::prepare());
+        let Some(ring) = ring.map(Box::new) else {
+            IN_USE.store(false, Ordering::Relaxed);
+            return Err(NoCpuTimers::Memory(OutOfMemory));
+        };
+        let timers = Self {
+            layout,
+            own_thread,
+            interval,
+            pending: PendingSignals::default(),
+            ring: Some(ring),
+            native: (native && walker.is_some()).then(|| Mutex::new(NativeCode::read())),
+            reading: Mutex::new(()),
+        };
+        timers.tell_the_handler();
+        Ok(timers)
+    }
+
+    fn tell_the_handler(&self) {
+        let relaxed = Ordering::Relaxed;
+        let Some(ring) = &self.ring else { return };
+        STATE.records.store(
+            InterruptedThreads::shared()
+                .map_or(ptr::null_mut(), |records| ptr::from_ref(records).cast_mut()),
+            relaxed,
+        );
+        STATE
+            .get_call_trace
+            .store(self.layout.get_call_trace as *mut _, relaxed);
+        let walker = WALKER.get().and_then(Option::as_ref);
+        let walker = walker.map_or(ptr::null(), ptr::from_ref);
+        STATE.walker.store(walker.cast_mut(), relaxed);
+        match &self.native {
+            Some(native) => native.lock().publish(&STATE.native),
+            None => STATE.native.store(ptr::null_mut(), relaxed),
+        }
+        let threads = &self.layout.threads;
+        STATE.stack_base.store(threads.stack_base, relaxed);
+        STATE.stack_size.store(threads.stack_size, relaxed);
+        STATE.code_begin.store(self.layout.code.0, relaxed);
+        STATE.code_end.store(self.layout.code.1, relaxed);
+        STATE.last_java_sp.store(self.layout.last_java_sp, relaxed);
+        STATE.last_java_pc.store(self.layout.last_java_pc, relaxed);
+        let OwnThread { environment, key } = self.own_thread;
+        STATE.environment.store(environment, relaxed);
+        STATE.thread_key.store(key, relaxed);
+        STATE
+            .own_time_key
+            .store(own_time::key().unwrap_or(NO_KEY), relaxed);
+        let interval = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
+        STATE.interval.store(interval, relaxed);
+        STATE.lost.store(0, relaxed);
+        self.set_depth(ring.depth());
+        STATE
+            .ring
+            .store(ptr::from_ref::<Ring>(ring).cast_mut(), Ordering::SeqCst);
+    }
+
+    /// Sets the depth of samples from now on, limited by the depth at the beginning.
+    pub fn set_depth(&self, depth: usize) {
+        let most = self.ring.as_ref().map_or(0, |ring| ring.depth());
+        // At most `MOST_FRAMES`.
+        STATE.depth.store(depth.min(most) as u32, Ordering::Relaxed);
+    }
+
+    /// Creates a timer for a thread, not yet running; `None` if the thread has ended in the meantime. If there is no timer to
+    /// be had (the system limits the pending signals of a user), the thread has only its CPU clock, and the reason is
+    /// returned with it.
+    pub fn add(
+        &self,
+        jni: Jni<'_>,
+        thread: Object<'_>,
+        serial: u32,
+    ) -> Result<Option<(TimedThread, Option<NoCpuTimers>)>, NoCpuTimers> {
+        let Some(found) = self.layout.threads.thread(jni, thread) else {
+            return Ok(None);
+        };
+        let record = InterruptedThreads::shared()
+            .and_then(|records| records.take(serial, found))
+            .map(HeldRecord)
+            .ok_or(NoCpuTimers::Vm("there are too many threads"))?;
+        let (timer, refused) = match self.timer(found.tid, &record) {
+            Ok(timer) => (Some(timer), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        let timed = TimedThread {
+            timer,
+            record,
+            clock: ThreadCpuClock::of_thread(found.tid),
+            tid: found.tid,
+        };
+        // Otherwise the id may have been another thread's when the timer was created.
+        let is_alive = self.layout.threads.is_at(jni, thread, found.address);
+        Ok(is_alive.then_some((timed, refused)))
+    }
+
+    fn timer(&self, tid: i32, record: &HeldRecord) -> Result<Timer, NoCpuTimers> {
+        if !self.pending.grants_timer() {
+            return Err(NoCpuTimers::PendingSignals);
+        }
+        Timer::new(tid, record.0).map_err(|error| NoCpuTimers::Timer(error.to_string()))
+    }
+
+    /// Creates a timer for a thread of the VM's own, not yet running; its samples come with `number`. `None` if frames of
+    /// native code are not wanted, which are all that such a thread has, or if the system refuses.
+    pub fn add_vm_thread(&self, tid: i32, number: u32) -> Option<TimedThread> {
+        self.native.as_ref()?;
+        let thread = JavaThread {
+            address: VM_THREAD,
+            tid,
+        };
+        let record = HeldRecord(InterruptedThreads::shared()?.take(number, thread)?);
+        Some(TimedThread {
+            timer: Some(self.timer(tid, &record).ok()?),
+            record,
+            clock: ThreadCpuClock::of_thread(tid),
+            tid,
+        })
+    }
+
+    /// Returns `true` if stacks are taken by the agent's own walk, not by AsyncGetCallTrace.
+    pub fn walks(&self) -> bool {
+        WALKER.get().is_some_and(Option::is_some)
+    }
+
+    /// Returns `true` if frames of native code are taken.
+    pub fn has_native_frames(&self) -> bool {
+        self.native.is_some()
+    }
+
+    /// Has the handler know the libraries that the program has loaded since.
+    pub fn refresh_native_code(&self) {
+        if let Some(native) = &self.native {
+            native.lock().refresh(&STATE.native, &STATE.inside);
+        }
+    }
+
+    /// Returns the function of native code that an instruction belongs to; `None` if it is in no code that is known.
+    pub fn native_function(&self, instruction: usize) -> Option<NativeFunction> {
+        self.native.as_ref()?.lock().function(instruction)
+    }
+
+    /// Moves available samples to `samples`, some of them if there are many; none if there are none left. Concurrent
+    /// calls wait for each other.
+    pub fn read(&self, samples: &mut Vec<StackSample>) {
+        let _reading = self.reading.lock();
+        let Some(ring) = &self.ring else { return };
+        // SAFETY: `reading` is held: there is one reader.
+        unsafe {
+            ring.read(READ_AT_ONCE, |sample| {
+                samples.push(StackSample {
+                    thread: sample.head.thread,
+                    number: sample.head.number,
+                    is_vm_thread: sample.head.is_vm_thread,
+                    virtual_thread: sample.head.virtual_thread,
+                    weight: sample.head.weight,
+                    in_agent: sample.head.in_agent,
+                    stack: match sample.head.frames {
+                        1.. => SampledStack::Frames(
+                            sample.frames.iter().map(|frame| frame.sampled()).collect(),
+                        ),
+                        0 => SampledStack::NoJava,
+                        reason => SampledStack::Unwalkable(NoStack::from_number(reason)),
+                    },
+                });
+            });
+        }
+    }
+
+    /// Returns the number of intervals lost since the last call, because the ring was full.
+    pub fn take_lost(&self) -> u64 {
+        STATE.lost.swap(0, Ordering::Relaxed)
+    }
+
+    /// Returns `true` if the timers' signals still reach the agent. Otherwise the program has installed its own
+    /// handler.
+    pub fn has_the_signal(&self) -> bool {
+        signal::is_ours()
+    }
+}
+
+impl Drop for CpuTimers {
+    fn drop(&mut self) {
+        STATE.ring.store(ptr::null_mut(), Ordering::SeqCst);
+        STATE.native.store(ptr::null_mut(), Ordering::SeqCst);
+        let end = Instant::now() + TIMEOUT;
+        while STATE.inside.load(Ordering::SeqCst) > 0 {
+            if Instant::now() >= end {
+                std::mem::forget(self.ring.take());
+                std::mem::forget(self.native.take());
+                break;
+            }
+            std::thread::yield_now();
+        }
+        IN_USE.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Returns the number of samples that have been begun so far.
+pub(super) fn samples_begun() -> u64 {
+    STATE.begun.load(Ordering::SeqCst)
+}
+
+/// Returns the system's id of the current thread.
+pub fn current_tid() -> i32 {
+    // SAFETY: gettid takes no arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}

@@ -1,0 +1,90 @@
+//! The only interface to the JVM, which contains all unsafe code about it.
+//!
+//! `sys` is `jvmti.h`; `env` and `jni` make its functions safe (memory is freed on drop, an error is a value that names
+//! the function); `callbacks` receives the VM's events and passes them on through [`Events`]; `gate` counts the threads
+//! that use a session; `agent_thread` runs the agent's code on Java threads; `hotspot` has everything specific to
+//! HotSpot.
+
+#![allow(unsafe_code)]
+
+mod agent_thread;
+mod callbacks;
+mod capabilities;
+mod classes;
+mod clock;
+mod collections;
+#[doc(hidden)]
+pub mod entry_points;
+mod env;
+mod environments;
+mod error;
+mod events;
+mod fields;
+mod gate;
+mod heap;
+mod heap_walk;
+mod hooks;
+mod hotspot;
+mod java_calls;
+mod jni;
+mod known_objects;
+mod method_ids;
+mod monitor_callbacks;
+mod monitors;
+mod native_code;
+mod object_list;
+mod own_objects;
+mod own_time;
+mod park_blockers;
+mod prefetch;
+mod process_exit;
+mod registered_threads;
+mod session_id;
+mod sys;
+mod thread_storage;
+mod virtual_threads;
+mod vm_call;
+mod vm_kind;
+mod vm_library;
+
+pub use agent_thread::AgentThreads;
+pub use callbacks::Event;
+pub use capabilities::Capability;
+pub use clock::{
+    ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack, process_cpu_time,
+};
+pub use collections::collection_is_under_way;
+pub use entry_points::{Agent, ReturnedBytes};
+pub use env::{Env, FrameInfo, MethodId};
+pub use environments::OwnEnv;
+pub use error::JvmtiError;
+pub use events::{Allocation, ClassFile, Events, GcPause, Resource, SessionEvents};
+pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
+pub use gate::{Closed, Gate, OutsideGate, Panicked, caught};
+pub use heap::Interval;
+pub use heap_walk::{
+    HeapVisitor, PrimitiveField, Referee, Reference, Referrer, RootReference, StackPlace, Tags,
+    Visit, WantedValues,
+};
+pub use hooks::{
+    CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
+};
+pub use hotspot::{
+    BoolFlag, BytesUntilSample, ClassesSeen, Collection, CollectionCount, CpuTimerSupport,
+    CpuTimers, FrameClasses, HeapFill, HeapSize, HeldMethod, NoCpuTimers, NoStack, NumberFlag,
+    SampledFrame, SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker,
+    SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache, Walked, WeakSlots,
+    characters, current_tid,
+};
+pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
+pub use known_objects::{Found, KnownObjects};
+pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
+pub use native_code::NativeFunction;
+pub use object_list::ObjectList;
+pub use own_objects::OwnObjects;
+pub use park_blockers::ParkBlockers;
+pub use prefetch::prefetch;
+pub use process_exit::{ExitCaller, at_process_exit};
+pub use registered_threads::{AnnouncedThread, RegisteredThreads};
+pub use session_id::SessionId;
+pub use virtual_threads::VirtualThreads;

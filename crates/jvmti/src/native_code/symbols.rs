@@ -1,0 +1,146 @@
+//! The functions of a library by their addresses.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use object::read::{Object, ObjectSymbol, ObjectSymbolTable, SymbolKind};
+
+use super::demangled::demangled;
+use super::elf::Elf;
+
+/// The functions of a library.
+#[derive(Default)]
+pub(super) struct Symbols {
+    /// Sorted by their addresses.
+    functions: Vec<Symbol>,
+    /// The names as they are in the file, one after the other.
+    names: Vec<u8>,
+    /// `true` if the library has more than what it offers to others.
+    has_all: bool,
+    /// The names that were asked for, by the address of the function.
+    known: HashMap<u64, Arc<str>, FixedState>,
+}
+
+struct Symbol {
+    begin: u64,
+    size: u64,
+    /// Its name's place among the names.
+    name: usize,
+    length: u32,
+}
+
+impl Symbols {
+    /// Reads the functions of a library: all if the file has them, else those that it offers to others.
+    pub(super) fn read(elf: &Elf<'_>) -> Self {
+        let mut symbols = Self::default();
+        if let Some(table) = elf.symbol_table() {
+            symbols.add(table.symbols());
+        }
+        symbols.has_all = !symbols.functions.is_empty();
+        if !symbols.has_all
+            && let Some(table) = elf.dynamic_symbol_table()
+        {
+            symbols.add(table.symbols());
+        }
+        symbols.functions.sort_by_key(|symbol| symbol.begin);
+        symbols
+    }
+
+    fn add<'data>(&mut self, symbols: impl Iterator<Item = impl ObjectSymbol<'data>>) {
+        let symbols = symbols.filter(|symbol| {
+            symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.address() != 0
+        });
+        for symbol in symbols {
+            let Ok(name) = symbol.name_bytes() else {
+                continue;
+            };
+            let Ok(length) = u32::try_from(name.len()) else {
+                continue;
+            };
+            memory::need_to_grow(
+                self.functions.len(),
+                self.functions.capacity(),
+                size_of::<Symbol>(),
+            );
+            if self.names.len() + name.len() > self.names.capacity() {
+                memory::need((self.names.capacity() + name.len()) * 2);
+            }
+            self.functions.push(Symbol {
+                begin: symbol.address(),
+                size: symbol.size(),
+                name: self.names.len(),
+                length,
+            });
+            self.names.extend_from_slice(name);
+        }
+    }
+
+    /// Returns `true` if the library has more than what it offers to others.
+    pub(super) fn has_all(&self) -> bool {
+        self.has_all
+    }
+
+    /// Returns the name of the function at an address. Where none has it, the name is what `otherwise` returns as the
+    /// beginning of the function, in angle brackets.
+    pub(super) fn name(&mut self, address: u64, otherwise: impl FnOnce() -> u64) -> Arc<str> {
+        let found = self.symbol(address);
+        let begin = found.map_or_else(otherwise, |symbol| symbol.begin);
+        if let Some(known) = self.known.get(&begin) {
+            return known.clone();
+        }
+        let name: Arc<str> = match found {
+            Some(symbol) => {
+                let end = symbol.name + symbol.length as usize;
+                demangled(&self.names[symbol.name..end]).into()
+            }
+            None => format!("<{begin:#x}>").into(),
+        };
+        let known = &mut self.known;
+        memory::need_to_hash(known.len(), known.capacity(), size_of::<(u64, Arc<str>)>());
+        known.insert(begin, name.clone());
+        name
+    }
+
+    /// Returns the symbol that an address belongs to. One without a size, as in assembly, reaches to the next.
+    fn symbol(&self, address: u64) -> Option<&Symbol> {
+        /// Symbols of the same place, or inside of each other, that are looked at.
+        const MOST: usize = 8;
+        let behind = self
+            .functions
+            .partition_point(|symbol| symbol.begin <= address);
+        let before = self.functions[..behind].iter().rev().take(MOST);
+        let has = |symbol: &&Symbol| symbol.size == 0 || address - symbol.begin < symbol.size;
+        before.into_iter().find(has)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_the_name_of_the_function_around_it() {
+        let mut symbols = Symbols::default();
+        for (begin, size, name) in [
+            (0x10, 0x10, "one"),
+            (0x40, 0x20, "_ZN2GC4workEj"),
+            (0x80, 0, "last"),
+        ] {
+            symbols.functions.push(Symbol {
+                begin,
+                size,
+                name: symbols.names.len(),
+                length: name.len() as u32,
+            });
+            symbols.names.extend_from_slice(name.as_bytes());
+        }
+        let mut name = |address| symbols.name(address, || 0x2_0000).to_string();
+        assert_eq!(name(0x10), "one");
+        assert_eq!(name(0x1f), "one");
+        assert_eq!(name(0x20), "<0x20000>", "between two functions");
+        assert_eq!(name(0x41), "GC::work");
+        assert_eq!(name(0x1000), "last");
+        assert_eq!(name(0xf), "<0x20000>");
+    }
+}

@@ -1,0 +1,172 @@
+//! Interns the values behind the tables: each value is kept once, for the life of the table. A repeated lookup costs a
+//! hash and one shard's lock, and allocates nothing.
+
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::FixedState;
+use hashbrown::{Equivalent, HashTable};
+use locks::{Mutex, rank};
+
+/// Declares the typed ids of the tables, which are indexes from 0.
+macro_rules! table_ids {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub(super) u32);
+
+        impl $name {
+            /// The position in its table, from 0.
+            pub fn index(self) -> u32 {
+                self.0
+            }
+        }
+    )*};
+}
+pub(crate) use table_ids;
+
+/// Enough shards that two threads rarely contend for one.
+const SHARDS: usize = 16;
+
+/// A set of values, each with a number, from 0 in order of arrival. Values are never removed.
+///
+/// While a shard's lock is held, only the value's own `Hash` and `Eq` and the closure that makes it are called.
+pub struct Interner<V> {
+    hasher: FixedState,
+    shards: [Mutex<HashTable<u32>, rank::Interner>; SHARDS],
+    values: boxcar::Vec<V>,
+}
+
+impl<V> Default for Interner<V> {
+    fn default() -> Self {
+        Self {
+            hasher: FixedState::default(),
+            shards: Default::default(),
+            values: boxcar::Vec::new(),
+        }
+    }
+}
+
+impl<V: Hash + Eq> Interner<V> {
+    /// Returns the number of the value that equals `key`; calls `make` to create it if there is none. `key` must hash
+    /// like the value, as `hashbrown::Equivalent` demands.
+    pub fn intern<Q>(&self, key: &Q, make: impl FnOnce() -> V) -> u32
+    where
+        Q: Hash + Equivalent<V> + ?Sized,
+    {
+        let hash = self.hasher.hash_one(key);
+        // The table inside a shard uses the low bits and the top seven; these are others.
+        let mut shard = self.shards[(hash >> 48) as usize % SHARDS].lock();
+        if let Some(&index) = shard.find(hash, |&index| key.equivalent(self.get(index))) {
+            return index;
+        }
+        memory::need_to_hash(shard.len(), shard.capacity(), size_of::<u32>());
+        need_to_push(&self.values);
+        let index =
+            u32::try_from(self.values.push(make())).expect("4 G values do not fit in memory");
+        shard.insert_unique(hash, index, |&index| self.hasher.hash_one(self.get(index)));
+        index
+    }
+}
+
+/// Makes sure of the memory for a push. Buckets of such a vector double in size, starting at 32 values; the next one is
+/// allocated when its predecessor is seven eighths full. Several threads may push at a time, so the check comes a few
+/// values too early rather than too late.
+pub(super) fn need_to_push<V>(values: &boxcar::Vec<V>) {
+    const FIRST: usize = 32;
+    const EARLY: usize = 64;
+    let place = values.count() + FIRST;
+    let bucket = 1 << place.ilog2();
+    let next_is_made = bucket + bucket / 8 * 7;
+    if (next_is_made - EARLY.min(bucket / 2)..=next_is_made).contains(&place) {
+        // Each value has a flag beside it.
+        memory::need(2 * bucket * (size_of::<V>() + size_of::<usize>()));
+    }
+}
+
+impl<V> Interner<V> {
+    /// Returns `true` if `intern` has returned this number.
+    pub fn contains(&self, index: u32) -> bool {
+        self.values.get(index as usize).is_some()
+    }
+
+    /// Returns the value of a number that `intern` returned.
+    pub fn get(&self, index: u32) -> &V {
+        self.values
+            .get(index as usize)
+            .expect("every number was given for a value, which stays")
+    }
+
+    /// Returns the number of values.
+    pub fn count(&self) -> usize {
+        self.values.count()
+    }
+
+    /// Iterates over all values with their numbers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "`intern` refuses an index that does not fit"
+        )]
+        let number = |index: usize| index as u32;
+        self.values
+            .iter()
+            .map(move |(index, value)| (number(index), value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn equal_keys_share_a_number_and_numbers_count_up() {
+        let interner = Interner::<Box<str>>::default();
+        let numbers: Vec<_> = ["a", "b", "a", "c", "b"]
+            .iter()
+            .map(|&key| interner.intern(key, || key.into()))
+            .collect();
+        assert_eq!(numbers, [0, 1, 0, 2, 1]);
+        assert_eq!(&**interner.get(2), "c");
+        assert_eq!(
+            interner
+                .iter()
+                .map(|(index, value)| (index, &**value))
+                .collect::<Vec<_>>(),
+            [(0, "a"), (1, "b"), (2, "c")]
+        );
+    }
+
+    #[test]
+    fn a_repeat_makes_nothing() {
+        let interner = Interner::<Box<str>>::default();
+        interner.intern("a", || "a".into());
+        interner.intern("a", || unreachable!("it is there"));
+    }
+
+    #[test]
+    fn threads_agree_on_the_numbers() {
+        let interner = Interner::<u64>::default();
+        let all: Vec<Vec<u32>> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..8)
+                .map(|_| {
+                    scope.spawn(|| {
+                        (0..10_000_u64)
+                            .map(|key| interner.intern(&key, || key))
+                            .collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().expect("no panic"))
+                .collect()
+        });
+        assert!(all.iter().all(|numbers| numbers == &all[0]));
+        let mut numbers = all[0].clone();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..10_000), "dense");
+        assert!((0..10_000_u64).all(|key| *interner.get(all[0][key as usize]) == key));
+    }
+}
