@@ -8,8 +8,8 @@ use super::state::Session;
 use crate::engines::allocations::AllocationTracker;
 use crate::engines::monitors::MonitorWatch;
 use jvmti::{
-    Allocation, ClassFile, Events, FrameClasses, GcPause, Jni, Object, OwnEnv, Resource,
-    SessionEvents,
+    Allocation, ClassFile, CurrentThread, Events, FrameClasses, GcPause, Jni, Object, OwnEnv,
+    Resource, SessionEvents,
 };
 use names::thread::ThreadSerial;
 
@@ -58,33 +58,39 @@ impl Events for EventHandler {
 }
 
 impl SessionEvents for Session {
-    fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>) {
+    fn thread_start(&self, jni: Jni<'_>, thread: CurrentThread<'_>) {
         // The C library ends the process if it finds no room for the data it keeps for a thread.
         memory::need(FOR_A_THREAD);
         self.threads.current_started(jni, thread);
     }
 
-    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>) {
+    fn thread_end(&self, jni: Jni<'_>, thread: CurrentThread<'_>) {
         self.threads.current_ended(jni, thread);
     }
 
-    fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>) {
+    fn monitor_enter(&self, jni: Jni<'_>, thread: CurrentThread<'_>, monitor: Object<'_>) {
         self.with_monitors(jni, thread, |monitors, serial| {
             monitors.entering(jni, serial, monitor);
         });
     }
 
-    fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>) {
+    fn monitor_entered(&self, jni: Jni<'_>, thread: CurrentThread<'_>) {
         self.with_monitors(jni, thread, MonitorWatch::entered);
     }
 
-    fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64) {
+    fn monitor_wait(
+        &self,
+        jni: Jni<'_>,
+        thread: CurrentThread<'_>,
+        monitor: Object<'_>,
+        timeout: u64,
+    ) {
         self.with_monitors(jni, thread, |monitors, serial| {
             monitors.waiting(jni, serial, monitor, timeout);
         });
     }
 
-    fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>) {
+    fn monitor_waited(&self, jni: Jni<'_>, thread: CurrentThread<'_>, monitor: Object<'_>) {
         self.with_monitors(jni, thread, |monitors, serial| {
             monitors.waited(jni, serial, monitor);
         });
@@ -104,7 +110,7 @@ impl SessionEvents for Session {
         FrameClasses::prepared(self.context.env, jni, class);
     }
 
-    fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+    fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: CurrentThread<'_>) {
         if let Some(samples) = &self.engines.cpu_samples
             && samples.tells_virtual_threads_apart()
         {
@@ -114,11 +120,11 @@ impl SessionEvents for Session {
             timer.virtual_thread_mounted(thread);
         }
         if let Some(monitors) = &self.engines.monitors {
-            monitors.virtual_thread_mounted(jni, thread);
+            monitors.virtual_thread_mounted(jni, *thread);
         }
     }
 
-    fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>) {
+    fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: CurrentThread<'_>) {
         if let Some(samples) = &self.engines.cpu_samples
             && samples.tells_virtual_threads_apart()
         {
@@ -128,7 +134,7 @@ impl SessionEvents for Session {
             timer.virtual_thread_unmounted(thread);
         }
         if let Some(monitors) = &self.engines.monitors {
-            monitors.virtual_thread_unmounted(jni, thread);
+            monitors.virtual_thread_unmounted(jni, *thread);
         }
     }
 
@@ -146,7 +152,7 @@ impl Session {
     fn with_monitors(
         &self,
         jni: Jni<'_>,
-        thread: Object<'_>,
+        thread: CurrentThread<'_>,
         body: impl FnOnce(&MonitorWatch, ThreadSerial),
     ) {
         if let Some(monitors) = &self.engines.monitors

@@ -19,7 +19,7 @@ use super::exhaustion::{Exhausted, Limit, Written};
 use super::lifecycle::GATE;
 use super::state::Session;
 use crate::engines::{Engine, Moment, Report, Totals};
-use jvmti::{BoolFlag, Event, HeapSize, Jni, Object, Resource};
+use jvmti::{BoolFlag, CurrentThread, Event, HeapSize, Jni, Resource};
 use names::Tables;
 use names::frame::{FrameId, Line};
 use names::trace::TraceId;
@@ -86,7 +86,7 @@ impl Session {
         let limit = Limit::new(resource, &description, heap);
         if let Some(noting) = exhaustions.begin(limit, self.context.options.oom_count) {
             memory::lend_reserve();
-            let (name, stack) = self.place_of(jni, thread.object());
+            let (name, stack) = self.place_of(jni, thread.thread());
             let number = noting.number;
             noting.ask(Exhausted {
                 number,
@@ -103,11 +103,11 @@ impl Session {
     }
 
     /// Returns the name of the current thread, and its stack.
-    fn place_of(&self, jni: Jni<'_>, thread: Object<'_>) -> (String, Vec<String>) {
-        let info = self.context.env.thread_info(jni, thread);
+    fn place_of(&self, jni: Jni<'_>, thread: CurrentThread<'_>) -> (String, Vec<String>) {
+        let info = self.context.env.thread_info(jni, *thread);
         let name = info.map(|info| info.name).unwrap_or_default();
         let trace = match self.threads.current_serial(jni, thread) {
-            Some(serial) => self.context.stacks.whole_stack(jni, serial, thread).trace,
+            Some(serial) => self.context.stacks.whole_stack(jni, serial, *thread).trace,
             None => TraceId::EMPTY,
         };
         let tables = &self.context.tables;

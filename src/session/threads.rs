@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::engines::{Context, Engine, Engines, ThreadSerials};
 use jvmti::{
-    AgentThreads, AnnouncedThread, Env, Jni, JvmtiError, LocalRef, Object, RegisteredThreads,
-    VirtualThreads,
+    AgentThreads, AnnouncedThread, CurrentThread, Env, Jni, JvmtiError, LocalRef, Object,
+    RegisteredThreads, VirtualThreads,
 };
 use locks::{Mutex, rank};
 use names::Tables;
@@ -40,8 +40,8 @@ impl ThreadRegistry {
     }
 
     /// Registers the current thread, which is beginning.
-    pub(super) fn current_started(&self, jni: Jni<'_>, thread: Object<'_>) {
-        if let Some(serial) = self.register(jni, thread) {
+    pub(super) fn current_started(&self, jni: Jni<'_>, thread: CurrentThread<'_>) {
+        if let Some(serial) = self.register(jni, *thread) {
             self.registered.remember(thread, serial.0);
             let engines = self.engines.iter();
             engines.for_each(|engine| engine.current_thread_started(serial));
@@ -84,8 +84,8 @@ impl ThreadRegistry {
     }
 
     /// Removes the current thread, which is about to end.
-    pub(super) fn current_ended(&self, jni: Jni<'_>, thread: Object<'_>) {
-        let serial = self.final_serial(jni, thread);
+    pub(super) fn current_ended(&self, jni: Jni<'_>, thread: CurrentThread<'_>) {
+        let serial = self.final_serial(jni, *thread);
         let engines = self.engines.iter();
         engines.for_each(|engine| engine.current_thread_ended(serial));
         if let Some(serial) = serial {
@@ -94,11 +94,15 @@ impl ThreadRegistry {
     }
 
     /// Returns the serial number of the current thread, platform or virtual; `None` for a thread of the agent.
-    pub(super) fn current_serial(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
+    pub(super) fn current_serial(
+        &self,
+        jni: Jni<'_>,
+        thread: CurrentThread<'_>,
+    ) -> Option<ThreadSerial> {
         if let Some(serial) = self.registered.remembered() {
             return Some(ThreadSerial(serial));
         }
-        let serial = self.serial(jni, thread)?;
+        let serial = self.serial(jni, *thread)?;
         if serial != ThreadSerial::UNKNOWN {
             self.registered.remember(thread, serial.0);
         }

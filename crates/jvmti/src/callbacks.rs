@@ -4,11 +4,10 @@ use std::ffi::{CStr, c_char, c_void};
 
 use super::classes::on_class_file_load_hook;
 use super::collections;
+use super::current_thread::pass_on_thread;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::events::{
-    Allocation, Events, GcPause, Resource, pass, pass_with, receive, receiver, unpack,
-};
+use super::events::{Allocation, Events, GcPause, Resource, pass, receive, receiver, unpack};
 use super::jni::{Callback, Jni, Object};
 use super::method_ids;
 use super::monitor_callbacks;
@@ -175,9 +174,9 @@ unsafe extern "C" fn on_thread_start(
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
 ) {
-    // SAFETY: the VM's arguments.
+    // SAFETY: the VM's arguments; it posts the event on the thread that it is about.
     unsafe {
-        pass_with(jni, thread, |session, jni, thread| {
+        pass_on_thread(jni, thread, |session, jni, thread| {
             session.thread_start(jni, thread)
         })
     }
@@ -188,9 +187,9 @@ unsafe extern "C" fn on_thread_end(
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
 ) {
-    // SAFETY: the VM's arguments.
+    // SAFETY: the VM's arguments; it posts the event on the thread that it is about.
     unsafe {
-        pass_with(jni, thread, |session, jni, thread| {
+        pass_on_thread(jni, thread, |session, jni, thread| {
             session.thread_end(jni, thread)
         })
     }

@@ -236,14 +236,6 @@ impl Env {
             .collect())
     }
 
-    /// Returns the current thread.
-    pub fn current_thread<'a>(self, jni: Jni<'a>) -> Result<Option<LocalRef<'a>>, JvmtiError> {
-        let mut thread = ptr::null_mut();
-        // SAFETY: `thread` receives the answer.
-        unsafe { jvmti!(self, GetCurrentThread, &mut thread)? };
-        Ok(LocalRef::new(jni, thread))
-    }
-
     /// Returns a thread's name and group.
     pub fn thread_info<'a>(
         self,

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
+use super::current_thread::CurrentThread;
 use super::jni::{Callback, Jni, Object};
 use super::sys;
 
@@ -25,24 +26,30 @@ pub trait Events: Sync {
 /// The events that reach the running session through its gate.
 pub trait SessionEvents {
     /// Called on a platform thread that begins.
-    fn thread_start(&self, jni: Jni<'_>, thread: Object<'_>);
+    fn thread_start(&self, jni: Jni<'_>, thread: CurrentThread<'_>);
 
     /// Called on a platform thread that is about to end; on a virtual one, if [`super::Event::VirtualThreadEnd`] is
     /// enabled.
-    fn thread_end(&self, jni: Jni<'_>, thread: Object<'_>);
+    fn thread_end(&self, jni: Jni<'_>, thread: CurrentThread<'_>);
 
     /// Called when the current thread, platform or virtual, wants a monitor that another thread owns.
-    fn monitor_enter(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
+    fn monitor_enter(&self, jni: Jni<'_>, thread: CurrentThread<'_>, monitor: Object<'_>);
 
     /// Called when it has acquired the monitor. A virtual thread may be on another carrier by now.
-    fn monitor_entered(&self, jni: Jni<'_>, thread: Object<'_>);
+    fn monitor_entered(&self, jni: Jni<'_>, thread: CurrentThread<'_>);
 
     /// Called when the current thread, platform or virtual, has called `Object.wait`; `timeout` is in milliseconds, 0
     /// for no limit.
-    fn monitor_wait(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>, timeout: u64);
+    fn monitor_wait(
+        &self,
+        jni: Jni<'_>,
+        thread: CurrentThread<'_>,
+        monitor: Object<'_>,
+        timeout: u64,
+    );
 
     /// Called when that wait is over, for whatever reason; the thread may still have to wait for the monitor.
-    fn monitor_waited(&self, jni: Jni<'_>, thread: Object<'_>, monitor: Object<'_>);
+    fn monitor_waited(&self, jni: Jni<'_>, thread: CurrentThread<'_>, monitor: Object<'_>);
 
     /// Called when a garbage collection is over, while the VM is still paused: the VM must not be called, and nothing
     /// may be waited for.
@@ -56,10 +63,10 @@ pub trait SessionEvents {
     fn class_prepared(&self, jni: Jni<'_>, class: Object<'_>);
 
     /// Called when the current thread has begun to carry a virtual thread.
-    fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: Object<'_>);
+    fn virtual_thread_mounted(&self, jni: Jni<'_>, thread: CurrentThread<'_>);
 
     /// Called when the current thread is about to stop carrying the virtual thread.
-    fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: Object<'_>);
+    fn virtual_thread_unmounted(&self, jni: Jni<'_>, thread: CurrentThread<'_>);
 
     /// Called when the current thread, platform or virtual, could not get something, before the VM throws an
     /// OutOfMemoryError there. `description` is the VM's word for it, which becomes the error's message.

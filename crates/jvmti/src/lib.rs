@@ -13,6 +13,7 @@ mod capabilities;
 mod classes;
 mod clock;
 mod collections;
+mod current_thread;
 #[doc(hidden)]
 pub mod entry_points;
 mod env;
@@ -41,7 +42,6 @@ mod process_exit;
 mod registered_threads;
 mod session_id;
 mod sys;
-mod thread_storage;
 mod virtual_threads;
 mod vm_call;
 mod vm_kind;
@@ -54,6 +54,7 @@ pub use clock::{
     ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack, process_cpu_time,
 };
 pub use collections::collection_is_under_way;
+pub use current_thread::{CurrentThread, CurrentThreadRef};
 pub use entry_points::{Agent, ReturnedBytes};
 pub use env::{Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;

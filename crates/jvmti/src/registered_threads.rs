@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::current_thread::CurrentThread;
 use super::env::Env;
 use super::jni::{Jni, Object, WeakRef};
 use super::known_objects::{Found, Known, KnownObjects, Unknown};
@@ -68,7 +69,7 @@ impl RegisteredThreads {
     }
 
     /// Stores the serial number in the current thread's own storage.
-    pub fn remember(&self, thread: Object<'_>, serial: u32) {
+    pub fn remember(&self, thread: CurrentThread<'_>, serial: u32) {
         // If it cannot be stored, the thread is searched for each time.
         let _ = self.env.set_thread_storage(thread, serial);
     }

@@ -8,9 +8,9 @@
 use std::ffi::CStr;
 use std::ptr;
 
+use super::current_thread::pass_on_thread;
 use super::env::{Buffer, Env, checked, jvmti};
 use super::error::JvmtiError;
-use super::events::pass_with;
 use super::jni::{Jni, LocalRef, Object};
 use super::sys;
 use super::vm_call::before_call;
@@ -130,9 +130,9 @@ unsafe extern "C" fn on_mounted(
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
 ) {
-    // SAFETY: the VM's arguments.
+    // SAFETY: the VM's arguments; it posts the event on the thread that it is about.
     unsafe {
-        pass_with(jni, thread, |session, jni, thread| {
+        pass_on_thread(jni, thread, |session, jni, thread| {
             session.virtual_thread_mounted(jni, thread)
         })
     }
@@ -143,9 +143,9 @@ unsafe extern "C" fn on_unmounted(
     jni: *mut sys::JNIEnv,
     thread: sys::jthread,
 ) {
-    // SAFETY: the VM's arguments.
+    // SAFETY: the VM's arguments; it posts the event on the thread that it is about.
     unsafe {
-        pass_with(jni, thread, |session, jni, thread| {
+        pass_on_thread(jni, thread, |session, jni, thread| {
             session.virtual_thread_unmounted(jni, thread)
         })
     }

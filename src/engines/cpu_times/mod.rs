@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use super::{Context, Engine, Report, Requirement, Totals, Worker};
 use jvmti::{
-    AgentThreads, Capability, ClassFile, Env, Event, Jni, JvmtiError, Object, RegisteredThreads,
-    TickClock, TickStart, VirtualThreads, define_hooks,
+    AgentThreads, Capability, ClassFile, CurrentThread, Env, Event, Jni, JvmtiError,
+    RegisteredThreads, TickClock, TickStart, VirtualThreads, define_hooks,
 };
 use locks::{Mutex, rank};
 use names::Tables;
@@ -133,7 +133,7 @@ impl MethodTimer {
     }
 
     /// Called when the current thread begins to carry a virtual thread.
-    pub fn virtual_thread_mounted(&self, thread: Object<'_>) {
+    pub fn virtual_thread_mounted(&self, thread: CurrentThread<'_>) {
         let storage = self.unmounted_storage;
         let number = storage.thread_storage(Some(thread)).unwrap_or(0);
         let calls = self.unmounted_stacks.take(number);
@@ -144,7 +144,7 @@ impl MethodTimer {
     }
 
     /// Called when the current thread is about to stop carrying the virtual thread.
-    pub fn virtual_thread_unmounted(&self, thread: Object<'_>) {
+    pub fn virtual_thread_unmounted(&self, thread: CurrentThread<'_>) {
         let calls = thread_calls::with(thread_calls::ThreadCalls::unmount).unwrap_or_default();
         if !calls.is_empty() {
             let number = self.unmounted_stacks.keep(calls);
