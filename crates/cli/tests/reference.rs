@@ -1,17 +1,22 @@
-//! The page `docs/reference/commands.md`: what `hprof` says of each of its commands. `HPROF_BLESS=1` writes it anew.
+//! The page `docs/reference/help.md`: what `hprof` prints about each of its commands. `HPROF_BLESS=1` writes it anew. The page
+//! `docs/reference/commands.md` has a line for each command.
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const HEAD: &str = "\
-# Commands
+---
+search:
+  exclude: true
+---
+
+# The help of each command
 
 <!-- Made of what `hprof COMMAND --help` prints; a test compares them. HPROF_BLESS=1 writes this page. -->
 
-This page is the help of `hprof` and of each of its commands. `hprof completions` and `hprof manual` write completions for a
-shell and manual pages of the same content. [Exit codes](exit-codes.md) are on a page of their own.
+What `hprof COMMAND --help` prints. [Commands](commands.md) has a line for each.
 ";
 
 fn help(command: &[String]) -> String {
@@ -55,9 +60,37 @@ fn describe(command: &[String], page: &mut String) {
     }
 }
 
+fn page(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/reference")
+        .join(name)
+}
+
 #[test]
-fn the_commands_page_is_what_hprof_prints() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/commands.md");
+fn the_commands_page_has_a_row_for_each_command() {
+    let rows = fs::read_to_string(page("commands.md")).expect("the page");
+    let mut linked: Vec<&str> = rows
+        .lines()
+        .filter_map(|line| line.strip_prefix("| [`")?.split_once("`](help.md#"))
+        .map(|(name, _)| name)
+        .collect();
+    let commands = listed(&help(&[]));
+    let below = listed(&help(&["heap".to_owned()]));
+    let below = below.iter().map(|name| format!("hprof heap {name}"));
+    let mut expected: Vec<String> = commands
+        .iter()
+        .filter(|name| *name != "heap")
+        .map(|name| format!("hprof {name}"))
+        .chain(below)
+        .collect();
+    expected.sort();
+    linked.sort_unstable();
+    assert_eq!(linked, expected);
+}
+
+#[test]
+fn the_help_page_is_what_hprof_prints() {
+    let path = page("help.md");
     let mut page = HEAD.to_owned();
     describe(&[], &mut page);
     if std::env::var_os("HPROF_BLESS").is_some() {
