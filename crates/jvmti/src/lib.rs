@@ -77,7 +77,7 @@ pub use hotspot::{
     SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache, Walked, WeakSlots,
     characters, current_tid,
 };
-pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
+pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakObject, WeakRef};
 pub use known_objects::{Found, KnownObjects};
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
 pub use native_code::NativeFunction;
