@@ -54,7 +54,7 @@ pub use clock::{
     ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack, process_cpu_time,
 };
 pub use collections::collection_is_under_way;
-pub use entry_points::{Agent, ReturnedBytes};
+pub use entry_points::Agent;
 pub use env::{Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
@@ -76,6 +76,7 @@ pub use hotspot::{
     SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache, Walked, WeakSlots,
     characters, current_tid,
 };
+pub use java_calls::ReturnedBytes;
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
 pub use known_objects::{Found, KnownObjects};
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
