@@ -6,6 +6,7 @@
 //! HotSpot.
 
 #![allow(unsafe_code)]
+#![warn(unreachable_pub)]
 
 mod agent_thread;
 mod callbacks;
