@@ -390,7 +390,8 @@ impl Session {
         self.threads.give_back();
     }
 
-    /// Stops measuring and ends the engines' threads; common to VMDeath and a stop.
+    /// Stops measuring and ends the engines' threads; common to VMDeath and a stop. The gate must be closed: several
+    /// engines need the mounts of virtual threads, and the first that stops disables these events for all.
     pub(super) fn end(&self, jni: Jni<'_>) {
         self.context.journal.hurry();
         self.engines.iter().for_each(|engine| engine.stop(jni));
