@@ -167,8 +167,7 @@ fn the_answer_names_states_and_holders(jvm: &Jvm) {
 
 #[test]
 fn a_program_that_never_waited_is_named_as_such() {
-    // Text has the times of its sections in whole seconds.
-    let run = recorded(any_jvm(), "locks", &["busy:1100"]).run();
+    let run = recorded(any_jvm(), "locks", &["busy:100"]).run();
     assert_says(
         &run,
         &[

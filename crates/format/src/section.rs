@@ -126,6 +126,8 @@ pub enum NoteMeaning {
     Layout(ObjectLayout),
     /// The run that the next traces come from.
     Origin(Origin),
+    /// The end of the profile, so long after its beginning, in whole milliseconds.
+    End(Duration),
     /// Nothing.
     None,
 }
@@ -145,6 +147,9 @@ const DEPTH_SEPARATOR: &str = ", ";
 /// The beginning and the end of [`NoteMeaning::Interval`].
 const INTERVAL: &str = "a CPU sample stands for ";
 const INTERVAL_UNIT: &str = " ns";
+/// The beginning and the end of [`NoteMeaning::End`].
+const END: &str = "end of the profile, after ";
+const END_UNIT: &str = " s";
 
 impl<'a> Section<'a> {
     /// Returns the section that a record is; `None` for any other record, such as a name, a stack or a fact about the run.
@@ -250,8 +255,17 @@ impl<'a> Section<'a> {
 }
 
 impl Note<'_> {
+    /// Returns the last note of a profile that is so long.
+    #[must_use]
+    pub fn of_end(length: Duration) -> Note<'static> {
+        Note {
+            text: format!("{END}{:.3}{END_UNIT}", length.as_secs_f64()).into(),
+            meaning: NoteMeaning::End(length),
+        }
+    }
+
     /// Returns the note with this meaning, which [`NoteMeaning::Depths`], [`NoteMeaning::Interval`], [`NoteMeaning::Layout`], [`NoteMeaning::Origin`],
-    /// [`NoteMeaning::StandardErrors`] and [`NoteMeaning::Uncounted`] determine; `None` for the others.
+    /// [`NoteMeaning::End`], [`NoteMeaning::StandardErrors`] and [`NoteMeaning::Uncounted`] determine; `None` for the others.
     #[must_use]
     pub fn of_meaning(meaning: NoteMeaning) -> Option<Note<'static>> {
         let text = match &meaning {
@@ -263,6 +277,7 @@ impl Note<'_> {
                 format!("{INTERVAL}{}{INTERVAL_UNIT}", interval.as_nanos())
             }
             NoteMeaning::Origin(origin) => origin.note(),
+            NoteMeaning::End(length) => return Some(Note::of_end(*length)),
             NoteMeaning::StandardErrors(errors) => errors.note(),
             NoteMeaning::Uncounted(uncounted) => uncounted.note(),
             NoteMeaning::Layout(layout) => layout.note(),
@@ -312,6 +327,12 @@ impl NoteMeaning {
         {
             return NoteMeaning::Interval(Duration::from_nanos(nanos));
         }
+        if let Some(seconds) = note.strip_prefix(END)
+            && let Some(Ok(seconds)) = seconds.strip_suffix(END_UNIT).map(str::parse)
+            && let Ok(length) = Duration::try_from_secs_f64(seconds)
+        {
+            return NoteMeaning::End(length);
+        }
         Origin::of_note(note).map_or(NoteMeaning::None, NoteMeaning::Origin)
     }
 
@@ -328,6 +349,7 @@ impl NoteMeaning {
             | NoteMeaning::Interval(_)
             | NoteMeaning::Layout(_)
             | NoteMeaning::Origin(_)
+            | NoteMeaning::End(_)
             | NoteMeaning::None => false,
         }
     }
@@ -433,6 +455,7 @@ mod tests {
                 host: Some("web-1".to_owned()),
                 file: None,
             }),
+            NoteMeaning::End(Duration::from_millis(2_345)),
             NoteMeaning::Layout(ObjectLayout::USUAL),
             NoteMeaning::StandardErrors(StandardErrors([1, 2, 3, 4])),
         ] {

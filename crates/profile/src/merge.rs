@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use hprof_format::StandardErrors;
+use hprof_format::{NoteMeaning, StandardErrors};
 use indexmap::IndexMap;
 
 use crate::comparable::stable_class;
@@ -84,7 +84,9 @@ impl Merger {
             }
         }
         for note in &other.notes {
-            if !self.profile.notes.contains(note) {
+            // The sum does not end where one of the profiles does.
+            let is_end = matches!(NoteMeaning::of(note), NoteMeaning::End(_));
+            if !is_end && !self.profile.notes.contains(note) {
                 self.profile.notes.push(note.clone());
             }
         }

@@ -136,6 +136,7 @@ impl Costs {
                     | NoteMeaning::Uncounted(_)
                     | NoteMeaning::Layout(_)
                     | NoteMeaning::Depths(_)
+                    | NoteMeaning::End(_)
                     | NoteMeaning::None => {}
                 }
                 names.notes.push(note.text.clone().into_owned());

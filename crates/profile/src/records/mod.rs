@@ -246,6 +246,10 @@ impl Records {
                 self.file = origin.file.as_ref().map(intern);
                 return;
             }
+            // The times of sections are whole seconds in text.
+            NoteMeaning::End(length) => {
+                self.profile.length = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+            }
             NoteMeaning::LeftOutCallTimes(_)
             | NoteMeaning::LeftOutContentions(_)
             | NoteMeaning::Uncounted(_)
