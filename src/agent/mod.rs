@@ -26,7 +26,7 @@ use crate::memory::{self, OutOfMemory};
 use crate::names::Tables;
 use crate::options::{self, Address, Heap, OptionError, Options, Request, StackSource};
 use crate::output::{ControlSettings, FileError, Journal, KeptThreads};
-use crate::session::{self, NotBegun, Session, Status};
+use crate::session::{self, NotBegun, Session, Status, cpu_of_process};
 use crate::stacks::{StackMethod, Stacks, TopFrames, TraceShape};
 
 use head::Begun;
@@ -181,6 +181,7 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
     let status = Status {
         options: given.to_owned(),
         since: Instant::now(),
+        cpu_before: cpu_of_process(),
     };
     let session = wire(env, options, sampling_method, output, status)?;
     if memory::is_out() {

@@ -84,9 +84,12 @@ impl Merger {
             }
         }
         for note in &other.notes {
-            // The sum does not end where one of the profiles does.
-            let is_end = matches!(NoteMeaning::of(note), NoteMeaning::End(_));
-            if !is_end && !self.profile.notes.contains(note) {
+            // What is true of one of the profiles, and not of the sum.
+            let is_of_one = matches!(
+                NoteMeaning::of(note),
+                NoteMeaning::End(_) | NoteMeaning::ProcessCpu(_)
+            );
+            if !is_of_one && !self.profile.notes.contains(note) {
                 self.profile.notes.push(note.clone());
             }
         }

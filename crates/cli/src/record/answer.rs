@@ -46,8 +46,6 @@ pub struct Answer<'a> {
     own: Option<&'a OwnCode>,
     /// The end of the command that was run, if it was one.
     command: Option<CommandEnd>,
-    /// The CPU time that the JVM used, if it was one.
-    cpu: Option<Duration>,
 }
 
 /// The end of a command.
@@ -80,7 +78,6 @@ impl<'a> Answer<'a> {
         recording: &'a Files,
         own: Option<&'a OwnCode>,
         command: Option<CommandEnd>,
-        cpu: Option<Duration>,
     ) -> Self {
         Self {
             what,
@@ -88,7 +85,6 @@ impl<'a> Answer<'a> {
             files: recording.found().into_iter().map(or_black_box).collect(),
             own,
             command,
-            cpu,
         }
     }
 
@@ -361,13 +357,14 @@ impl<'a> Answer<'a> {
         samples: u64,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let (Metric::Cpu, Some(used), Some(interval)) = (metric, self.cpu, profile.interval())
+        let (Metric::Cpu, Some(used), Some(interval)) =
+            (metric, profile.process_cpu, profile.interval())
         else {
             return Ok(());
         };
         let used = used.as_secs_f64();
         let other = used - samples as f64 * interval.as_secs_f64();
-        if self.files.len() > 1 || other < (used / LITTLE as f64).max(interval.as_secs_f64()) {
+        if other < (used / LITTLE as f64).max(interval.as_secs_f64()) {
             return Ok(());
         }
         let start = match self.command {
