@@ -118,12 +118,17 @@ fn a_part_of_a_recording_has_what_was_done_then() {
     let times = run.stdout.lines().filter_map(|line| line.parse().ok());
     let times: Vec<i64> = times.collect();
     let methods = ["Phases.before", "Phases.slow", "Phases.after"];
-    let (merged, parts) = (["merge", "x.jfr", "-o", "sum.hprof"], ["x.jfr", "sum.hprof"]);
+    let (merged, parts) = (
+        ["merge", "x.jfr", "-o", "sum.hprof"],
+        ["x.jfr", "sum.hprof"],
+    );
     assert!(hprof(&run, &merged).status.success());
     for (at, method) in methods.iter().enumerate() {
         let (from, until) = (local(times[at] + EDGE), local(times[at + 1] - EDGE));
         for file in parts {
-            let part = ["top", file, "--json", "-n", "0", "--from", &from, "--until", &until];
+            let part = [
+                "top", file, "--json", "-n", "0", "--from", &from, "--until", &until,
+            ];
             let top = hprof(&run, &part);
             let top: Value = serde_json::from_slice(&top.stdout).expect("JSON");
             for other in methods {
@@ -160,9 +165,19 @@ fn a_part_that_cannot_be_shown_is_refused() {
     refused(&["top", "x.txt", "--from", "+1s"], "format=b");
     // In an export `--to` is the format; the rest is the same everywhere.
     let part = ["--from", "+1h", "--until", "+2h"];
-    for command in [&["top"][..], &["tree"], &["export", "--to", "json"], &["export", "--to", "pprof"]] {
-        refused(&[command, &part, &["x.hprof"]].concat(), "the run was from ");
+    for command in [
+        &["top"][..],
+        &["tree"],
+        &["export", "--to", "json"],
+        &["export", "--to", "pprof"],
+    ] {
+        refused(
+            &[command, &part, &["x.hprof"]].concat(),
+            "the run was from ",
+        );
     }
-    let tables = ["export", "--to", "parquet", "-o", "tables", "--from", "+1s", "x.hprof"];
+    let tables = [
+        "export", "--to", "parquet", "-o", "tables", "--from", "+1s", "x.hprof",
+    ];
     refused(&tables, "tables have the sums of the whole run");
 }

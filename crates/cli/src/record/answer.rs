@@ -216,6 +216,7 @@ impl<'a> Answer<'a> {
             writeln!(out, "nothing was lost")?;
         }
         self.other_cpu(profile, metric, total, out)?;
+        self.little_made(chosen, out)?;
         Self::growth(profile, &chosen.file, out)?;
         if let Some(fault) = opened.fault() {
             writeln!(out, "the file is not whole: {}", printable(fault))?;
@@ -306,11 +307,7 @@ impl<'a> Answer<'a> {
             true => format!(" in {}", time(seconds)),
             false => String::new(),
         };
-        // A program that runs on can be looked at again.
-        let again = match (&self.command, self.recording.process(file)) {
-            (None, Some(process)) => format!(" {process}"),
-            _ => String::new(),
-        };
+        let again = self.again(file);
         let why = match metric {
             Metric::Cpu => format!(
                 "the program used no CPU{time}, as far as samples show; `hprof record wall{again}` shows where its threads wait"
@@ -381,6 +378,33 @@ impl<'a> Answer<'a> {
             time(used),
             time(other),
         )
+    }
+
+    /// Writes that the program made next to nothing of what was counted, if so, and which command shows more.
+    fn little_made(&self, chosen: &Chosen, out: &mut dyn Write) -> io::Result<()> {
+        let (profile, metric) = (&chosen.opened.profile, chosen.metric);
+        let made = profile.made_by_program(metric);
+        if metric != Metric::AllocBytes || made >= chosen.total / LITTLE * 2 {
+            return Ok(());
+        }
+        let made = match made {
+            0 => "nothing".to_owned(),
+            made => Amounts::of(metric, profile, Sizes::default()).text(made),
+        };
+        let again = self.again(&chosen.file);
+        writeln!(
+            out,
+            "the program itself allocated {made}; `hprof record heap{again}` shows what is alive, `hprof record wall{again}` where \
+             its threads wait"
+        )
+    }
+
+    /// Returns the process with which a command names a program that runs on and can be looked at again.
+    fn again(&self, file: &Path) -> String {
+        match (&self.command, self.recording.process(file)) {
+            (None, Some(process)) => format!(" {process}"),
+            _ => String::new(),
+        }
     }
 
     /// Writes which sites keep what they make, of a profile that knows its course.
