@@ -400,7 +400,8 @@ impl Session {
     /// Closes the output; returns `false` if not everything could be written.
     pub(super) fn close(&self) -> bool {
         if !self.is_live() {
-            self.context.journal.ended(&self.last_note());
+            let cpu = self.status.cpu_note().text;
+            self.context.journal.ended(&[&cpu, &self.last_note()]);
         }
         let is_whole = self.context.journal.close();
         self.end_black_box(is_whole);

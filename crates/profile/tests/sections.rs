@@ -70,6 +70,31 @@ GC PAUSES END
 }
 
 #[test]
+fn the_last_line_of_text_has_the_length() {
+    // The section is said to come a second after the head, as both times are cut to whole seconds.
+    for (end, length) in [
+        ("", 1_000_000),
+        ("(end of the profile, after 0.345 s)\n", 345_000),
+        ("(end of the profile, after 2.345 s)\n", 2_345_000),
+        // The period is shorter than what ends with it.
+        (
+            "(end of period 3 of the profile, after 9.000 s)\n",
+            1_000_000,
+        ),
+    ] {
+        let profile = read((text("", 3, "") + end).as_bytes());
+        assert_eq!(profile.length, length, "{end}");
+        let mut merger = Merger::default();
+        merger.add(&profile, &Added::default()).expect("one");
+        let notes = merger.finish().notes;
+        assert!(
+            !notes.iter().any(|note| note.starts_with("end of the")),
+            "{notes:?}"
+        );
+    }
+}
+
+#[test]
 fn times_of_different_intervals_are_added_up() {
     // 0.7 s and 0.96 s.
     let (a, b) = (run(5, 140), run(20, 48));
