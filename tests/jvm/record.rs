@@ -308,19 +308,6 @@ fn the_cpu_time_of_a_jvm_is_that_of_no_script() {
 }
 
 #[test]
-fn a_program_that_allocates_nothing_is_named_as_such() {
-    // What the VM made before it let the agent see allocations is not the program's.
-    let run = recorded(any_jvm(), "alloc", &["busy:100"]).run();
-    assert_says(
-        &run,
-        &[
-            "the program itself allocated ",
-            "`hprof record heap` shows what is alive",
-        ],
-    );
-}
-
-#[test]
 fn a_command_without_a_jvm_keeps_its_status() {
     let run = recorded_by_shell(any_jvm(), "exit 5").run();
     assert_eq!(run.status.code(), Some(5));
