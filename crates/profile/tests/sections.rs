@@ -160,3 +160,20 @@ fn exports_have_the_time_of_samples() {
         assert!(texts.contains(text), "{text}");
     }
 }
+
+#[test]
+fn what_was_there_before_is_not_made_by_the_program() {
+    let sites = "\
+TRACE 300002:
+\t<empty>
+SITES BEGIN (ordered by allocated bytes) Fri Nov 20 10:39:12 2026
+          percent          live          alloc'ed  stack class
+ rank   self  accum     bytes objs     bytes  objs trace name
+    1 90.00% 90.00%        90    1        90     1 300002 int[]
+    2 10.00% 100.00%       10    1        10     1 300001 p.Q
+SITES END
+";
+    let profile = read(text("", 3, sites).as_bytes());
+    assert_eq!(profile.total(Metric::AllocBytes), 100);
+    assert_eq!(profile.made_by_program(Metric::AllocBytes), 10);
+}
