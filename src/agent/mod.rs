@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::engines::{self, Context, Engines, SamplingMethod, SamplingMethodRefused};
-use crate::session::{self, NotBegun, Session, Status};
+use crate::session::{self, NotBegun, Session, Status, cpu_of_process};
 use jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use memory::OutOfMemory;
 use names::Tables;
@@ -181,6 +181,7 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
     let status = Status {
         options: given.to_owned(),
         since: Instant::now(),
+        cpu_before: cpu_of_process(),
     };
     let session = wire(env, options, sampling_method, output, status)?;
     if memory::is_out() {

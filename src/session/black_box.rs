@@ -121,9 +121,9 @@ impl Session {
             engine.report_known(&journal, least);
         }
         let length = length.as_secs_f64();
-        journal.ended(&format!(
+        journal.ended(&[&format!(
             "end of a snapshot of the profile, after {length:.3} s"
-        ));
+        )]);
         journal.close();
         let known = self.engines.allocations.as_ref();
         let known = known.map(|tracker| tracker.known_live());

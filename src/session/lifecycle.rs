@@ -390,7 +390,8 @@ impl Session {
         self.threads.give_back();
     }
 
-    /// Stops measuring and ends the engines' threads; common to VMDeath and a stop.
+    /// Stops measuring and ends the engines' threads; common to VMDeath and a stop. The gate must be closed: several
+    /// engines need the mounts of virtual threads, and the first that stops disables these events for all.
     pub(super) fn end(&self, jni: Jni<'_>) {
         self.context.journal.hurry();
         self.engines.iter().for_each(|engine| engine.stop(jni));
@@ -399,7 +400,8 @@ impl Session {
     /// Closes the output; returns `false` if not everything could be written.
     pub(super) fn close(&self) -> bool {
         if !self.is_live() {
-            self.context.journal.ended(&self.last_note());
+            let cpu = self.status.cpu_note().text;
+            self.context.journal.ended(&[&cpu, &self.last_note()]);
         }
         let is_whole = self.context.journal.close();
         self.end_black_box(is_whole);

@@ -36,4 +36,4 @@ pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, 
 pub use listener::Receiver;
 pub use owner::Owner;
 pub use state::Session;
-pub use status::Status;
+pub use status::{Status, cpu_of_process};

@@ -151,7 +151,7 @@ impl Session {
         if let Some(how) = &how {
             journal.entry(|entry| entry.note(&format!("heap dump {how}")));
         }
-        journal.ended(&self.last_note());
+        journal.ended(&[&self.last_note()]);
         journal.sync();
         let is_whole = journal.close();
         let content = match how {

@@ -7,6 +7,8 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use hprof_format::Note;
+
 use super::destination::OpenDestination;
 use super::lifecycle::GATE;
 use super::state::Session;
@@ -142,7 +144,7 @@ impl Session {
     pub(super) fn last_note(&self) -> String {
         let length = self.status.since.elapsed();
         match self.period.load(Ordering::Relaxed) {
-            0 => format!("end of the profile, after {:.3} s", length.as_secs_f64()),
+            0 => Note::of_end(length).text.into_owned(),
             ended => end_note(ended + 1, length),
         }
     }

@@ -48,6 +48,7 @@ impl Session {
     /// The words are the original's, which scripts look for. The line is written twice, whole each time: pieces would
     /// mix with the program's own output.
     pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment, totals: Totals) {
+        self.threads.look_at_names(jni);
         let report = self.report(moment, totals);
         self.write_sections(
             &report,

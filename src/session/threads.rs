@@ -1,6 +1,10 @@
 //! The program's threads: each gets a serial number when it begins, and is announced.
 
+use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
+
+use foldhash::fast::FixedState;
 
 use crate::engines::{Context, Engine, Engines, ThreadSerials};
 use jvmti::{
@@ -23,6 +27,8 @@ pub(super) struct ThreadRegistry {
     engines: Arc<Engines>,
     /// Held while a thread is announced and becomes known, so that it is announced once.
     registering: Mutex<(), rank::Registering>,
+    /// A hash of the name that the file has of each live thread. Names themselves are not kept.
+    last_names: Mutex<HashMap<ThreadSerial, u64, FixedState>, rank::LastNames>,
 }
 
 impl ThreadRegistry {
@@ -36,6 +42,7 @@ impl ThreadRegistry {
             journal: context.journal.clone(),
             engines,
             registering: Mutex::new(()),
+            last_names: Mutex::default(),
         }
     }
 
@@ -86,10 +93,38 @@ impl ThreadRegistry {
     /// Removes the current thread, which is about to end.
     pub(super) fn current_ended(&self, jni: Jni<'_>, thread: CurrentThread<'_>) {
         let serial = self.final_serial(jni, *thread);
+        if let Some(serial) = serial {
+            self.look_at_name(jni, *thread, serial);
+            self.last_names.lock().remove(&serial);
+        }
         let engines = self.engines.iter();
         engines.for_each(|engine| engine.current_thread_ended(serial));
         if let Some(serial) = serial {
             self.journal.thread_ended(serial);
+        }
+    }
+
+    /// Records the names of live threads that have changed. Must not be called within a heap dump.
+    pub(super) fn look_at_names(&self, jni: Jni<'_>) {
+        // If the VM does not list them, the names that are known stay.
+        for thread in self.env.all_threads(jni).unwrap_or_default() {
+            if let Some(serial) = self.registered.serial(jni, thread.object()) {
+                self.look_at_name(jni, thread.object(), ThreadSerial(serial));
+            }
+        }
+    }
+
+    fn look_at_name(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        let Ok(info) = self.env.thread_info(jni, thread) else {
+            return;
+        };
+        let hash = FixedState::default().hash_one(&info.name);
+        let is_new = match self.last_names.lock().get_mut(&serial) {
+            Some(last) => std::mem::replace(last, hash) != hash,
+            None => false,
+        };
+        if is_new {
+            self.journal.thread_renamed(serial, info.name);
         }
     }
 
@@ -142,11 +177,23 @@ impl ThreadRegistry {
                 continue;
             }
             let serial = self.tables.threads.add();
+            self.name_is_known(serial, &names.name);
             self.journal.thread_started(serial, names);
             if let Ok(announced) = self.registered.add(unregistered, serial.0) {
                 return Some((serial, announced));
             }
         }
+    }
+
+    fn name_is_known(&self, serial: ThreadSerial, name: &str) {
+        let hash = FixedState::default().hash_one(name);
+        let mut names = self.last_names.lock();
+        memory::need_to_hash(
+            names.len(),
+            names.capacity(),
+            size_of::<(ThreadSerial, u64)>(),
+        );
+        names.insert(serial, hash);
     }
 
     fn names(&self, jni: Jni<'_>, thread: Object<'_>) -> ThreadNames {

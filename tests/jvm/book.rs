@@ -6,7 +6,7 @@
 //! path; `hprof` and the library lie in a folder of the path.
 //!
 //! In a block, `$ ` begins a command, `> ` continues it, and the rest is its output. Numbers, dates and bars may differ
-//! from run to run; `...` stands for any lines.
+//! from run to run; `...` stands for any rows, and hides no remark: what an answer says of itself is shown.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -29,8 +29,24 @@ const OF_THE_MACHINE: [&str; 2] = ["JDK:", "Collector:"];
 const UNITS: [&str; 9] = ["B", "KB", "MB", "GB", "TB", "ns", "µs", "ms", "s"];
 /// Begins the comment before commands that are not run.
 const NOT_RUN: &str = "<!-- not run: ";
-/// Stands in a page for any lines.
+/// Stands in a page for any lines but remarks.
 const ANY_LINES: &str = "...";
+/// Parts of the lines that say what is missing in an answer, or how sure it is.
+const REMARKS: [&str; 10] = [
+    "left out",
+    "estimated",
+    "cannot ",
+    "not whole",
+    "damaged",
+    "below the agent's cutoff",
+    "below the cutoff",
+    "<made before the profile>",
+    "stacks cut at",
+    "threads with one name",
+];
+/// A remark about less of a value than this, in percent, may be there by chance, as may one about what no sample could see.
+const BY_CHANCE: f64 = 2.0;
+const UNSEEN: &str = "<unsampled>";
 
 macro_rules! pages {
     ($($name:ident: $path:literal,)*) => {
@@ -317,7 +333,7 @@ pub fn check_with(name: &str, hprof: &Path) {
             .iter()
             .map(String::as_str)
             .collect();
-        let found = matched(&expected, &printed);
+        let found = matched(&expected, &printed, bless);
         if bless {
             let elided = expected.contains(&ANY_LINES);
             if let Some(lines) = found.or_else(|| (!elided).then(|| printed.clone())) {
@@ -345,24 +361,56 @@ pub fn check_with(name: &str, hprof: &Path) {
     );
 }
 
-/// The lines of the page with what was printed in them; `None` where something else was printed.
-fn matched<'a>(expected: &[&'a str], printed: &[&'a str]) -> Option<Vec<&'a str>> {
+/// The lines of the page with what was printed in them; `None` where something else was printed, or `...` hides a remark,
+/// which `bless` shows.
+fn matched<'a>(expected: &[&'a str], printed: &[&'a str], bless: bool) -> Option<Vec<&'a str>> {
     let Some((&first, rest)) = expected.split_first() else {
         return printed.is_empty().then(Vec::new);
     };
-    let mut found = if first == ANY_LINES {
-        (0..=printed.len()).find_map(|skipped| matched(rest, &printed[skipped..]))?
-    } else {
-        let (&line, others) = printed.split_first()?;
-        if kind(line) != kind(first) {
-            return None;
-        }
-        let mut found = matched(rest, others)?;
-        found.insert(0, line);
-        return Some(found);
-    };
-    found.insert(0, ANY_LINES);
+    if first == ANY_LINES {
+        let remark = printed.iter().position(|line| is_remark(line));
+        let most = remark.filter(|_| !bless).unwrap_or(printed.len());
+        let (skipped, rest) = (0..=most).find_map(|skipped| {
+            let found = matched(rest, &printed[skipped..], bless)?;
+            Some((&printed[..skipped], found))
+        })?;
+        return Some([elided(skipped), rest].concat());
+    }
+    let (&line, others) = printed.split_first()?;
+    if kind(line) != kind(first) {
+        return None;
+    }
+    let mut found = matched(rest, others, bless)?;
+    found.insert(0, line);
     Some(found)
+}
+
+/// Returns what a page shows of lines that it does not show: their remarks.
+fn elided<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let mut shown = Vec::new();
+    for &line in lines {
+        let shown_as = if is_remark(line) { line } else { ANY_LINES };
+        if shown_as != ANY_LINES || shown.last() != Some(&ANY_LINES) {
+            shown.push(shown_as);
+        }
+    }
+    if lines.is_empty() {
+        shown.push(ANY_LINES);
+    }
+    shown
+}
+
+/// Returns `true` for a line that says what is missing in an answer, or how sure it is: a page may not hide it.
+fn is_remark(line: &str) -> bool {
+    let share = line.split(" % of ").next().unwrap_or_default();
+    let share = share
+        .rsplit(' ')
+        .next()
+        .and_then(|share| share.parse::<f64>().ok());
+    let is_row = line.starts_with([' ', '\t'])
+        || line.starts_with(|c: char| c.is_ascii_digit()) && line.contains("  ");
+    let is_by_chance = share.is_some_and(|share| share < BY_CHANCE) || line.contains(UNSEEN);
+    !is_row && !is_by_chance && REMARKS.iter().any(|part| line.contains(part))
 }
 
 /// A line without what differs from run to run: numbers, addresses, dates, bars, the width of columns, and what a profile
@@ -471,7 +519,24 @@ fn lines_are_compared_by_kind() {
     }
     let printed = ["a 1", "b", "c", "d 2"];
     let expected = ["a 7", ANY_LINES, "d 9"];
-    let found = matched(&expected, &printed);
+    let found = matched(&expected, &printed, false);
     assert_eq!(found, Some(vec!["a 1", ANY_LINES, "d 2"]));
-    assert_eq!(matched(&["a 7", "d 9"], &printed), None);
+    assert_eq!(matched(&["a 7", "d 9"], &printed, false), None);
+    for remark in [
+        "alloc-bytes is estimated: the standard error is 13.70 % of all",
+        "2.10 s of threads that waited for work, or ran no Java, are left out; --idle shows them",
+        "9.60 % of cpu is in stacks cut at 4 frames: callers further out are missing",
+        "base: 15.05 % of alloc-bytes is in stacks cut at 4 frames",
+        "threads with one name are one row: twin (3 threads)",
+    ] {
+        let with_remark = ["a 1", "b", remark, "d 2"];
+        assert_eq!(matched(&expected, &with_remark, false), None, "{remark}");
+        let shown = ["a 7", ANY_LINES, remark, "d 9"];
+        assert!(matched(&shown, &with_remark, false).is_some(), "{remark}");
+        let blessed = matched(&expected, &with_remark, true);
+        assert_eq!(blessed, Some(vec!["a 1", ANY_LINES, remark, "d 2"]));
+    }
+    // A row is no remark, whatever its method is called.
+    let with_row = ["a 1", "  31.98  Queue.left out", "d 2"];
+    assert!(matched(&expected, &with_row, false).is_some());
 }

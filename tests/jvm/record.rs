@@ -167,8 +167,7 @@ fn the_answer_names_states_and_holders(jvm: &Jvm) {
 
 #[test]
 fn a_program_that_never_waited_is_named_as_such() {
-    // Text has the times of its sections in whole seconds.
-    let run = recorded(any_jvm(), "locks", &["busy:1100"]).run();
+    let run = recorded(any_jvm(), "locks", &["busy:100"]).run();
     assert_says(
         &run,
         &[
@@ -278,6 +277,34 @@ fn a_recording_of_flight_recorder_is_written_of_one_jvm() {
     assert_says(&run, &[refused]);
     assert!(!run.path("both.jfr").exists());
     assert_eq!(files(&run, ".hprof").len(), 2);
+}
+
+#[test]
+fn the_cpu_time_of_a_jvm_is_that_of_no_script() {
+    // `times` ends with what the children of the shell have used: the JVM is the only one.
+    let script = "\"$@\" busy:300; times > used.txt; tail -n 1 used.txt";
+    let run = recorded_by_shell(any_jvm(), script).run();
+    let seconds = |text: &str| -> Option<f64> {
+        let (minutes, seconds) = text.trim_end_matches('s').split_once('m')?;
+        Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
+    };
+    let of_jvm: f64 = run.stdout.split_whitespace().filter_map(seconds).sum();
+    let line = run
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("the JVM used "));
+    let line = line.unwrap_or_else(|| panic!("{}", run.stderr));
+    let words: Vec<&str> = line.split(' ').collect();
+    let unit = match words[4] {
+        "ms" => 0.001,
+        _ => 1.0,
+    };
+    let said = words[3].parse::<f64>().expect("a number") * unit;
+    // The VM begins before its agent and ends after it.
+    assert!(
+        said <= of_jvm + 0.01 && said > of_jvm / 2.0,
+        "{said} of {of_jvm}: {line}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use chrono::{DateTime, Local};
 use serde_json::Value;
 
-use crate::harness::{Finished, Jvm, Program, any_jvm, cli};
+use crate::harness::{Finished, Jvm, Program, any_jvm, cli, jvms, skip};
 
 /// How long `Phases` is in each of its methods, in milliseconds.
 const PHASE: &str = "1500";
@@ -105,6 +105,44 @@ fn parts_of_a_run_have_what_was_done_then(jvm: &Jvm) {
 }
 on_every_jvm!(parts_of_a_run_have_what_was_done_then, and 26);
 
+/// The JVM's own recording, without the agent.
+#[test]
+fn a_part_of_a_recording_has_what_was_done_then() {
+    let Some(jvm) = jvms().iter().find(|jvm| jvm.home.join("bin/jfr").exists()) else {
+        return skip("parts of recordings: no JVM at hand has the tool jfr");
+    };
+    let record = "-XX:StartFlightRecording=filename=x.jfr,settings=profile";
+    let run = Program::bare_java(jvm, &[record]).program("samples", "Phases");
+    let run = run.arg(PHASE).run_well();
+    // What the JVM says of its recording comes first.
+    let times = run.stdout.lines().filter_map(|line| line.parse().ok());
+    let times: Vec<i64> = times.collect();
+    let methods = ["Phases.before", "Phases.slow", "Phases.after"];
+    let (merged, parts) = (
+        ["merge", "x.jfr", "-o", "sum.hprof"],
+        ["x.jfr", "sum.hprof"],
+    );
+    assert!(hprof(&run, &merged).status.success());
+    let mut found = 0;
+    for (at, method) in methods.iter().enumerate() {
+        let (from, until) = (local(times[at] + EDGE), local(times[at + 1] - EDGE));
+        for file in parts {
+            let part = [
+                "top", file, "--json", "-n", "0", "--from", &from, "--until", &until,
+            ];
+            let top = hprof(&run, &part);
+            let top: Value = serde_json::from_slice(&top.stdout).expect("JSON");
+            for other in methods {
+                let cost = cost(&top, other);
+                // A busy machine may leave the JVM's sampler no time in one of the parts.
+                assert!(other == *method || cost == 0, "{file}: {method}: {top}");
+                found += cost;
+            }
+        }
+    }
+    assert!(found > 0);
+}
+
 #[test]
 fn a_part_that_cannot_be_shown_is_refused() {
     let (run, times) = phases(any_jvm(), "cpu=samples,format=b,verbose=n,file=x.hprof");
@@ -129,4 +167,21 @@ fn a_part_that_cannot_be_shown_is_refused() {
     assert!(!String::from_utf8_lossy(&text.stdout).contains("SAMPLE TIMES"));
     std::fs::write(run.path("x.txt"), text.stdout).expect("a file");
     refused(&["top", "x.txt", "--from", "+1s"], "format=b");
+    // In an export `--to` is the format; the rest is the same everywhere.
+    let part = ["--from", "+1h", "--until", "+2h"];
+    for command in [
+        &["top"][..],
+        &["tree"],
+        &["export", "--to", "json"],
+        &["export", "--to", "pprof"],
+    ] {
+        refused(
+            &[command, &part, &["x.hprof"]].concat(),
+            "the run was from ",
+        );
+    }
+    let tables = [
+        "export", "--to", "parquet", "-o", "tables", "--from", "+1s", "x.hprof",
+    ];
+    refused(&tables, "tables have the sums of the whole run");
 }

@@ -1,8 +1,9 @@
 //! Threads: named correctly, begun and ended once, without the agent's, and many of them.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
-use crate::harness::{Jvm, Program};
+use crate::harness::{Jvm, Program, cli};
 use crate::profile::Profile;
 
 on_every_jvm!(two_thousand_short_threads, and 26);
@@ -86,6 +87,29 @@ fn main_is_the_first_and_no_thread_is_ours(jvm: &Jvm) {
         "{}: each is announced once",
         jvm.feature
     );
+}
+
+on_every_jvm!(a_renamed_thread_has_both_names, and 26);
+
+fn a_renamed_thread_has_both_names(jvm: &Jvm) {
+    for file in ["x.txt", "x.hprof"] {
+        let format = if file == "x.txt" { "a" } else { "b" };
+        let options = format!("cpu=samples,thread=y,format={format},file={file}");
+        let run = Program::new(jvm, &options, "Renamed").run_well();
+        let output = Command::new(cli())
+            .args(["top", "--by", "thread"])
+            .arg(run.path(file))
+            .output();
+        let shown = String::from_utf8(output.expect("hprof").stdout).expect("UTF-8");
+        let names: BTreeSet<&str> = shown
+            .lines()
+            .filter_map(|line| Some(line.split("  ").last()?.trim()))
+            .collect();
+        for name in ["last-a (was first-a)", "last-b (was first-b)", "kept-c"] {
+            assert!(names.contains(name), "{}: {name} in {shown}", jvm.feature);
+        }
+        assert!(!shown.contains("between"), "{}: {shown}", jvm.feature);
+    }
 }
 
 on_every_jvm!(names_of_any_kind_survive, and 28);

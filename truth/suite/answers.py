@@ -7,10 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-import typing
-
-if typing.TYPE_CHECKING:
-    from .leaks import Suspect
 
 
 @dataclasses.dataclass
@@ -21,6 +17,30 @@ class Row:
     type: str | None = None
     thread: str | None = None
     values: dict[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Suspect:
+    """Something that a tool suspects."""
+
+    # Texts with the names of classes: of the suspect, of what holds it, of what it keeps most of.
+    names: tuple[str, ...]
+    # Its share of the live heap, if the tool says so.
+    share: float = 0.0
+
+    def has(self, name: str) -> bool:
+        """Returns True if a text has the class, and not only one whose name begins with it."""
+        for text in self.names:
+            at = text.find(name)
+            while at >= 0:
+                following = text[at + len(name) : at + len(name) + 1]
+                if not (following.isalnum() or following in ("$", "_")):
+                    return True
+                at = text.find(name, at + 1)
+        return False
+
+    def __str__(self) -> str:
+        return " / ".join(self.names[:2]) + (f" ({self.share:.0%})" if self.share else "")
 
 
 @dataclasses.dataclass

@@ -17,7 +17,7 @@ KINDS = {
     "wall": "wall-clock samples: where threads are, and in which state",
     "lifetimes": "how long objects live, and how old those are that are alive",
     "heap": "heap dumps: a known graph, value by value and edge by edge",
-    "leaks": "leak suspects: ten programs that leak, and ten that do not",
+    "leaks": "leak suspects: twenty programs that leak, and twenty that do not",
     "answers": "the questions of README's table: what the terminal, the page and every export answer",
     "conformance": "files of every record of the HPROF format, sound and broken, and what a reader must say",
     "cost": "how much longer programs take under each tool, beside the errors of its answers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import os
 import pathlib
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import types
 import typing
 
 from . import runs
@@ -17,9 +19,6 @@ from .answers import CannotRun
 from .cases import Case
 from .report import Result
 from .truths import Finding, distance
-
-if typing.TYPE_CHECKING:
-    from .main import Suite
 
 SOURCES = pathlib.Path(__file__).resolve().parent.parent
 # The kinds whose tools are there while a program runs, in the order of the tables.
@@ -49,6 +48,18 @@ def closure(jvm: runs.Jvm, places: runs.Places, folder: pathlib.Path) -> list[ob
 
 # What is run: small programs of this folder's own, the JDK's compiler, and a large program that others wrote.
 PROGRAMS = {"Orders": orders, "javac": javac, "Closure": closure}
+
+
+class Suite(typing.Protocol):
+    """What is measured, and with what."""
+
+    arguments: argparse.Namespace
+    jvms: list[runs.Jvm]
+    compiler: runs.Jvm
+    places: runs.Places
+    folder: pathlib.Path
+
+    def modes(self, module: types.ModuleType, kind: str) -> list[tuple[str, str]]: ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -121,13 +121,16 @@ def older(run):
 
 
 def suspects(run):
-    """Returns the suspects of `hprof heap leaks`; what it calls large, but not growing, is none."""
+    """Returns the suspects of `hprof heap leaks`; what it calls large, but not growing or bounded, is none."""
     said = json.loads(runs.call(run.places.cli, "heap", "leaks", "--waste", "0", "--json", file(run)))
     found = []
     for suspect in said["suspects"]:
         kept = suspect["kept"][: leaks.CLASSES]
-        names = [suspect["what"], suspect["holder"], suspect.get("piling", {}).get("class", ""), *(row["class"] for row in kept)]
+        of = [suspect.get(part, {}).get("class", "") for part in ("piling", "elements")]
+        names = [suspect["what"], suspect["holder"], *of, *(row["class"] for row in kept)]
         found.append(leaks.Suspect(tuple(filter(None, names)), suspect["retained"] / said["live_bytes"]))
+    # Loaders that pile up are said apart, however little they retain.
+    found += [leaks.Suspect((loaders["class"], loaders["loaded"])) for loaders in said["piling_loaders"]]
     return found
 
 

@@ -16,7 +16,8 @@ use crate::terminal::{Terminal, Watched};
 /// order of the files. It is written in the binary form; call times exist only
 /// in text, so a sum with these is written in the text form, where times are
 /// rounded. Heap dumps are omitted, and so are the ages of objects and the course
-/// of what was alive, because each run has a time of its own.
+/// of what was alive, because each run has a time of its own. The sum says when
+/// its samples were taken if all files do: `hprof top SUM --from TIME`.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -77,6 +78,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let _ = writeln!(
             io::stderr(),
             "hprof: the sum has no course and no ages of objects: each run has a time of its own"
+        );
+    }
+    let untimed: Vec<&str> = merger.without_times().iter().map(|m| m.name()).collect();
+    if !untimed.is_empty() {
+        // As above.
+        let _ = writeln!(
+            io::stderr(),
+            "hprof: the sum does not say when its samples were taken, as not all files do: {}",
+            untimed.join(", ")
         );
     }
     let sum = merger.finish();

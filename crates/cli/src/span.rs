@@ -29,13 +29,18 @@ const SHOWN_TIME: &str = "%H:%M:%S%.3f";
 #[derive(Clone, Default, clap::Args)]
 pub struct SpanChoice {
     /// Only samples from this time on: 10:03:10, 2026-11-27T10:03:10, or +30s after the run's beginning, or -30s before its end.
-    /// Only binary files of the agent have times, and only of CPU samples, elapsed time and waits for locks
+    /// Binary files of the agent and recordings of JFR have times, and only of CPU samples, elapsed time and waits for locks
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<Moment>,
 
     /// Only samples until this time, as in --from
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub to: Option<Moment>,
+    #[arg(
+        long,
+        visible_alias = "to",
+        value_name = "TIME",
+        allow_hyphen_values = true
+    )]
+    pub until: Option<Moment>,
 }
 
 /// A part of the run from one time to another, as in `10:03..10:04`.
@@ -139,12 +144,17 @@ fn local(time: NaiveDateTime) -> Option<i64> {
 }
 
 impl SpanChoice {
+    /// Returns `true` if all of the run was chosen.
+    pub fn is_all(&self) -> bool {
+        matches!((self.from, self.until), (None, None))
+    }
+
     /// Returns the profile of the chosen part of the run; all of it, if none was chosen.
     pub fn limit(&self, profile: Profile, path: &Path) -> Result<Profile, Failure> {
-        let Self { from, to } = *self;
-        match (from, to) {
+        let Self { from, until } = *self;
+        match (from, until) {
             (None, None) => Ok(profile),
-            _ => Part { from, to }.limit(profile, path),
+            _ => Part { from, to: until }.limit(profile, path),
         }
     }
 }

@@ -14,7 +14,8 @@ use crate::lifetimes::Lifetimes;
 use crate::lock_waits::LockWaits;
 use crate::monitor::{ContendedTime, END_OF_SNAPSHOT, MonitorRecord, MonitorState, ThreadState};
 use crate::origin::Origin;
-use crate::record::{AllocSitesRecord, CpuSamplesRecord, Record, StringRecord};
+use crate::printable::printable;
+use crate::record::{AllocSitesRecord, CpuSamplesRecord, Record, StringRecord, ThreadSerial};
 use crate::sample_times::SampleTimes;
 use crate::standard_errors::StandardErrors;
 use crate::timing::Timing;
@@ -126,6 +127,17 @@ pub enum NoteMeaning {
     Layout(ObjectLayout),
     /// The run that the next traces come from.
     Origin(Origin),
+    /// The name that a thread got after its START THREAD was written.
+    Renamed {
+        /// Its serial number.
+        thread: ThreadSerial,
+        /// The new name.
+        name: String,
+    },
+    /// The CPU time that the process used while it was profiled, in whole milliseconds.
+    ProcessCpu(Duration),
+    /// The end of the profile, so long after its beginning, in whole milliseconds.
+    End(Duration),
     /// Nothing.
     None,
 }
@@ -145,6 +157,15 @@ const DEPTH_SEPARATOR: &str = ", ";
 /// The beginning and the end of [`NoteMeaning::Interval`].
 const INTERVAL: &str = "a CPU sample stands for ";
 const INTERVAL_UNIT: &str = " ns";
+/// The beginning of [`NoteMeaning::Renamed`], and what stands between the thread and its name.
+const RENAMED: &str = "thread ";
+const NEW_NAME: &str = " was renamed: ";
+/// The beginning and the end of [`NoteMeaning::ProcessCpu`].
+const PROCESS_CPU: &str = "the process used ";
+const PROCESS_CPU_UNIT: &str = " s of CPU time";
+/// The beginning and the end of [`NoteMeaning::End`].
+const END: &str = "end of the profile, after ";
+const END_UNIT: &str = " s";
 
 impl<'a> Section<'a> {
     /// Returns the section that a record is; `None` for any other record, such as a name, a stack or a fact about the run.
@@ -250,8 +271,27 @@ impl<'a> Section<'a> {
 }
 
 impl Note<'_> {
+    /// Returns the note that the process used so much CPU time.
+    #[must_use]
+    pub fn of_process_cpu(used: Duration) -> Note<'static> {
+        let seconds = used.as_secs_f64();
+        Note {
+            text: format!("{PROCESS_CPU}{seconds:.3}{PROCESS_CPU_UNIT}").into(),
+            meaning: NoteMeaning::ProcessCpu(used),
+        }
+    }
+
+    /// Returns the last note of a profile that is so long.
+    #[must_use]
+    pub fn of_end(length: Duration) -> Note<'static> {
+        Note {
+            text: format!("{END}{:.3}{END_UNIT}", length.as_secs_f64()).into(),
+            meaning: NoteMeaning::End(length),
+        }
+    }
+
     /// Returns the note with this meaning, which [`NoteMeaning::Depths`], [`NoteMeaning::Interval`], [`NoteMeaning::Layout`], [`NoteMeaning::Origin`],
-    /// [`NoteMeaning::StandardErrors`] and [`NoteMeaning::Uncounted`] determine; `None` for the others.
+    /// [`NoteMeaning::Renamed`], [`NoteMeaning::ProcessCpu`], [`NoteMeaning::End`], [`NoteMeaning::StandardErrors`] and [`NoteMeaning::Uncounted`] determine; `None` for the others.
     #[must_use]
     pub fn of_meaning(meaning: NoteMeaning) -> Option<Note<'static>> {
         let text = match &meaning {
@@ -263,6 +303,11 @@ impl Note<'_> {
                 format!("{INTERVAL}{}{INTERVAL_UNIT}", interval.as_nanos())
             }
             NoteMeaning::Origin(origin) => origin.note(),
+            NoteMeaning::Renamed { thread, name } => {
+                format!("{RENAMED}{thread}{NEW_NAME}{}", printable(name))
+            }
+            NoteMeaning::ProcessCpu(used) => return Some(Note::of_process_cpu(*used)),
+            NoteMeaning::End(length) => return Some(Note::of_end(*length)),
             NoteMeaning::StandardErrors(errors) => errors.note(),
             NoteMeaning::Uncounted(uncounted) => uncounted.note(),
             NoteMeaning::Layout(layout) => layout.note(),
@@ -312,6 +357,20 @@ impl NoteMeaning {
         {
             return NoteMeaning::Interval(Duration::from_nanos(nanos));
         }
+        if let Some((thread, name)) = note
+            .strip_prefix(RENAMED)
+            .and_then(|rest| rest.split_once(NEW_NAME))
+            && let Ok(thread) = thread.parse().map(ThreadSerial)
+        {
+            let name = name.to_owned();
+            return NoteMeaning::Renamed { thread, name };
+        }
+        if let Some(used) = seconds(note, PROCESS_CPU, PROCESS_CPU_UNIT) {
+            return NoteMeaning::ProcessCpu(used);
+        }
+        if let Some(length) = seconds(note, END, END_UNIT) {
+            return NoteMeaning::End(length);
+        }
         Origin::of_note(note).map_or(NoteMeaning::None, NoteMeaning::Origin)
     }
 
@@ -328,6 +387,9 @@ impl NoteMeaning {
             | NoteMeaning::Interval(_)
             | NoteMeaning::Layout(_)
             | NoteMeaning::Origin(_)
+            | NoteMeaning::Renamed { .. }
+            | NoteMeaning::ProcessCpu(_)
+            | NoteMeaning::End(_)
             | NoteMeaning::None => false,
         }
     }
@@ -365,6 +427,12 @@ impl UnknownSection<'_> {
             text: Cow::Owned(format!("{name} ({facts})")),
         })
     }
+}
+
+/// Returns the seconds between the beginning and the end of a note.
+fn seconds(note: &str, beginning: &str, end: &str) -> Option<Duration> {
+    let seconds = note.strip_prefix(beginning)?.strip_suffix(end)?;
+    Duration::try_from_secs_f64(seconds.parse().ok()?).ok()
 }
 
 /// Returns `true` for words in capitals.
@@ -433,6 +501,12 @@ mod tests {
                 host: Some("web-1".to_owned()),
                 file: None,
             }),
+            NoteMeaning::End(Duration::from_millis(2_345)),
+            NoteMeaning::ProcessCpu(Duration::from_millis(5_070)),
+            NoteMeaning::Renamed {
+                thread: ThreadSerial(200_005),
+                name: "worker was renamed: 3".to_owned(),
+            },
             NoteMeaning::Layout(ObjectLayout::USUAL),
             NoteMeaning::StandardErrors(StandardErrors([1, 2, 3, 4])),
         ] {

@@ -3,95 +3,12 @@
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod model;
+#[allow(dead_code, reason = "other tests use the rest")]
+mod records;
 
-use hprof_format::{
-    BasicType, ClassDump, HeapRecord, ObjectId, Root, StringId, ThreadSerial, TraceSerial, Value,
-};
+use hprof_format::{BasicType, HeapRecord, ObjectId, Root, ThreadSerial, TraceSerial, Value};
 use hprof_heap::{By, Dump, Excluded, Heap, Memory, Options, Saved, Silent, Target};
-
-/// The names of fields, and their ids.
-const NAMES: [&str; 9] = [
-    "referent", "next", "value", "kept", "att", "fd", "address", "capacity", "parent",
-];
-
-/// A dump that is written record by record. The classes come first.
-#[derive(Default)]
-struct Writer {
-    content: Vec<u8>,
-    classes: Vec<(u64, String)>,
-}
-
-fn field(name: &str) -> StringId {
-    let place = NAMES.iter().position(|known| *known == name);
-    StringId(1 + place.expect("a known name") as u64)
-}
-
-impl Writer {
-    fn class(&mut self, name: &str, super_class: u64, of: Class<'_>) -> u64 {
-        let id = 0x100 * (1 + self.classes.len() as u64);
-        self.classes.push((id, name.to_owned()));
-        let statics = of.statics.iter();
-        let statics = statics.map(|&(name, to)| (field(name), Value::Object(ObjectId(to))));
-        let fields = of.fields.iter().map(|&(name, kind)| (field(name), kind));
-        HeapRecord::Class(ClassDump {
-            class: ObjectId(id),
-            super_class: ObjectId(super_class),
-            loader: ObjectId(of.loader),
-            statics: statics.collect(),
-            fields: fields.collect(),
-            ..ClassDump::default()
-        })
-        .write(&mut self.content);
-        id
-    }
-
-    fn instance(&mut self, id: u64, class: u64, fields: &[Value]) {
-        let mut bytes = Vec::new();
-        fields.iter().for_each(|value| value.write(&mut bytes));
-        HeapRecord::Instance {
-            object: ObjectId(id),
-            trace: TraceSerial(0),
-            class: ObjectId(class),
-            fields: &bytes,
-        }
-        .write(&mut self.content);
-    }
-
-    fn bytes(&mut self, id: u64, length: usize) {
-        HeapRecord::PrimitiveArray {
-            object: ObjectId(id),
-            trace: TraceSerial(0),
-            element: BasicType::Byte,
-            elements: &vec![0; length],
-        }
-        .write(&mut self.content);
-    }
-
-    fn root(&mut self, id: u64) {
-        let (object, root) = (ObjectId(id), Root::StickyClass);
-        HeapRecord::Root { object, root }.write(&mut self.content);
-    }
-
-    fn file(&self) -> Vec<u8> {
-        let classes = (100..).zip(&self.classes);
-        let names = (1..).zip(NAMES);
-        let texts = names.chain(classes.clone().map(|(id, (_, name))| (id, &**name)));
-        let loaded = classes.map(|(name, &(id, _))| (id, name));
-        model::dump(texts, loaded, &self.content)
-    }
-}
-
-/// The fields of a class that are not empty.
-#[derive(Clone, Copy, Default)]
-struct Class<'a> {
-    statics: &'a [(&'a str, u64)],
-    fields: &'a [(&'a str, BasicType)],
-    loader: u64,
-}
-
-fn to(id: u64) -> Value {
-    Value::Object(ObjectId(id))
-}
+use records::{Class, Writer, to};
 
 /// The ids of a finalizer of an object that only it keeps, of one whose object a static field holds, and of these objects.
 const ALONE: u64 = 0x10_000;
@@ -377,7 +294,10 @@ fn two_holders_are_both_named() {
         Memory::unlimited(),
         |heap| {
             let leaks = heap.leaks(0.1, None).expect("it is sound");
-            let suspect = &leaks.suspects[0];
+            // A buffer is bounded, and has its holders all the same.
+            let [suspect] = &leaks.bounded[..] else {
+                panic!("{leaks:?}");
+            };
             let also = suspect.also_held_by.iter().map(ToString::to_string);
             let mut holders: Vec<String> = also.collect();
             holders.extend(suspect.holder.as_ref().map(ToString::to_string));

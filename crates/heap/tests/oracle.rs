@@ -132,7 +132,7 @@ fn assert_all(model: &Model, excluded: Excluded, memory: Memory) {
         });
         assert_paths(heap, &truth);
         let leaks = heap.leaks(0.1, None).expect("readable records");
-        for suspect in &leaks.suspects {
+        for suspect in leaks.suspects.iter().chain(&leaks.bounded) {
             if suspect.objects == 1 {
                 assert_eq!(
                     suspect.retained,

@@ -4,9 +4,8 @@
 use std::borrow::Cow;
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 
-use super::java_calls::{in_native_method, text_argument};
+use super::java_calls::{ReturnedBytes, in_native_method, text_argument};
 use super::jni::{Jni, Vm};
 use super::sys::{JNI_ERR, JNI_OK};
 
@@ -31,19 +30,6 @@ pub trait Agent {
 
     /// Collects garbage. Returns the live objects of the sites that a count has met.
     fn live_of_count(jni: Jni<'_>, number: i64) -> ReturnedBytes;
-}
-
-/// An array that a native method returns to Java: one that [`Jni::bytes_to_return`] has just made, or null.
-#[repr(transparent)]
-pub struct ReturnedBytes(jbyteArray);
-
-impl ReturnedBytes {
-    /// The answer of a method that has thrown an exception.
-    pub const NULL: Self = Self(ptr::null_mut());
-
-    pub(super) fn new(array: jbyteArray) -> Self {
-        Self(array)
-    }
 }
 
 /// Exports the entry points of the library. They call `$agent`, a type with the trait [`Agent`]; no panic leaves them.

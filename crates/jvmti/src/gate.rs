@@ -64,6 +64,12 @@ impl<T> Closed<T> {
     }
 }
 
+impl<T: Send + Sync> Default for Gate<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: Send + Sync> Gate<T> {
     /// Creates a closed gate.
     pub const fn new() -> Self {

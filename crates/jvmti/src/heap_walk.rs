@@ -13,7 +13,7 @@ use super::env::{Env, MethodId, jvmti};
 use super::error::JvmtiError;
 use super::fields::Primitive;
 use super::hotspot::BoolFlag;
-use super::jni::Object;
+use super::jni::{Object, WeakObject};
 use super::sys;
 
 /// Numbers attached to objects, by which a walk recognizes them. They belong to this value alone, and are removed when
@@ -178,6 +178,12 @@ impl Tags {
         // SAFETY: the object's reference is valid; `tag` receives the answer.
         unsafe { jvmti!(self.env, GetTag, object.raw, &mut tag)? };
         Ok(tag as u64)
+    }
+
+    /// As [`Tags::set`]; an error if the object has been collected.
+    pub fn set_weak(&self, object: WeakObject<'_>, tag: u64) -> Result<(), JvmtiError> {
+        // SAFETY: the reference is valid, and the VM takes one whose object is gone for null.
+        unsafe { jvmti!(self.env, SetTag, object.raw, tag as sys::jlong) }
     }
 
     /// Sets an object's tag; 0 removes it.

@@ -5,10 +5,17 @@
 use std::ffi::{CStr, CString};
 use std::ptr;
 
-use super::entry_points::ReturnedBytes;
 use super::events::unpack;
 use super::jni::{Callback, Jni, LocalRef, Object, Vm, jni};
 use super::sys;
+
+/// An array that a native method returns to Java: one that [`Jni::bytes_to_return`] has just made, or null.
+pub struct ReturnedBytes(pub(super) sys::jbyteArray);
+
+impl ReturnedBytes {
+    /// The answer of a method that has thrown an exception.
+    pub const NULL: Self = Self(ptr::null_mut());
+}
 
 impl<'a> Jni<'a> {
     /// Creates a `java.lang.Thread` that has not started; `None` if the VM refuses (out of memory).
@@ -225,7 +232,7 @@ impl<'a> Jni<'a> {
                 let bytes = bytes.as_ptr().cast::<sys::jbyte>();
                 jni!(self, SetByteArrayRegion, array, 0, length, bytes);
             }
-            ReturnedBytes::new(array)
+            ReturnedBytes(array)
         }
     }
 

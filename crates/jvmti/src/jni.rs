@@ -141,6 +141,14 @@ impl<'a> Object<'a> {
     }
 }
 
+/// An object that may have been collected: the VM takes it for null then. It saves a local reference for each of millions of
+/// objects where that does not matter.
+#[derive(Clone, Copy)]
+pub struct WeakObject<'a> {
+    pub(super) raw: sys::jweak,
+    owner: PhantomData<&'a ()>,
+}
+
 /// A local reference, deleted on drop: a thread of the agent never returns to Java, which would free it otherwise.
 pub struct LocalRef<'a> {
     jni: Jni<'a>,
@@ -238,7 +246,7 @@ impl WeakRef {
     }
 
     /// Returns the object, unless it has been collected.
-    pub fn get<'a>(&self, jni: Jni<'a>) -> Option<LocalRef<'a>> {
+    pub fn upgrade<'a>(&self, jni: Jni<'a>) -> Option<LocalRef<'a>> {
         // SAFETY: a weak reference may be resolved at any time; the answer is null once its object is gone.
         let raw = unsafe { jni!(jni, NewLocalRef, self.raw) };
         LocalRef::new(jni, raw)
@@ -303,10 +311,9 @@ impl ObjectRef {
         self.address() as u64
     }
 
-    /// Returns the object, for the lifetime of this reference; calls about an object that has been collected treat it
-    /// as null.
-    pub fn object(&self) -> Object<'_> {
-        Object {
+    /// Returns the object, which may have been collected, for the calls that can take one.
+    pub fn weak_object(&self) -> WeakObject<'_> {
+        WeakObject {
             raw: self.0.as_ptr(),
             owner: PhantomData,
         }

@@ -6,6 +6,7 @@
 //! HotSpot.
 
 #![allow(unsafe_code)]
+#![warn(unreachable_pub)]
 
 mod agent_thread;
 mod callbacks;
@@ -55,7 +56,7 @@ pub use clock::{
 };
 pub use collections::collection_is_under_way;
 pub use current_thread::{CurrentThread, CurrentThreadRef};
-pub use entry_points::{Agent, ReturnedBytes};
+pub use entry_points::Agent;
 pub use env::{Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;
 pub use error::JvmtiError;
@@ -77,7 +78,8 @@ pub use hotspot::{
     SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache, Walked, WeakSlots,
     characters, current_tid,
 };
-pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakRef};
+pub use java_calls::ReturnedBytes;
+pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakObject, WeakRef};
 pub use known_objects::{Found, KnownObjects};
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
 pub use native_code::NativeFunction;

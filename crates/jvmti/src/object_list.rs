@@ -1,7 +1,7 @@
 //! A list of objects inside the Java heap: an array of arrays, so that every garbage collector finds room for each
 //! part.
 
-use super::jni::{GlobalRef, Jni, LocalRef, Object, jni};
+use super::jni::{GlobalRef, Jni, LocalRef, Object, WeakObject, jni};
 use super::sys;
 
 /// Keeps objects, in order, and keeps them alive.
@@ -25,7 +25,8 @@ impl<'a> ObjectList<'a> {
         let list = new_array(jni, &class, Self::outer_length(chunks))?;
         for index in 0..chunks {
             let chunk = new_array(jni, &class, Self::CHUNK)?;
-            set(jni, &list, index, chunk.object());
+            // SAFETY: the local reference is valid.
+            unsafe { set(jni, &list, index, chunk.object().raw) };
         }
         Some(Self {
             jni,
@@ -42,8 +43,17 @@ impl<'a> ObjectList<'a> {
         (chunks * (Self::CHUNK * 8 + 24) + Self::outer_length(chunks) * 8 + 24) as u64
     }
 
-    /// Appends an object; returns `false` if there is no room. One that has been collected becomes null in the list.
+    /// Appends an object; returns `false` if there is no room.
     pub fn push(&mut self, object: Object<'_>) -> bool {
+        self.push_raw(object.raw)
+    }
+
+    /// As [`ObjectList::push`]; an object that has been collected becomes null in the list.
+    pub fn push_weak(&mut self, object: WeakObject<'_>) -> bool {
+        self.push_raw(object.raw)
+    }
+
+    fn push_raw(&mut self, object: sys::jobject) -> bool {
         let index = self.length % Self::CHUNK;
         if index == 0 {
             let chunk = self.length / Self::CHUNK;
@@ -55,7 +65,8 @@ impl<'a> ObjectList<'a> {
         let Some(chunk) = &self.chunk else {
             return false;
         };
-        set(self.jni, chunk, index, object);
+        // SAFETY: the caller's reference is valid while it is borrowed.
+        unsafe { set(self.jni, chunk, index, object) };
         self.length += 1;
         true
     }
@@ -117,7 +128,9 @@ fn new_array<'a>(jni: Jni<'a>, class: &LocalRef<'a>, length: usize) -> Option<Lo
     LocalRef::new(jni, raw)
 }
 
-fn set(jni: Jni<'_>, array: &LocalRef<'_>, index: usize, object: Object<'_>) {
+/// # Safety
+/// `object` must be a valid reference.
+unsafe fn set(jni: Jni<'_>, array: &LocalRef<'_>, index: usize, object: sys::jobject) {
     // SAFETY: the array is a live `Object[]`, longer than `index`, which takes every object; a weak reference whose
     // object is gone stands for null.
     unsafe {
@@ -126,7 +139,7 @@ fn set(jni: Jni<'_>, array: &LocalRef<'_>, index: usize, object: Object<'_>) {
             SetObjectArrayElement,
             array.raw,
             index as sys::jsize,
-            object.raw
+            object
         )
     }
 }

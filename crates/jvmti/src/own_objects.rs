@@ -38,7 +38,7 @@ impl OwnObjects {
         let all = self.objects.lock().clone();
         let mut dead = Vec::new();
         for object in &all {
-            match object.get(jni) {
+            match object.upgrade(jni) {
                 Some(object) => look(object.object()),
                 None => dead.push(object),
             }

@@ -78,12 +78,12 @@ impl VirtualThreads {
     }
 
     /// Enables the events [`super::SessionEvents::virtual_thread_mounted`] and [`super::SessionEvents::virtual_thread_unmounted`].
-    pub fn tell_of_mounts(self) -> Result<(), JvmtiError> {
+    pub fn enable_mount_events(self) -> Result<(), JvmtiError> {
         self.watch_mounts(true)
     }
 
     /// Disables them.
-    pub fn be_silent_of_mounts(self) -> Result<(), JvmtiError> {
+    pub fn disable_mount_events(self) -> Result<(), JvmtiError> {
         self.watch_mounts(false)
     }
 

@@ -91,6 +91,8 @@ ranks! {
     Beginning
     /// `ThreadRegistry::registering`: a thread's announcement to the journal and to the engines.
     Registering
+    /// `ThreadRegistry::last_names`.
+    LastNames
     /// `output::Holding`: a heap dump, which other threads wait for when it has held back too much.
     HeapDump: "as `Dumping`; a thread with an event waits for a limited time"
     /// `session::listener::Listener::source`.

@@ -19,6 +19,12 @@ pub struct PerThread<T> {
     values: PhantomData<fn() -> T>,
 }
 
+impl<T: 'static> Default for PerThread<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: 'static> PerThread<T> {
     /// Creates the values; no thread has one yet.
     pub const fn new() -> Self {

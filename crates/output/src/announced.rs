@@ -86,6 +86,13 @@ impl AnnouncedThreads {
         }
     }
 
+    /// Notes that a thread has another name now.
+    pub(super) fn renamed(&mut self, serial: ThreadSerial, name: &str) {
+        if let Some(thread) = self.written.get_mut(&serial) {
+            name.clone_into(&mut thread.names.name);
+        }
+    }
+
     /// Notes that a thread's end has been written.
     pub(super) fn ended(&mut self, serial: ThreadSerial) {
         match self.keeps {
@@ -164,6 +171,15 @@ mod tests {
         let third = threads.take(ThreadSerial(3)).expect("it is alive");
         assert_eq!(third.object, Some(ObjectId(13)));
         assert_eq!(threads.take(ThreadSerial(2)), None);
+    }
+
+    #[test]
+    fn another_output_has_the_last_name() {
+        let mut threads = threads(KeptThreads::Alive);
+        threads.renamed(ThreadSerial(3), "worker-3");
+        threads.begin_anew();
+        let third = threads.take(ThreadSerial(3)).expect("it is alive");
+        assert_eq!(third.names.name, "worker-3");
     }
 
     #[test]

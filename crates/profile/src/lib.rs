@@ -56,6 +56,7 @@ mod number;
 mod own_code;
 mod records;
 mod remarks;
+mod steps;
 mod threads;
 mod times;
 mod top;

@@ -1,17 +1,18 @@
 //! The sum of several profiles.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
-use hprof_format::StandardErrors;
+use hprof_format::{NoteMeaning, StandardErrors};
 use indexmap::IndexMap;
 
 use crate::comparable::stable_class;
 use crate::interval::{CommonInterval, UnknownInterval, samples_of};
 use crate::metric::Metric;
-use crate::model::{FrameId, Labels, LabelsId, Profile, StackId};
+use crate::model::{FrameId, Labels, LabelsId, Profile, StackId, TimelineRow};
 use crate::names::Name;
+use crate::steps::Steps;
 
 /// Adds up profiles by stack and labels, made [comparable](Profile::comparable). The result does not depend on their
 /// order.
@@ -20,6 +21,9 @@ pub struct Merger {
     profile: Profile,
     stacks: HashMap<Box<[FrameId]>, StackId, RandomState>,
     sums: Vec<MergedSums>,
+    times: BTreeMap<Metric, Steps>,
+    /// The metrics of which some profile has samples whose times are not known.
+    untimed: BTreeSet<Metric>,
     /// That of the CPU samples so far.
     interval: CommonInterval,
 }
@@ -63,6 +67,9 @@ impl Merger {
             let factor = samples_of(before, unit);
             let cpu = self.sums.iter_mut().filter(|sums| is_cpu(&sums.metrics));
             cpu.for_each(|sums| sums.multiply(factor));
+            if let Some(times) = self.times.get_mut(&Metric::Cpu) {
+                times.multiply(factor);
+            }
         }
         let factor_of_cpu = match (other.interval(), unit) {
             (Some(interval), Some(unit)) => samples_of(interval, unit),
@@ -84,7 +91,12 @@ impl Merger {
             }
         }
         for note in &other.notes {
-            if !self.profile.notes.contains(note) {
+            // What is true of one of the profiles, and not of the sum.
+            let is_of_one = matches!(
+                NoteMeaning::of(note),
+                NoteMeaning::End(_) | NoteMeaning::ProcessCpu(_)
+            );
+            if !is_of_one && !self.profile.notes.contains(note) {
                 self.profile.notes.push(note.clone());
             }
         }
@@ -135,7 +147,43 @@ impl Merger {
                 }
             }
         }
+        for metric in other.metrics() {
+            if other.timeline(metric).is_none() {
+                self.untimed.insert(metric);
+            }
+        }
+        for timeline in other.timelines() {
+            let factor = if timeline.metric == Metric::Cpu {
+                factor_of_cpu
+            } else {
+                1
+            };
+            let mut times = self.times.remove(&timeline.metric).unwrap_or_default();
+            times.at_least(timeline.step);
+            times.cover(timeline.span());
+            for row in &timeline.rows {
+                mapped.clear();
+                let old = other.stacks.frames(row.stack).iter();
+                mapped.extend(old.map(|frame| frames[frame.0 as usize]));
+                let key = (self.stack(&mapped), labels[row.labels.0 as usize]);
+                for &(step, value) in &row.values {
+                    let middle = timeline.middle(step);
+                    times.add(key, middle, value.saturating_mul(factor));
+                }
+            }
+            self.times.insert(timeline.metric, times);
+        }
         Ok(())
+    }
+
+    /// Returns the metrics of which only some of the profiles have times, so that the sum has none.
+    #[must_use]
+    pub fn without_times(&self) -> Vec<Metric> {
+        let lost = self
+            .times
+            .keys()
+            .filter(|metric| self.untimed.contains(metric));
+        lost.copied().collect()
     }
 
     /// Returns the sum.
@@ -154,6 +202,24 @@ impl Merger {
             for ((stack, labels), values) in rows {
                 table.push(stack, labels, &values);
             }
+        }
+        self.times
+            .retain(|metric, _| !self.untimed.contains(metric));
+        for (metric, times) in self.times {
+            let timeline = times.timeline(metric, |stack, labels| (stack, labels));
+            let Some(mut timeline) = timeline else {
+                continue;
+            };
+            let profile = &self.profile;
+            let by_text = |row: &TimelineRow, other: &TimelineRow| {
+                by_text(
+                    profile,
+                    (row.stack, row.labels),
+                    (other.stack, other.labels),
+                )
+            };
+            timeline.rows.sort_by(by_text);
+            self.profile.timelines.push(timeline);
         }
         self.profile.notes.sort_unstable();
         (self.profile.section, self.profile.sections) = (1, 1);

@@ -381,6 +381,8 @@ pub struct Profile {
     pub created: u64,
     /// The time from then to the file's last record, in microseconds; 0 if unknown.
     pub length: u64,
+    /// The CPU time that the process used meanwhile, if the file has it.
+    pub process_cpu: Option<Duration>,
     /// The process id, if the file has it.
     pub process: Option<u32>,
     /// The form of the heap dumps in the file, if it has any.

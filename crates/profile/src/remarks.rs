@@ -44,6 +44,18 @@ fn meaning(name: &str) -> Option<&'static str> {
 }
 
 impl Profile {
+    /// Returns the part of a metric's total that has a stack of the program: without objects that were there before, and those
+    /// that the VM made.
+    #[must_use]
+    pub fn made_by_program(&self, metric: Metric) -> u64 {
+        let before = self.frame_ids().find(|&frame| self.method(frame) == BEFORE);
+        let is_before = |stack| before.is_some_and(|before| *self.stacks.frames(stack) == [before]);
+        let made = self
+            .samples(metric)
+            .filter(|sample| !is_before(sample.stack));
+        made.fold(0, |sum: u64, sample| sum.saturating_add(sample.value))
+    }
+
     /// Returns what is to be said about this metric: which part has stacks that were cut, and which has none, and why.
     #[must_use]
     pub fn remarks(&self, metric: Metric) -> Vec<Remark> {

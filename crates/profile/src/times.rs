@@ -10,7 +10,7 @@ use crate::model::{LabelsId, Profile, Span, StackId, Table, Timeline};
 pub enum NotWithin {
     /// The file has no times.
     #[error(
-        "does not say when its samples were taken: binary files of the agent do (format=b), for cpu=samples, wall= and monitor=y; text and merged files do not"
+        "does not say when its samples were taken: binary files of the agent do (format=b), for cpu=samples, wall= and monitor=y, sums of such files, and recordings of JFR, for CPU samples and those of all threads; text does not"
     )]
     NoTimes,
     /// Nothing of the span is in this time of the run.
@@ -19,7 +19,7 @@ pub enum NotWithin {
 }
 
 impl Span {
-    fn and(self, other: Span) -> Span {
+    pub(crate) fn and(self, other: Span) -> Span {
         Span {
             from: self.from.min(other.from),
             to: self.to.max(other.to),
@@ -35,6 +35,15 @@ impl Timeline {
             from: self.begin,
             to: self.begin.saturating_add(self.millis),
         }
+    }
+
+    /// Returns the middle of a step, in milliseconds since 1970.
+    pub(crate) fn middle(&self, step: u32) -> u64 {
+        let begin = self
+            .begin
+            .saturating_add(self.step.saturating_mul(step.into()));
+        let end = begin.saturating_add(self.step).min(self.span().to);
+        begin.saturating_add(end.saturating_sub(begin) / 2)
     }
 
     /// Returns the time of some steps.

@@ -70,6 +70,31 @@ GC PAUSES END
 }
 
 #[test]
+fn the_last_line_of_text_has_the_length() {
+    // The section is said to come a second after the head, as both times are cut to whole seconds.
+    for (end, length) in [
+        ("", 1_000_000),
+        ("(end of the profile, after 0.345 s)\n", 345_000),
+        ("(end of the profile, after 2.345 s)\n", 2_345_000),
+        // The period is shorter than what ends with it.
+        (
+            "(end of period 3 of the profile, after 9.000 s)\n",
+            1_000_000,
+        ),
+    ] {
+        let profile = read((text("", 3, "") + end).as_bytes());
+        assert_eq!(profile.length, length, "{end}");
+        let mut merger = Merger::default();
+        merger.add(&profile, &Added::default()).expect("one");
+        let notes = merger.finish().notes;
+        assert!(
+            !notes.iter().any(|note| note.starts_with("end of the")),
+            "{notes:?}"
+        );
+    }
+}
+
+#[test]
 fn times_of_different_intervals_are_added_up() {
     // 0.7 s and 0.96 s.
     let (a, b) = (run(5, 140), run(20, 48));
@@ -134,4 +159,21 @@ fn exports_have_the_time_of_samples() {
     ] {
         assert!(texts.contains(text), "{text}");
     }
+}
+
+#[test]
+fn what_was_there_before_is_not_made_by_the_program() {
+    let sites = "\
+TRACE 300002:
+\t<empty>
+SITES BEGIN (ordered by allocated bytes) Fri Nov 20 10:39:12 2026
+          percent          live          alloc'ed  stack class
+ rank   self  accum     bytes objs     bytes  objs trace name
+    1 90.00% 90.00%        90    1        90     1 300002 int[]
+    2 10.00% 100.00%       10    1        10     1 300001 p.Q
+SITES END
+";
+    let profile = read(text("", 3, sites).as_bytes());
+    assert_eq!(profile.total(Metric::AllocBytes), 100);
+    assert_eq!(profile.made_by_program(Metric::AllocBytes), 10);
 }

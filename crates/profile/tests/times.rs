@@ -103,6 +103,55 @@ fn a_part_has_the_samples_of_its_time() {
     assert_eq!(rows(&all), rows(&profile()));
 }
 
+/// The same run, ten seconds later.
+fn later() -> Profile {
+    let facts = FACTS.replace("1764238560000", "1764238570000");
+    read(&file(&format!("{facts}\nBCADEFBBEH")))
+}
+
+fn merged(profiles: &[&Profile]) -> (Profile, Vec<Metric>) {
+    let mut merger = Merger::default();
+    for profile in profiles {
+        merger
+            .add(profile, &Added::default())
+            .expect("both have an interval");
+    }
+    let without_times = merger.without_times();
+    let mut file = Vec::new();
+    write(&merger.finish(), &mut file).expect("memory takes all");
+    (read(&file), without_times)
+}
+
+#[test]
+fn a_sum_has_the_times_of_all() {
+    let row = |name: &str, own| (name.to_owned(), own);
+    let (first, second) = (profile(), later());
+    for profiles in [[&first, &second], [&second, &first]] {
+        let (sum, without_times) = merged(&profiles);
+        assert!(without_times.is_empty());
+        assert_eq!(sum.sampled(), Some(span(0, 11_200)));
+        assert_eq!(rows(&sum), [row("p.A.first", 16), row("p.A.second", 14)]);
+        for (from, to, expected) in [
+            (0, 500, vec![row("p.A.first", 3)]),
+            (500, 5_000, vec![row("p.A.second", 7), row("p.A.first", 5)]),
+            (10_000, 10_500, vec![row("p.A.first", 3)]),
+            (
+                10_500,
+                11_200,
+                vec![row("p.A.second", 7), row("p.A.first", 5)],
+            ),
+        ] {
+            let part = sum.clone().within(span(from, to)).expect("a part");
+            assert_eq!(rows(&part), expected, "{from}..{to}");
+        }
+    }
+    // A part of the samples would pass for all of that time.
+    let untimed = read(&file("a note"));
+    let (sum, without_times) = merged(&[&first, &untimed]);
+    assert_eq!(without_times, [Metric::Cpu]);
+    assert_eq!(sum.within(span(0, 500)).err(), Some(NotWithin::NoTimes));
+}
+
 #[test]
 fn a_damaged_section_is_named_and_gives_no_times() {
     for note in [

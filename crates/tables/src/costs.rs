@@ -136,6 +136,9 @@ impl Costs {
                     | NoteMeaning::Uncounted(_)
                     | NoteMeaning::Layout(_)
                     | NoteMeaning::Depths(_)
+                    | NoteMeaning::Renamed { .. }
+                    | NoteMeaning::ProcessCpu(_)
+                    | NoteMeaning::End(_)
                     | NoteMeaning::None => {}
                 }
                 names.notes.push(note.text.clone().into_owned());

@@ -4,7 +4,7 @@ use hprof_format::BirthsHead;
 
 use super::state::TrackerState;
 use super::tracker::AllocationTracker;
-use jvmti::Object;
+use jvmti::WeakObject;
 use names::trace::TraceId;
 
 /// The birth of a tracked object, as far as it is known.
@@ -19,10 +19,10 @@ pub struct Origin {
 }
 
 impl AllocationTracker {
-    /// Calls `look` with each tracked object that is alive and what is known about its birth; an object that has just
-    /// died is passed as null. `look` must not allocate or track objects. Returns the first moment of objects that are
+    /// Calls `look` with each tracked object that is alive and what is known about its birth; one may have died
+    /// meanwhile. `look` must not allocate or track objects. Returns the first moment of objects that are
     /// made after this.
-    pub fn for_each_tracked(&self, look: &mut dyn FnMut(Object<'_>, Origin)) -> u32 {
+    pub fn for_each_tracked(&self, look: &mut dyn FnMut(WeakObject<'_>, Origin)) -> u32 {
         let TrackerState { live, sites, .. } = &*self.shared;
         live.for_each(&mut |tracked, birth| {
             let origin = Origin {
@@ -30,7 +30,7 @@ impl AllocationTracker {
                 moment: birth.tick,
                 identity: tracked.object.identity(),
             };
-            look(tracked.object.object(), origin);
+            look(tracked.object.weak_object(), origin);
         })
     }
 

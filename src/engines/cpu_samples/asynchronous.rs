@@ -122,7 +122,7 @@ impl Sampler for AsyncSampler {
         shared.watch_code()?;
         shared.watch_classes(jni)?;
         if let Some(virtual_threads) = shared.virtual_threads {
-            virtual_threads.tell_of_mounts()?;
+            virtual_threads.enable_mount_events()?;
         }
         match shared.timers(jni) {
             Err(reason) => {
@@ -234,7 +234,8 @@ impl SamplerState {
         u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Makes the VM create the ids of the methods that it loads, and debug information for the code that it compiles.
+    /// Has the VM announce the classes that it loads and prepares, and the compilers record what is inlined at every
+    /// instruction.
     fn watch_code(&self) -> Result<(), JvmtiError> {
         self.env.enable(Event::ClassLoad)?;
         inlining_notes::leave(self.env);
@@ -319,7 +320,7 @@ impl SamplerState {
         self.end_vm_threads();
         if let Some(virtual_threads) = self.virtual_threads {
             // If the VM refuses, it calls a hook that does nothing.
-            let _ = virtual_threads.be_silent_of_mounts();
+            let _ = virtual_threads.disable_mount_events();
         }
         self.fetch(Some(jni));
         self.look_at_vm_threads();

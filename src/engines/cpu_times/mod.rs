@@ -261,7 +261,7 @@ impl Engine for MethodTimer {
         *self.ledger.lock() = Some(ledger.clone());
         thread_calls::begin(ledger);
         if let Some(virtual_threads) = self.virtual_threads {
-            virtual_threads.tell_of_mounts()?;
+            virtual_threads.enable_mount_events()?;
         }
         self.env.enable(Event::ClassFile)?;
         self.redefiner.retransform(jni, |signature, class| {
@@ -277,7 +277,7 @@ impl Engine for MethodTimer {
         // If events still arrive, they have no effect.
         let _ = self.env.disable(Event::ClassFile);
         if let Some(virtual_threads) = self.virtual_threads {
-            let _ = virtual_threads.be_silent_of_mounts();
+            let _ = virtual_threads.disable_mount_events();
         }
     }
 

@@ -24,7 +24,7 @@ use hprof_format::{
 
 use super::allocations::{AllocationTracker, Origin};
 use super::{Context, Engine, Moment, Report, Requirement};
-use jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, Object};
+use jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, WeakObject};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
@@ -369,9 +369,9 @@ pub trait TrackedObjects {
     /// Returns an upper bound for their number.
     fn len(&self) -> usize;
 
-    /// Calls `look` with each live object; one that has just died is passed as null. `look` must not allocate or track
+    /// Calls `look` with each live object; one may have died meanwhile. `look` must not allocate or track
     /// objects. Returns the first moment of objects that are made after this.
-    fn for_each(&self, jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, Origin)) -> u32;
+    fn for_each(&self, jni: Jni<'_>, look: &mut dyn FnMut(WeakObject<'_>, Origin)) -> u32;
 }
 
 impl TrackedObjects for AllocationTracker {
@@ -379,7 +379,7 @@ impl TrackedObjects for AllocationTracker {
         self.tracked()
     }
 
-    fn for_each(&self, _jni: Jni<'_>, look: &mut dyn FnMut(Object<'_>, Origin)) -> u32 {
+    fn for_each(&self, _jni: Jni<'_>, look: &mut dyn FnMut(WeakObject<'_>, Origin)) -> u32 {
         self.for_each_tracked(look)
     }
 }
@@ -392,7 +392,7 @@ impl TrackedObjects for Untracked {
         0
     }
 
-    fn for_each(&self, _jni: Jni<'_>, _look: &mut dyn FnMut(Object<'_>, Origin)) -> u32 {
+    fn for_each(&self, _jni: Jni<'_>, _look: &mut dyn FnMut(WeakObject<'_>, Origin)) -> u32 {
         0
     }
 }

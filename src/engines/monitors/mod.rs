@@ -184,7 +184,7 @@ impl Engine for MonitorWatch {
         self.lock_waits.start(jni)?;
         if let Some(virtual_threads) = self.virtual_threads {
             self.env.enable(Event::VirtualThreadEnd)?;
-            virtual_threads.tell_of_mounts()?;
+            virtual_threads.enable_mount_events()?;
         }
         // Those are reported as they happen.
         let is_about_waits =
@@ -204,7 +204,7 @@ impl Engine for MonitorWatch {
         }
         if let Some(virtual_threads) = self.virtual_threads {
             let _ = self.env.disable(Event::VirtualThreadEnd);
-            let _ = virtual_threads.be_silent_of_mounts();
+            let _ = virtual_threads.disable_mount_events();
         }
     }
 

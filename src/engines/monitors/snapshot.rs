@@ -218,7 +218,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
     /// or later does not report them.
     fn waits(&mut self) {
         for (serial, monitor) in self.watch.pending_waits.waited_for() {
-            let Some(monitor) = monitor.get(self.jni) else {
+            let Some(monitor) = monitor.upgrade(self.jni) else {
                 continue;
             };
             // They are sorted by number.

@@ -43,7 +43,7 @@ impl KnownVirtualThreads {
         };
         let mut all = Vec::new();
         for (serial, thread) in &known {
-            match thread.get(jni) {
+            match thread.upgrade(jni) {
                 Some(thread) => all.push((*serial, thread)),
                 None => self.forget(*serial),
             }

@@ -43,7 +43,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     section: Vec<u32>,
 
-    /// Compare this part of the base's run, such as 10:03..10:04 or +30s..+90s, as in `hprof top --from --to`; with --and, of the
+    /// Compare this part of the base's run, such as 10:03..10:04 or +30s..+90s, as in `hprof top --from --until`; with --and, of the
     /// same file unless there are two
     #[arg(
         long,

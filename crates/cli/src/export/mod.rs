@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Opened, open};
 use crate::push;
-use crate::span::Part;
+use crate::span::{Moment, SpanChoice};
 use tables::TableArguments;
 
 /// Write profiles in the format of another tool, or as tables
@@ -43,9 +43,14 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     section: Option<u32>,
 
-    /// Only this part of the run, such as 10:03..10:04 or +30s..+90s, as in `hprof top --from --to`
-    #[arg(long, value_name = "TIME..TIME", allow_hyphen_values = true)]
-    between: Option<Part>,
+    // `SpanChoice` has `--to` for the second one, too, which is the format here.
+    /// Only samples from this time on, as in `hprof top`: 10:03:10, or +30s after the run's beginning
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: Option<Moment>,
+
+    /// Only samples until this time, as in --from
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<Moment>,
 
     /// The format
     #[arg(long, value_name = "FORMAT")]
@@ -89,7 +94,8 @@ pub fn write_recording(
     let arguments = Arguments {
         files: vec![file.to_owned()],
         section: None,
-        between: None,
+        from: None,
+        until: None,
         to: Format::Jfr,
         value: None,
         output: Some(output.to_owned()),
@@ -106,9 +112,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "--value is for collapsed stacks; the other formats hold all values".to_owned(),
         ));
     }
-    if arguments.between.is_some() && arguments.to == Format::Parquet {
+    let span = SpanChoice {
+        from: arguments.from,
+        until: arguments.until,
+    };
+    if !span.is_all() && arguments.to == Format::Parquet {
         return Err(Failure::Message(
-            "--between is for profiles; tables have the sums of the whole run".to_owned(),
+            "--from and --until are for profiles; tables have the sums of the whole run".to_owned(),
         ));
     }
     if arguments.to == Format::Parquet {
@@ -131,11 +141,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         ));
     }
     let whole = open(file, arguments.section)?;
-    let opened = match arguments.between {
-        Some(part) => whole.of_part(part, file)?,
-        None => whole,
-    };
-    arguments.write(opened, file)
+    arguments.write(whole.within(&span, file)?, file)
 }
 
 fn say_what_was_divided(file: &Path, profile: &Profile) {

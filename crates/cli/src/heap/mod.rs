@@ -14,6 +14,7 @@ pub mod pages;
 mod print;
 mod print_loaders;
 mod print_waste;
+mod why;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use hprof_heap::{
     Shown, Stack, Summary, Suspect, SuspectKind, ThreadRow,
 };
 
-use super::alive;
+use super::{alive, why};
 use crate::amounts::{Sizes, number, percent, signed};
 use crate::growth::whole;
 
@@ -234,14 +234,20 @@ pub fn live(out: Out<'_>, sizes: Sizes, leaks: &Leaks, layout: Layout) -> io::Re
     Ok(())
 }
 
+/// Begins the sentence that there is no suspect.
+pub fn what_retains(leaks: &Leaks) -> &'static str {
+    if leaks.not_growing.is_empty() && leaks.bounded.is_empty() {
+        "Nothing retains"
+    } else {
+        "Nothing that may grow retains"
+    }
+}
+
 /// Prints suspects.
 pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks) -> io::Result<()> {
     without_stacks(out, leaks.has_stacks)?;
     if leaks.suspects.is_empty() {
-        let which = match leaks.not_growing[..] {
-            [] => "Nothing retains",
-            _ => "Nothing that grows retains",
-        };
+        let which = what_retains(leaks);
         let percent = leaks.threshold * 100.0;
         writeln!(
             out,
@@ -260,8 +266,12 @@ pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks) -> io::Result<()> {
         )?;
     }
     for large in &leaks.not_growing {
-        writeln!(out, "\nLarge, but not growing: {}", name(large))?;
+        writeln!(out, "\n{}: {}", why::not_growing(large), name(large))?;
         suspect(out, sizes, large, leaks.live_bytes)?;
+    }
+    for bounded in &leaks.bounded {
+        writeln!(out, "\nLarge, but bounded: {}", name(bounded))?;
+        suspect(out, sizes, bounded, leaks.live_bytes)?;
     }
     Ok(())
 }
@@ -302,6 +312,15 @@ fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Resu
             piling.straightness,
             number(piling.objects)
         )?;
+    }
+    if let Some(elements) = &suspect.elements {
+        let objects = number(elements.objects);
+        writeln!(out, "  made of {objects} {}", elements.class)?;
+    }
+    if let Some(pattern) = &suspect.pattern {
+        writeln!(out, "  {}", why::pattern(pattern))?;
+    } else if let Some(bound) = &suspect.bound {
+        writeln!(out, "  {}", why::bound(bound))?;
     }
     if let Some(holder) = &suspect.holder {
         writeln!(out, "  held by {holder}")?;

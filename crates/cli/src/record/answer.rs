@@ -46,8 +46,6 @@ pub struct Answer<'a> {
     own: Option<&'a OwnCode>,
     /// The end of the command that was run, if it was one.
     command: Option<CommandEnd>,
-    /// The CPU time that the JVM used, if it was one.
-    cpu: Option<Duration>,
 }
 
 /// The end of a command.
@@ -80,7 +78,6 @@ impl<'a> Answer<'a> {
         recording: &'a Files,
         own: Option<&'a OwnCode>,
         command: Option<CommandEnd>,
-        cpu: Option<Duration>,
     ) -> Self {
         Self {
             what,
@@ -88,7 +85,6 @@ impl<'a> Answer<'a> {
             files: recording.found().into_iter().map(or_black_box).collect(),
             own,
             command,
-            cpu,
         }
     }
 
@@ -220,6 +216,7 @@ impl<'a> Answer<'a> {
             writeln!(out, "nothing was lost")?;
         }
         self.other_cpu(profile, metric, total, out)?;
+        self.little_made(chosen, out)?;
         Self::growth(profile, &chosen.file, out)?;
         if let Some(fault) = opened.fault() {
             writeln!(out, "the file is not whole: {}", printable(fault))?;
@@ -310,11 +307,7 @@ impl<'a> Answer<'a> {
             true => format!(" in {}", time(seconds)),
             false => String::new(),
         };
-        // A program that runs on can be looked at again.
-        let again = match (&self.command, self.recording.process(file)) {
-            (None, Some(process)) => format!(" {process}"),
-            _ => String::new(),
-        };
+        let again = self.again(file);
         let why = match metric {
             Metric::Cpu => format!(
                 "the program used no CPU{time}, as far as samples show; `hprof record wall{again}` shows where its threads wait"
@@ -361,13 +354,14 @@ impl<'a> Answer<'a> {
         samples: u64,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let (Metric::Cpu, Some(used), Some(interval)) = (metric, self.cpu, profile.interval())
+        let (Metric::Cpu, Some(used), Some(interval)) =
+            (metric, profile.process_cpu, profile.interval())
         else {
             return Ok(());
         };
         let used = used.as_secs_f64();
         let other = used - samples as f64 * interval.as_secs_f64();
-        if self.files.len() > 1 || other < (used / LITTLE as f64).max(interval.as_secs_f64()) {
+        if other < (used / LITTLE as f64).max(interval.as_secs_f64()) {
             return Ok(());
         }
         let start = match self.command {
@@ -384,6 +378,33 @@ impl<'a> Answer<'a> {
             time(used),
             time(other),
         )
+    }
+
+    /// Writes that the program made next to nothing of what was counted, if so, and which command shows more.
+    fn little_made(&self, chosen: &Chosen, out: &mut dyn Write) -> io::Result<()> {
+        let (profile, metric) = (&chosen.opened.profile, chosen.metric);
+        let made = profile.made_by_program(metric);
+        if metric != Metric::AllocBytes || made >= chosen.total / LITTLE * 2 {
+            return Ok(());
+        }
+        let made = match made {
+            0 => "nothing".to_owned(),
+            made => Amounts::of(metric, profile, Sizes::default()).text(made),
+        };
+        let again = self.again(&chosen.file);
+        writeln!(
+            out,
+            "the program itself allocated {made}; `hprof record heap{again}` shows what is alive, `hprof record wall{again}` where \
+             its threads wait"
+        )
+    }
+
+    /// Returns the process with which a command names a program that runs on and can be looked at again.
+    fn again(&self, file: &Path) -> String {
+        match (&self.command, self.recording.process(file)) {
+            (None, Some(process)) => format!(" {process}"),
+            _ => String::new(),
+        }
     }
 
     /// Writes which sites keep what they make, of a profile that knows its course.

@@ -42,7 +42,8 @@ pub fn write(file: &Path, title: &str, out: &mut dyn Write) -> io::Result<bool> 
 }
 
 fn suspects(leaks: &Leaks, out: &mut dyn Write) -> io::Result<()> {
-    for suspect in leaks.suspects.iter().take(SUSPECTS) {
+    let all = leaks.suspects.iter().chain(&leaks.bounded);
+    for suspect in all.take(SUSPECTS) {
         let share = percent(suspect.own, leaks.live_bytes);
         let what = match suspect.objects {
             1 => suspect.what.clone(),
@@ -55,7 +56,7 @@ fn suspects(leaks: &Leaks, out: &mut dyn Write) -> io::Result<()> {
         let line = format!("{what} keeps {}", size(suspect.own)) + &holder.unwrap_or_default();
         writeln!(out, "{share:>5.1} %  {}", printable(&line))?;
     }
-    if leaks.suspects.is_empty() {
+    if leaks.suspects.is_empty() && leaks.bounded.is_empty() {
         writeln!(
             out,
             "nothing keeps {:.0} % of it or more alive",

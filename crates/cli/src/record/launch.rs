@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use hprof_format::printable;
 
-use super::cpu;
 use super::signals::{Event, Signals, pass_on};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -35,8 +34,6 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// `true` if it was started at all.
     pub was_started: bool,
-    /// The CPU time that it used, if it is `java` and no command that starts it.
-    pub cpu: Option<Duration>,
 }
 
 /// Runs the command to its end, with the agent in its JVMs. `java` gets the agent as an argument, which it takes silently;
@@ -68,7 +65,6 @@ pub fn run(
         Err(error) => return Ok(not_started(program, &error)),
     };
     let begun = Instant::now();
-    let used_before = cpu::of_children();
     let terminal = Terminal::new();
     // On the terminal that the program itself may write to, the line would be in its way.
     let is_shown = !io::stdout().is_terminal();
@@ -78,12 +74,7 @@ pub fn run(
             Event::Child | Event::Nothing => {}
         }
         if let Some(status) = child.try_wait().map_err(failed)? {
-            let used = cpu::of_children().zip(used_before);
-            let used = used.map(|(now, before)| now.saturating_sub(before));
-            return Ok(Ended {
-                cpu: used.filter(|_| is_java(program)),
-                ..Ended::of(status)
-            });
+            return Ok(Ended::of(status));
         }
         if is_shown {
             let seconds = begun.elapsed().as_secs();
@@ -105,7 +96,6 @@ fn not_started(program: &OsStr, error: &io::Error) -> Ended {
         status,
         signal: None,
         was_started: false,
-        cpu: None,
     }
 }
 
@@ -121,7 +111,6 @@ impl Ended {
                 .unwrap_or(u8::MAX),
             signal,
             was_started: true,
-            cpu: None,
         }
     }
 }

@@ -5,7 +5,6 @@
 
 mod answer;
 mod attached;
-mod cpu;
 mod files;
 mod kept;
 mod launch;
@@ -160,7 +159,6 @@ impl Arguments {
             Some(CommandEnd {
                 signal: ended.signal,
             }),
-            ended.cpu,
         );
         // Everything on stdout is the command's.
         let shown = answer.write(&mut io::stderr().lock());
@@ -174,19 +172,15 @@ impl Arguments {
 
     fn attach(&self, what: &What, program: &Program) -> Result<u8, Failure> {
         let session = Session::with(program, &self.library)?;
-        let used_before = cpu::of_process(session.process());
         let (files, outcome) =
             attached::run(what, &session, self.length, &self.dir, &self.consent)?;
-        // Unknown of a program that has ended.
-        let used = cpu::of_process(session.process()).zip(used_before);
-        let used = used.map(|(now, before)| now.saturating_sub(before));
         if outcome == Outcome::ProgramOver {
             let _ = writeln!(
                 io::stderr(),
                 "hprof: the program has ended, and the recording with it"
             );
         }
-        let answer = Answer::new(what, &files, self.own.mine.as_ref(), None, used);
+        let answer = Answer::new(what, &files, self.own.mine.as_ref(), None);
         answer.write(&mut io::stdout().lock())?;
         self.page(&answer)?;
         Ok(0)

@@ -9,6 +9,7 @@ use super::pseudonym::{Pseudonym, RedactKey};
 use super::selection::Chosen;
 use crate::heap::{ClassDump, HeapRecord};
 use crate::record::{BasicType, Record, StringId};
+use crate::section::NoteMeaning;
 
 /// The ending of the name of a source file, after its last dot.
 const SOURCE_TYPES: [&[u8]; 4] = [b"java", b"kt", b"scala", b"groovy"];
@@ -104,8 +105,11 @@ pub(super) fn replace_name(name: &mut [u8], key: &RedactKey) {
     replace_in_descriptors(name, key);
 }
 
-/// Puts pseudonyms in the place of the classes that a MONITOR DUMP names, whose text a note is.
+/// Puts pseudonyms in the place of the classes that a MONITOR DUMP names, and of the new name of a thread, if a note has them.
 pub(super) fn replace_in_note(note: &mut [u8], key: &RedactKey) {
+    if let Some(start) = new_name(note) {
+        return replace_name(&mut note[start..], key);
+    }
     if !note.starts_with(MONITOR_DUMP) {
         return;
     }
@@ -115,6 +119,15 @@ pub(super) fn replace_in_note(note: &mut [u8], key: &RedactKey) {
         if line.starts_with(MONITOR) {
             replace_in_descriptors(&mut line[MONITOR.len()..], key);
         }
+    }
+}
+
+/// Returns where the name begins in a note that a thread was renamed.
+fn new_name(note: &[u8]) -> Option<usize> {
+    let text = std::str::from_utf8(note).ok()?;
+    match NoteMeaning::of(text) {
+        NoteMeaning::Renamed { name, .. } => Some(text.len() - name.len()),
+        _ => None,
     }
 }
 
@@ -154,6 +167,21 @@ fn replace_parts(name: &mut [u8], key: &RedactKey) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_new_name_of_a_thread_gets_the_pseudonym_of_a_name() {
+        let key = RedactKey::new(&[7; 16]);
+        let mut name = *b"ledger-7";
+        replace_name(&mut name, &key);
+        let mut note = b"thread 200005 was renamed: ledger-7".to_vec();
+        replace_in_note(&mut note, &key);
+        let (fixed, new) = note.split_at(note.len() - name.len());
+        assert_eq!(
+            (fixed, new),
+            (&b"thread 200005 was renamed: "[..], &name[..])
+        );
+        assert_ne!(new, b"ledger-7");
+    }
 
     #[test]
     fn only_the_classes_in_a_monitor_dump_get_pseudonyms() {

@@ -18,7 +18,7 @@ use crate::data::mapping::Mapped;
 use crate::data::turns::in_turn;
 
 /// The first eight bytes of an index; the last is the version of the format.
-pub(crate) const MAGIC: [u8; 8] = *b"hprofix9";
+pub(crate) const MAGIC: [u8; 8] = *b"hprofixa";
 /// The number of these bytes that are the same in all versions.
 pub(crate) const ANY: usize = 7;
 /// The numbers of a head: those of the file and the dump, those of the options, the length of the index, and the checksum.

@@ -142,6 +142,20 @@ impl Heap<'_> {
         }))
     }
 
+    /// Returns the names and the values of the fields of an instance; none of another object.
+    pub(crate) fn field_values(&self, number: ObjectNumber) -> Result<Vec<(u64, Value)>, Error> {
+        let Some(HeapRecord::Instance { fields, .. }) = self.record(number)? else {
+            return Ok(Vec::new());
+        };
+        let all = self.classes.fields(self.objects.class(number));
+        let values = all.map_while(|field| {
+            let value =
+                records::value(fields.get(field.offset..)?, field.kind, self.dump.id_size());
+            Some((field.name, value?))
+        });
+        Ok(values.collect())
+    }
+
     /// Returns the text of a string, printable, truncated after `most` characters; `None` for other objects.
     pub(crate) fn string(&self, id: ObjectId, most: usize) -> Result<Option<String>, Error> {
         let Some(number) = self.objects.ids.find(id) else {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::data::births::Births;
 use crate::data::dominators::{Node, Step, TOP};
+use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::numbers::SiteIndex;
 
@@ -117,15 +118,19 @@ impl Made {
 }
 
 impl Heap<'_> {
-    /// Returns the sites whose live objects pile up, as far as their births tell.
-    pub(crate) fn growing_sites(&self, births: &Births) -> GrowingSites {
+    /// Returns the sites whose live objects pile up, as far as their births tell. What cleared references keep is going.
+    pub(crate) fn growing_sites(&self, births: &Births) -> Result<GrowingSites, Error> {
         let whole = births.time();
         let (least, part) = (LEAST.as_millis(), whole.as_millis() / PARTS as u128);
         if whole.as_millis() < least || part == 0 {
-            return GrowingSites::default();
+            return Ok(GrowingSites::default());
         }
         let mut made: HashMap<SiteIndex, Made> = HashMap::default();
-        for object in self.dominators.objects() {
+        let going = self.light_references(TOP)?.cleared(self);
+        for (node, object) in self.dominators.all() {
+            if going.contains(node.0 as usize) {
+                continue;
+            }
             let Some(since) = births.since(self.objects.ids.id(object)) else {
                 continue;
             };
@@ -146,7 +151,7 @@ impl Heap<'_> {
             };
             Some((site, GrowingSite { piling, covered: 0 }))
         });
-        GrowingSites(growing.collect())
+        Ok(GrowingSites(growing.collect()))
     }
 
     /// Returns the sites that grow elsewhere than below suspects that were found by their size, those that retain most

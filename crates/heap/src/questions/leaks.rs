@@ -15,11 +15,14 @@ use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::data::shortest_paths::ShortestPaths;
 use crate::data::usual::UsualSuspect;
 use crate::questions::allocated::{Allocated, Rest, largest};
+use crate::questions::bounds::Bound;
+use crate::questions::elements::Elements;
 use crate::questions::growing::{GrowingSites, LEAST, Piling};
 use crate::questions::loaders::PilingLoaders;
 use crate::questions::outside_heap::OutsideHeap;
 use crate::questions::own_code::{IsOwn, OwnSites, own_part};
 use crate::questions::paths::{Path, holder};
+use crate::questions::patterns::Pattern;
 use crate::questions::suspects::{FoundSuspect, KeptBy, SuspectKind};
 use crate::questions::turnover::{TurningSites, Turnover};
 use crate::questions::unreached::{Unreached, WaitingForFinalizer};
@@ -54,6 +57,8 @@ pub struct Leaks {
     /// Those that retain as much, but were made at the start of the profile, or are replaced all the time: what does not grow is
     /// no leak. Empty without a births file.
     pub not_growing: Vec<Suspect>,
+    /// Those that retain as much, but are bounded, as the dump shows, and do not pile up: caches, pools, tables, buffers.
+    pub bounded: Vec<Suspect>,
     /// The sites whose objects pile up that are not among them, because there are many.
     pub piling_else: u64,
     /// `true` if the dump has the stacks that allocated its objects.
@@ -95,6 +100,15 @@ pub struct Suspect {
     /// The evidence if most of what it keeps alive is replaced all the time; `None` without a births file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turnover: Option<Turnover>,
+    /// The reason why it is bounded, if the dump shows one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// The form of a pile, if what it keeps has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// What an object keeps most of, of a class of the program's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elements: Option<Elements>,
     /// The objects it keeps alive, by class: those with the most bytes.
     pub kept: Vec<Kept>,
     /// Those of the other classes.
@@ -110,10 +124,19 @@ pub struct Suspect {
 
 impl Suspect {
     /// Returns `true` if nearly all that it keeps was made at the start of the profile.
-    fn is_from_the_start(&self) -> bool {
+    #[must_use]
+    pub fn is_from_the_start(&self) -> bool {
         let made = self.made.filter(|made| made.bytes > 0);
         let share = |made: MadeWhen| made.first_quarter_bytes as f64 / made.bytes as f64;
         self.piling.is_none() && made.is_some_and(|made| share(made) >= FROM_THE_START)
+    }
+
+    /// Returns `true` if it cannot grow further, and nothing shows that it does.
+    fn is_bounded(&self) -> bool {
+        let bound = self.bound.as_ref();
+        bound.is_some_and(|bound| {
+            bound.is_full() || (self.pattern.is_none() && self.piling.is_none())
+        })
     }
 
     /// Returns `true` if it keeps objects that are young, of sites that make others all the time, of which most are gone.
@@ -200,11 +223,13 @@ impl Heap<'_> {
         let lasting_paths = self.lasting_paths_to(&objects, &shortest_paths)?;
         let paths = (lasting_paths.as_ref(), &*shortest_paths);
         let is_judged = births.is_some_and(|births| births.time() >= LEAST);
-        let (mut suspects, mut not_growing) = (Vec::new(), Vec::new());
+        let (mut suspects, mut not_growing, mut bounded) = (Vec::new(), Vec::new(), Vec::new());
         for suspect in found {
             let suspect = self.suspect(suspect, paths, own)?;
             if is_judged && (suspect.is_from_the_start() || suspect.is_replaced()) {
                 not_growing.push(suspect);
+            } else if suspect.is_bounded() {
+                bounded.push(suspect);
             } else {
                 suspects.push(suspect);
             }
@@ -218,6 +243,7 @@ impl Heap<'_> {
             threshold,
             suspects,
             not_growing,
+            bounded,
             piling_else,
             has_stacks: self.has_stacks(),
         })
@@ -244,11 +270,14 @@ impl Heap<'_> {
         births: Option<&Births>,
     ) -> Result<(Vec<Measured>, u64), Error> {
         let least = ((self.retained(TOP) as f64 * threshold) as u64).max(1);
-        let mut growing =
-            births.map_or_else(GrowingSites::default, |births| self.growing_sites(births));
+        let mut growing = births.map_or(Ok(GrowingSites::default()), |births| {
+            self.growing_sites(births)
+        })?;
         let turning = births.map_or_else(TurningSites::default, |_| self.turning_sites());
         let mut found = Vec::new();
-        for suspect in self.suspects(least, &mut OwnSites::new(own))? {
+        let mut suspects = self.suspects(least, &mut OwnSites::new(own))?;
+        suspects.extend(self.small_piles(least, &suspects));
+        for suspect in suspects {
             let mut measured = self.measure(&suspect, births)?;
             measured.piling = growing.below(&measured.sites);
             measured.turnover = self.turnover(&turning, &measured.sites);
@@ -302,6 +331,18 @@ impl Heap<'_> {
         };
         let holders = self.fewest_holders(suspect.node, paths)?;
         let stack = || self.dump.stack(self.objects.trace(object));
+        let (bound, pattern) = match suspect.kind {
+            SuspectKind::Object => {
+                let has_references = self.have_references(suspect.sites.keys().copied());
+                let bound = self.bound(suspect.node, has_references)?;
+                (bound, self.pattern(suspect.node))
+            }
+            SuspectKind::Class | SuspectKind::Site | SuspectKind::Piling => (None, None),
+        };
+        let elements = match suspect.kind {
+            SuspectKind::Object => self.elements_of(suspect.node, &suspect.sites),
+            SuspectKind::Class | SuspectKind::Site | SuspectKind::Piling => None,
+        };
         let (kept, kept_else) = self.kept(&suspect.sites);
         let without_stack = self.remove_without_stack(&mut suspect.sites);
         let (allocated, allocated_else) = self.allocated_by(&suspect.sites, own);
@@ -329,6 +370,9 @@ impl Heap<'_> {
             made: suspect.made,
             piling: suspect.piling,
             turnover: suspect.turnover,
+            bound,
+            pattern,
+            elements,
             kept,
             kept_else,
             allocated,

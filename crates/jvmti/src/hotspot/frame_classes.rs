@@ -194,7 +194,7 @@ impl FrameClasses {
             return;
         }
         let addresses = prepared.iter().map(|prepared| {
-            let class = prepared.class.get(jni)?;
+            let class = prepared.class.upgrade(jni)?;
             self.addresses.of(jni, class.object())
         });
         let addresses: Vec<_> = addresses.collect();
@@ -238,7 +238,7 @@ impl FrameClasses {
             }
             known.class.clone()
         };
-        let held = class.get(jni?)?;
+        let held = class.upgrade(jni?)?;
         let method = self.id(wanted, &class, &held)?;
         let class = Some(held);
         Some(HeldMethod { method, class })
@@ -297,7 +297,7 @@ impl FrameClasses {
             }
             known.class.clone()
         };
-        let class = class.get(jni)?;
+        let class = class.upgrade(jni)?;
         // If the id is still of that class, it stays so while the class is kept.
         (self.methods.class_of(method.address()) == Some(address)).then_some(class)
     }

@@ -19,7 +19,7 @@ mod register {
 
 /// Where a frame ends, and where it keeps its caller's registers. Offsets are in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameRule {
+pub(crate) enum FrameRule {
     /// Nothing is known, or nothing that is simple enough.
     Unknown,
     /// The outermost frame of a thread.
@@ -35,7 +35,7 @@ pub enum FrameRule {
 
 /// Where a frame keeps its caller's registers, as words from its end; `None` if they are still in the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub(crate) struct Saved {
     /// The frame pointer.
     pub frame_pointer: Option<i8>,
     /// The return address.

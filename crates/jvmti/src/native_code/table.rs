@@ -9,7 +9,7 @@ use super::rules::position;
 
 /// All native code at some moment.
 #[derive(Default)]
-pub struct UnwindTable(Box<[MappedCode]>);
+pub(crate) struct UnwindTable(Box<[MappedCode]>);
 
 /// Code of a library in memory.
 pub(super) struct MappedCode {

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use hprof_format::{Note, NoteMeaning};
+
 use super::Writer;
 use super::announced::{AnnouncedThreads, KeptThreads, ThreadNames};
 use super::entry::{Entry, Written};
+use super::serials;
 use super::settings::ControlSettings;
 use locks::{Condvar, Guard, Mutex, RwLock, rank};
 use names::Tables;
@@ -134,6 +137,21 @@ impl Journal {
         self.happened(move |entry| entry.thread(serial));
     }
 
+    /// Records that a thread has another name now. Later outputs know it by that one alone.
+    pub fn thread_renamed(&self, serial: ThreadSerial, name: String) {
+        if !self.settings.threads {
+            return;
+        }
+        self.happened(move |entry| {
+            entry.thread(serial);
+            entry.threads.lock().renamed(serial, &name);
+            let thread = serials::thread(serial);
+            if let Some(note) = Note::of_meaning(NoteMeaning::Renamed { thread, name }) {
+                entry.note(&note.text);
+            }
+        });
+    }
+
     /// Records that a thread has ended.
     pub fn thread_ended(&self, serial: ThreadSerial) {
         if !self.settings.threads {
@@ -249,9 +267,9 @@ impl Journal {
     }
 
     /// Writes the last line of the file. After a heap dump that was never finished it writes nothing.
-    pub fn ended(&self, note: &str) {
+    pub fn ended(&self, notes: &[&str]) {
         if self.held.lock().is_none() {
-            self.entry(|entry| entry.note(note));
+            self.entry(|entry| notes.iter().for_each(|note| entry.note(note)));
         }
     }
 

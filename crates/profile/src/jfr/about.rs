@@ -7,7 +7,8 @@ use foldhash::fast::RandomState;
 use hprof_format::{printable, without_secrets};
 use hprof_jfr::{Event, Header, ReadError, Value};
 
-use crate::model::Profile;
+use crate::model::{Profile, Span};
+use crate::records::NANOS_PER_MILLI;
 
 /// The most facts about a run that are kept, and the most notes.
 const MOST_FACTS: usize = 64;
@@ -55,6 +56,13 @@ impl About {
             None => (header.start_nanos, end),
             Some((start, last)) => (start.min(header.start_nanos), last.max(end)),
         });
+    }
+
+    /// Returns the time from the beginning to the end.
+    pub(super) fn span(&self) -> Option<Span> {
+        let (from, to) = self.time?;
+        let (from, to) = (from / NANOS_PER_MILLI, to.div_ceil(NANOS_PER_MILLI));
+        Some(Span { from, to })
     }
 
     /// Takes an event; returns `false` for one that is about something else.

@@ -16,6 +16,8 @@ use super::places::Places;
 use crate::metric::{Metric, Unit};
 use crate::model::{Labels, LabelsId, Profile, StackId};
 use crate::number::grouped;
+use crate::records::NANOS_PER_MILLI;
+use crate::steps::Steps;
 
 /// The frame of CPU time whose stack could not be read.
 const UNSAMPLED: &str = "<unsampled>";
@@ -26,6 +28,8 @@ type Rows = IndexMap<(StackId, LabelsId), Vec<u64>, RandomState>;
 #[derive(Default)]
 pub(super) struct Sums {
     rows: HashMap<EventKind, Rows, RandomState>,
+    /// When samples were taken; waits are no samples.
+    times: HashMap<EventKind, Steps, RandomState>,
     /// The time that each CPU time sample stands for; `None` if they differ.
     period: Option<Option<u64>>,
     /// The metrics for which rows of a profile have fields.
@@ -115,6 +119,10 @@ impl Sums {
             labels.file = places.name(values, "file")?;
         }
         let labels = places.known.profile.intern_labels(labels);
+        if let EventKind::Execution | EventKind::CpuTime | EventKind::WallClock = kind {
+            let times = self.times.entry(kind).or_default();
+            times.add((stack, labels), millis(values, chunk)?, row[0]);
+        }
         let rows = self.rows.entry(kind).or_default();
         add(rows, (stack, labels), &row);
         if kind == EventKind::Enter {
@@ -210,15 +218,18 @@ impl Sums {
             }
             return;
         }
-        if let Some(rows) = self.one_of(profile, &[EventKind::CpuTime, EventKind::Execution]) {
+        let of_cpu = self.one_of(profile, &[EventKind::CpuTime, EventKind::Execution]);
+        if let Some((kind, rows)) = of_cpu {
             table(profile, &[Metric::Cpu], rows, |values| values);
+            self.timeline(kind, Metric::Cpu, 1, about, profile);
         }
         profile.interval = match self.period {
             Some(period) => period.map(Duration::from_nanos),
             None => about.cpu_interval(),
         };
         self.elapsed(about, profile);
-        if let Some(rows) = self.one_of(profile, &[EventKind::Buffer, EventKind::Allocation]) {
+        let of_bytes = self.one_of(profile, &[EventKind::Buffer, EventKind::Allocation]);
+        if let Some((_, rows)) = of_bytes {
             table(profile, &[Metric::AllocBytes], rows, |values| values);
             profile.estimated.push(Metric::AllocBytes);
         }
@@ -239,6 +250,7 @@ impl Sums {
         if let Some(rows) = self.rows.remove(&EventKind::WallClock) {
             let nanos = about.wall_interval();
             table(profile, &[Metric::Wall], rows, |v| times(v, nanos));
+            self.timeline(EventKind::WallClock, Metric::Wall, nanos, about, profile);
             return;
         }
         if let Some(rows) = self.rows.remove(&EventKind::Native) {
@@ -261,7 +273,11 @@ impl Sums {
     }
 
     /// Returns the rows of the first of these kinds that there is, and notes what is left out.
-    fn one_of(&mut self, profile: &mut Profile, kinds: &[EventKind; 2]) -> Option<Rows> {
+    fn one_of(
+        &mut self,
+        profile: &mut Profile,
+        kinds: &[EventKind; 2],
+    ) -> Option<(EventKind, Rows)> {
         let [first, second] = kinds.map(|kind| Some((kind, self.rows.remove(&kind)?)));
         if let (Some((kept, _)), Some((left, _))) = (&first, &second) {
             profile.notes.push(format!(
@@ -270,7 +286,28 @@ impl Sums {
                 kept.name()
             ));
         }
-        first.or(second).map(|(_, rows)| rows)
+        first.or(second)
+    }
+
+    /// Tells the profile when the samples of a kind were taken, each of which stands for `sample`.
+    fn timeline(
+        &mut self,
+        kind: EventKind,
+        metric: Metric,
+        sample: u64,
+        about: &About,
+        profile: &mut Profile,
+    ) {
+        let (Some(mut times), Some(span)) = (self.times.remove(&kind), about.span()) else {
+            return;
+        };
+        times.cover(span);
+        times.multiply(sample);
+        let mut stackless = None;
+        let timeline = times.timeline(metric, |stack, labels| {
+            (with_frames(profile, stack, &mut stackless), labels)
+        });
+        profile.timelines.extend(timeline);
     }
 }
 
@@ -290,15 +327,30 @@ fn table(
 ) {
     let mut stackless = None;
     profile.table(metrics);
-    for ((mut stack, labels), row) in rows {
-        if profile.stacks.frames(stack).is_empty() {
-            stack = *stackless.get_or_insert_with(|| {
-                let frame = profile.marker(crate::markers::NO_FRAMES);
-                profile.stacks.push([frame])
-            });
-        }
+    for ((stack, labels), row) in rows {
+        let stack = with_frames(profile, stack, &mut stackless);
         profile.table(metrics).push(stack, labels, &values(row));
     }
+}
+
+/// Returns the stack, or one that says so if it has no frames.
+fn with_frames(profile: &mut Profile, stack: StackId, stackless: &mut Option<StackId>) -> StackId {
+    if !profile.stacks.frames(stack).is_empty() {
+        return stack;
+    }
+    *stackless.get_or_insert_with(|| {
+        let frame = profile.marker(crate::markers::NO_FRAMES);
+        profile.stacks.push([frame])
+    })
+}
+
+/// Returns the time of an event, in milliseconds since 1970.
+fn millis(values: Struct<'_>, chunk: &Chunk) -> Result<u64, ReadError> {
+    let header = chunk.header();
+    let ticks = number(values, "startTime")?.saturating_sub(header.start_ticks);
+    // A damaged one is in the chunk all the same.
+    let nanos = header.nanos(ticks).min(header.duration_nanos);
+    Ok(header.start_nanos.saturating_add(nanos) / NANOS_PER_MILLI)
 }
 
 /// Returns the number in a field; 0 if there is none or it is negative.

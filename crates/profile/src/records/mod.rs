@@ -60,6 +60,8 @@ pub struct Records {
     wanted: Wanted,
     table: NameTable<Name>,
     threads: Map<ThreadSerial, Name>,
+    /// The last names of those that did not keep their first one.
+    renamed: Map<ThreadSerial, Name>,
     /// The threads that have been named by costs.
     with_costs: HashSet<ThreadSerial, RandomState>,
     frames: Dense<FrameId>,
@@ -245,6 +247,16 @@ impl Records {
                 self.host = origin.host.as_ref().map(&mut intern);
                 self.file = origin.file.as_ref().map(intern);
                 return;
+            }
+            NoteMeaning::Renamed { thread, name } => {
+                let name = self.profile.names.intern(&shortened(&printable(name)));
+                self.renamed.insert(*thread, name);
+                return;
+            }
+            NoteMeaning::ProcessCpu(used) => self.profile.process_cpu = Some(*used),
+            // The times of sections are whole seconds in text.
+            NoteMeaning::End(length) => {
+                self.profile.length = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
             }
             NoteMeaning::LeftOutCallTimes(_)
             | NoteMeaning::LeftOutContentions(_)
@@ -524,9 +536,18 @@ impl Records {
         if !thread.is_started() {
             return None;
         }
-        let name = match self.threads.get(&thread) {
+        let first = match self.threads.get(&thread) {
             Some(&name) => name,
             None => self.profile.names.intern(&format!("thread {thread}")),
+        };
+        let last = self.renamed.get(&thread).copied();
+        let name = match last.filter(|&last| last != first) {
+            Some(last) => {
+                let names = &mut self.profile.names;
+                let both = format!("{} (was {})", names.text(last), names.text(first));
+                names.intern(&both)
+            }
+            None => first,
         };
         if self.with_costs.insert(thread) {
             *self.profile.threads_named.entry(name).or_default() += 1;

@@ -3,6 +3,7 @@
 mod lifetimes;
 mod rows;
 mod samples;
+mod times;
 mod waits;
 
 use std::io::{self, Write};
@@ -193,6 +194,7 @@ impl<W: Write> Writer<'_, W> {
                 | Metric::PeakObjects
                 | Metric::Contentions => {}
             }
+            self.times(*first)?;
         }
         self.out.write_all(&self.buffer)?;
         self.out.flush()
@@ -329,7 +331,12 @@ impl<W: Write> Writer<'_, W> {
     fn traces(&mut self, table: &Table) -> io::Result<()> {
         let profile = self.profile;
         let mut keys: Vec<(Labels, StackId)> = Vec::with_capacity(table.len());
-        for (stack, labels, _) in table.rows() {
+        let metric = table.metrics().first();
+        let timeline = metric.and_then(|&metric| profile.timeline(metric));
+        let timed = timeline.map_or(&[][..], |timeline| &timeline.rows);
+        let timed = timed.iter().map(|row| (row.stack, row.labels));
+        let rows = table.rows().map(|(stack, labels, _)| (stack, labels));
+        for (stack, labels) in rows.chain(timed) {
             let labels = profile.labels(labels);
             keys.push((trace_labels(labels), stack));
             keys.extend(labels.holder.map(|holder| (holder_labels(labels), holder)));

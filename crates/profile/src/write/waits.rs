@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use hprof_format::{ContendedTime, LockWait, LockWaits, Micros, MonitorRecord, Section};
 
-use super::{Writer, holder_labels};
+use super::Writer;
 use crate::model::Table;
 use crate::records::NANOS_PER_MILLI;
 
@@ -42,22 +42,16 @@ impl<W: Write> Writer<'_, W> {
             ..LockWaits::default()
         };
         for (stack, labels, values) in table.rows() {
-            let of_row = *self.profile.labels(labels);
-            let holder = of_row.holder.and_then(|holder| {
-                let trace = self.traces.get(&(holder, holder_labels(&of_row)));
-                trace.copied()
-            });
-            let lock = of_row.lock.map(|lock| self.profile.names.text(lock));
-            let identity = lock.and_then(|lock| lock.rsplit_once('@'));
+            let lock = self.timed_lock(labels)?;
             let count = values[0] / NANOS_PER_MILLI;
             waits.total = waits.total.saturating_add(count);
-            waits.known = waits.known.saturating_add(holder.map_or(0, |_| count));
+            waits.known = waits.known.saturating_add(lock.holder.map_or(0, |_| count));
             let row = LockWait {
                 count,
                 trace: self.trace_serial(stack, labels),
-                holder,
-                class: self.class_of(labels)?,
-                identity: identity.and_then(|(_, hash)| u32::from_str_radix(hash, 16).ok()),
+                holder: lock.holder,
+                class: lock.class,
+                identity: lock.identity,
             };
             waits.rows.push(row);
         }

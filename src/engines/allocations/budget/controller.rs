@@ -88,15 +88,14 @@ impl Controller {
         self.calm = 0;
         let mut wider = steps.all().filter(|&step| step > current);
         let fits =
-            |&step: &Step| self.expected(steps, (current, step), spent) <= TARGET * self.budget;
+            |&step: &Step| self.expected(steps, current, step, spent) <= TARGET * self.budget;
         let widest = steps.all().next_back().unwrap_or(current);
         wider.find(fits).unwrap_or(widest)
     }
 
     fn narrower(&mut self, steps: &Steps, current: Step, spent: Spent) -> Step {
         let mut narrower = steps.all().filter(|&step| step < current);
-        let fits =
-            |&step: &Step| self.expected(steps, (current, step), spent) <= ROOM * self.budget;
+        let fits = |&step: &Step| self.expected(steps, current, step, spent) <= ROOM * self.budget;
         let Some(step) = narrower.find(fits) else {
             self.calm = 0;
             return current;
@@ -110,8 +109,8 @@ impl Controller {
         step
     }
 
-    /// Returns the share of the CPU time that tracking would have cost at another step than the current one.
-    fn expected(&self, steps: &Steps, (current, step): (Step, Step), spent: Spent) -> f64 {
+    /// Returns the share of the CPU time that tracking would have cost at `step`, when it was `spent` at the current one.
+    fn expected(&self, steps: &Steps, current: Step, step: Step, spent: Spent) -> f64 {
         let events = match steps.interval(step) {
             Interval::Every => spent.objects,
             Interval::Bytes(bytes) => (spent.bytes / f64::from(bytes)).min(spent.objects),

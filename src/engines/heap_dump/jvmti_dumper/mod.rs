@@ -125,7 +125,7 @@ fn track(jni: Jni<'_>, tags: &Tags, subject: &Subject<'_>) -> TrackedList {
     let next = tracked.for_each(jni, &mut |object, origin| {
         let tag = Tag::new(traces.len() as u64 + 1, 0);
         // An object that has died cannot be tagged.
-        if tags.set(object, tag.0).is_ok() {
+        if tags.set_weak(object, tag.0).is_ok() {
             traces.push(origin.trace);
             births.push(&origin);
         }

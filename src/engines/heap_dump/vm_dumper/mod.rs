@@ -139,7 +139,7 @@ impl VmEngine {
                 meaning.own += 1;
             });
             let next = subject.tracked.for_each(jni, &mut |object, origin| {
-                fits = fits && list.push(object);
+                fits = fits && list.push_weak(object);
                 if fits {
                     meaning.objects.push(origin.trace);
                     meaning.births.push(&origin);

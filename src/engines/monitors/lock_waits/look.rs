@@ -308,7 +308,7 @@ impl<'j> WantedLocks<'j> {
     /// Adds the monitors that threads wait to enter.
     fn add_monitors(&mut self, shared: &LockWaitState) {
         for (thread, place, monitor) in shared.pending_waits.wanted() {
-            if let Some(monitor) = monitor.get(self.jni) {
+            if let Some(monitor) = monitor.upgrade(self.jni) {
                 let key = shared.contentions.key(place);
                 self.add(shared, monitor, true, (thread, key.trace), |_| {
                     Some(key.class)

@@ -76,7 +76,7 @@ impl ParkedVirtualThreads {
             memory::need(all.len() * size_of::<LocalRef<'_>>());
             let mut alive = Vec::with_capacity(all.len());
             for (id, thread) in &all {
-                match thread.get(jni) {
+                match thread.upgrade(jni) {
                     Some(thread) => alive.push(thread),
                     None => self.forget(shard, *id, thread),
                 }

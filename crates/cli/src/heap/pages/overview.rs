@@ -11,8 +11,8 @@ use super::treemap::{tree, treemap};
 use super::{Links, allocated, bytes, number, number_cell, path, percent, size_cell, stack};
 use crate::about;
 use crate::amounts::Sizes;
-use crate::heap::print::{NamedRest, allocated_else, kept_else};
-use crate::heap::{alive, incomplete};
+use crate::heap::print::{self, NamedRest, allocated_else, kept_else};
+use crate::heap::{alive, incomplete, why};
 
 /// The share of the live heap from which an object is suspected.
 const THRESHOLD: f64 = 0.1;
@@ -108,7 +108,8 @@ fn findings(out: &mut Html, leaks: &Leaks, waste: &Waste, links: Links<'_>) {
         .collect();
     if leaks.suspects.is_empty() {
         let share = 100.0 * leaks.threshold;
-        let text = format!("Nothing retains {share} % of what is live or more.");
+        let which = print::what_retains(leaks);
+        let text = format!("{which} {share} % of what is live or more.");
         out.markup("<p>").text(&text).markup("</p>\n");
     }
     out.markup("<ol class=\"findings\">\n");
@@ -125,6 +126,17 @@ fn findings(out: &mut Html, leaks: &Leaks, waste: &Waste, links: Links<'_>) {
             out.text(&format!("; held by {holder}"));
         }
         detail(out, &format!("suspect-{place}"), links);
+        out.markup("</li>\n");
+    }
+    for (large, why) in leaks.bounded.iter().filter_map(bounded) {
+        out.markup("<li>");
+        name(out, large, links);
+        out.text(" retains ");
+        share(out, large.retained, leaks.live_bytes);
+        out.text(&format!(", but is bounded: {why}"));
+        if let Some(holder) = &large.holder {
+            out.text(&format!("; held by {holder}"));
+        }
         out.markup("</li>\n");
     }
     for (what, bytes) in wasted {
@@ -156,6 +168,11 @@ fn anchor(out: &mut Html, part: &str, links: Links<'_>) {
     if let Links::Under(_) = links {
         out.markup("<a id=\"").text(part).markup("\"></a>");
     }
+}
+
+/// Returns what is large, and why it is bounded.
+fn bounded(large: &Suspect) -> Option<(&Suspect, String)> {
+    Some((large, why::bound(large.bound.as_ref()?)))
 }
 
 /// Adds a size and its share of what is live.

@@ -133,6 +133,13 @@ impl Dominators {
         (1..).map(Node).zip(self.objects())
     }
 
+    /// Iterates over a node and all that it dominates with their objects, without [`TOP`].
+    pub(crate) fn all_below(&self, start: Node) -> impl Iterator<Item = (Node, ObjectNumber)> {
+        let nodes = start.0.max(1)..self.end(start).0;
+        let first = nodes.start;
+        nodes.map(Node).zip(self.objects_from(first))
+    }
+
     /// Returns the node of the direct dominator; [`TOP`] for the roots, and for itself. It searches backwards, so
     /// [`Dominators::all_above`] is better for many nodes.
     pub(crate) fn above(&self, node: Node) -> Node {

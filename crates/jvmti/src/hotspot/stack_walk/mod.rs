@@ -73,7 +73,9 @@ use sums::Sums;
 
 pub use cache::WalkCache;
 pub(super) use interrupted::MethodLayout;
-pub use interrupted::{ClassMethod, Interrupted, InterruptedWalker, monotonic_nanos, refused};
+pub(super) use interrupted::{
+    ClassMethod, Interrupted, InterruptedWalker, monotonic_nanos, refused,
+};
 pub(super) use method_ids::MethodIds;
 pub use sums::SequenceHash;
 

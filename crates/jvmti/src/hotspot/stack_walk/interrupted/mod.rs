@@ -44,34 +44,34 @@ use super::{
     Env, Jni, Layout, MOST_FRAMES, NoRecord, Object, OwnStack, Place, StackWalker, VmStructs, read,
 };
 use code::CodeLayout;
-pub use method::ClassMethod;
+pub(crate) use method::ClassMethod;
 pub(in crate::hotspot) use method::MethodLayout;
 use walk::Walk;
 
 /// The reasons why a stack is refused, as negative numbers where the number of frames is expected; those of
 /// AsyncGetCallTrace end at -10.
-pub mod refused {
+pub(crate) mod refused {
     /// The stack pointer is on no stack that the VM knows the thread by.
-    pub const OTHER_STACK: i32 = -21;
+    pub(crate) const OTHER_STACK: i32 = -21;
     /// The thread is in the interpreter, but not in a frame of it, and neither at the entry of a method.
-    pub const INTERPRETER: i32 = -22;
+    pub(crate) const INTERPRETER: i32 = -22;
     /// A frame further out is of such code.
-    pub const FRAME: i32 = -23;
+    pub(crate) const FRAME: i32 = -23;
     /// The frames of a virtual thread are only in part on the stack.
-    pub const CONTINUATION: i32 = -24;
+    pub(crate) const CONTINUATION: i32 = -24;
     /// The thread is in C code that leaves no frame pointers.
-    pub const NATIVE_CODE: i32 = -25;
+    pub(crate) const NATIVE_CODE: i32 = -25;
     /// The thread is where a compiled method makes its frame or gives it up.
-    pub const METHOD: i32 = -26;
+    pub(crate) const METHOD: i32 = -26;
     /// The thread is in a stub.
-    pub const STUB: i32 = -27;
+    pub(crate) const STUB: i32 = -27;
     /// The thread is in code for exceptions, or for frames that are discarded.
-    pub const DISCARDING: i32 = -28;
+    pub(crate) const DISCARDING: i32 = -28;
 }
 
 /// The registers of an interrupted thread.
 #[derive(Clone, Copy)]
-pub struct Interrupted {
+pub(crate) struct Interrupted {
     /// The program counter.
     pub pc: usize,
     /// The stack pointer.
@@ -87,7 +87,7 @@ pub struct Interrupted {
 }
 
 /// Walks the current thread's stack in a signal handler.
-pub struct InterruptedWalker {
+pub(crate) struct InterruptedWalker {
     walker: StackWalker,
     code: CodeLayout,
     methods: MethodLayout,
@@ -111,7 +111,7 @@ const MOST_TIME: u64 = 1_000_000;
 
 impl InterruptedWalker {
     /// Returns `true` if `find` will find what it needs, as far as that can be told while the VM is loading.
-    pub fn is_expected(env: Env) -> bool {
+    pub(crate) fn is_expected(env: Env) -> bool {
         let layouts = || {
             let vm = env.tested_vm()?;
             Layout::find(vm)?;
@@ -123,7 +123,7 @@ impl InterruptedWalker {
 
     /// Creates a walker; `None` in a VM that is not known well enough, or where a wrong guess could be a fault. `thread` is the current thread, and a platform
     /// thread.
-    pub fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
+    pub(crate) fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
         let structs = env.tested_vm()?.structs();
         if !probe::is_reliable() {
             return None;
@@ -147,7 +147,7 @@ impl InterruptedWalker {
     /// that the signal interrupted, and `frames` has room for `depth` of them.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    pub unsafe fn walk(
+    pub(crate) unsafe fn walk(
         &self,
         thread: usize,
         stack: (usize, usize),
@@ -214,7 +214,7 @@ impl InterruptedWalker {
     /// `frames` has room for `depth` of them.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    pub unsafe fn walk_native(
+    pub(crate) unsafe fn walk_native(
         &self,
         stack: (usize, usize),
         mut interrupted: Interrupted,
@@ -244,7 +244,7 @@ impl InterruptedWalker {
 
 /// Returns the time of a clock that only moves on, in nanoseconds. Handlers may call `clock_gettime`.
 #[inline(always)]
-pub fn monotonic_nanos() -> u64 {
+pub(crate) fn monotonic_nanos() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
