@@ -29,6 +29,7 @@ mod heap_json;
 mod heapfile;
 mod instrument;
 mod jfr;
+mod killed_dumps;
 mod known_stacks;
 mod lifetimes;
 mod live;

@@ -155,6 +155,10 @@ impl Profile {
             {
                 let seconds = rest.strip_suffix(" s)").expect("seconds");
                 profile.length = Some(seconds.parse().expect("a number"));
+            } else if let Some(rest) = line.strip_prefix("(the process used ") {
+                let seconds = rest.strip_suffix(" s of CPU time)").expect("seconds");
+                let seconds: f64 = seconds.parse().expect("a number");
+                assert!(seconds >= 0.0, "{line}");
             } else if let Some(rest) = line
                 .strip_prefix("(the process ends without VMDeath, and the VM could not be asked")
             {
