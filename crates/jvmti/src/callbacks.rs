@@ -4,10 +4,11 @@ use std::ffi::{CStr, c_char, c_void};
 
 use super::classes::on_class_file_load_hook;
 use super::collections;
-use super::current_thread::pass_on_thread;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::events::{Allocation, Events, GcPause, Resource, pass, receive, receiver, unpack};
+use super::events::{
+    Allocation, Events, GcPause, Resource, pass, pass_on_thread, receive, receiver, unpack,
+};
 use super::jni::{Callback, Jni, Object};
 use super::method_ids;
 use super::monitor_callbacks;

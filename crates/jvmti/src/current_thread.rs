@@ -8,8 +8,7 @@ use std::ptr;
 
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
-use super::events::{SessionEvents, pass, unpack};
-use super::jni::{Callback, Jni, LocalRef, Object};
+use super::jni::{Jni, LocalRef, Object};
 use super::sys;
 
 /// The current thread, platform or virtual. It cannot leave the thread, and only this crate makes one: for an event that the VM
@@ -48,39 +47,6 @@ impl CurrentThreadRef<'_> {
     pub fn object(&self) -> Object<'_> {
         self.0.object()
     }
-}
-
-/// Passes an event on that the VM posts on the thread that it is about.
-///
-/// # Safety
-/// `jni` and `thread` must be what the VM passed to a callback on this thread, and `thread` this thread or the virtual
-/// thread that it carries.
-pub(super) unsafe fn pass_on_thread(
-    jni: *mut sys::JNIEnv,
-    thread: sys::jthread,
-    event: impl FnOnce(&dyn SessionEvents, Jni<'_>, CurrentThread<'_>),
-) {
-    pass(|session, callback| {
-        // SAFETY: the caller's promise.
-        if let Some((jni, thread)) = unsafe { unpack_on_thread(jni, thread, callback) } {
-            event(session, jni, thread);
-        }
-    });
-}
-
-/// Unpacks the environment and the thread that a callback received; `None` if either is null.
-///
-/// # Safety
-/// As for [`pass_on_thread`].
-pub(super) unsafe fn unpack_on_thread<'a>(
-    jni: *mut sys::JNIEnv,
-    thread: sys::jthread,
-    callback: &'a Callback,
-) -> Option<(Jni<'a>, CurrentThread<'a>)> {
-    // SAFETY: the caller passes the VM's arguments.
-    let (jni, thread) = unsafe { unpack(jni, thread, callback)? };
-    // SAFETY: the caller's promise.
-    Some((jni, unsafe { CurrentThread::of_event(thread) }))
 }
 
 impl Env {

@@ -183,3 +183,36 @@ pub(super) unsafe fn unpack<'a>(
         ))
     }
 }
+
+/// Passes an event on that the VM posts on the thread that it is about.
+///
+/// # Safety
+/// `jni` and `thread` must be what the VM passed to a callback on this thread, and `thread` this thread or the virtual
+/// thread that it carries.
+pub(super) unsafe fn pass_on_thread(
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+    event: impl FnOnce(&dyn SessionEvents, Jni<'_>, CurrentThread<'_>),
+) {
+    pass(|session, callback| {
+        // SAFETY: the caller's promise.
+        if let Some((jni, thread)) = unsafe { unpack_on_thread(jni, thread, callback) } {
+            event(session, jni, thread);
+        }
+    });
+}
+
+/// Unpacks the environment and the thread that a callback received; `None` if either is null.
+///
+/// # Safety
+/// As for [`pass_on_thread`].
+pub(super) unsafe fn unpack_on_thread<'a>(
+    jni: *mut sys::JNIEnv,
+    thread: sys::jthread,
+    callback: &'a Callback,
+) -> Option<(Jni<'a>, CurrentThread<'a>)> {
+    // SAFETY: the caller passes the VM's arguments.
+    let (jni, thread) = unsafe { unpack(jni, thread, callback)? };
+    // SAFETY: the caller's promise.
+    Some((jni, unsafe { CurrentThread::of_event(thread) }))
+}

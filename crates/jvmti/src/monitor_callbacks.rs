@@ -1,7 +1,7 @@
 //! The functions that the VM calls for monitors, and for the end of virtual threads: see `callbacks`.
 
-use super::current_thread::{CurrentThread, pass_on_thread, unpack_on_thread};
-use super::events::{SessionEvents, pass};
+use super::current_thread::CurrentThread;
+use super::events::{SessionEvents, pass, pass_on_thread, unpack_on_thread};
 use super::jni::{Jni, Object};
 use super::sys;
 

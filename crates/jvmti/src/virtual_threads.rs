@@ -8,9 +8,9 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use super::current_thread::pass_on_thread;
 use super::env::{Buffer, Env, checked, jvmti};
 use super::error::JvmtiError;
+use super::events::pass_on_thread;
 use super::jni::{Jni, LocalRef, Object};
 use super::sys;
 use super::vm_call::before_call;
