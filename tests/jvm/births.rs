@@ -122,7 +122,9 @@ fn assert_made_between(file: &Path, context: &str) {
 fn made_of(leaks: &serde_json::Value, field: &str) -> [u64; 4] {
     let holder = format!("static field {field}");
     let suspects = |list: &str| leaks[list].as_array().expect("suspects").iter();
-    let mut suspects = suspects("suspects").chain(suspects("not_growing"));
+    let mut suspects = ["suspects", "not_growing", "bounded"]
+        .into_iter()
+        .flat_map(suspects);
     let suspect = suspects.find(|suspect| suspect["holder"] == *holder);
     let made = &suspect.expect("the field")["made"];
     let number = |name: &str| made[name].as_u64().expect("a number");

@@ -44,9 +44,10 @@ const REMARKS: [&str; 10] = [
     "stacks cut at",
     "threads with one name",
 ];
-/// A remark about less of a value than this, in percent, may be there by chance, as may one about what no sample could see.
+/// A remark about less of a value than this, in percent, may be there by chance, as may one about what no sample could see, and
+/// one about sites that were collected too seldom.
 const BY_CHANCE: f64 = 2.0;
-const UNSEEN: &str = "<unsampled>";
+const UNSEEN: [&str; 2] = ["<unsampled>", "cannot tell yet"];
 
 macro_rules! pages {
     ($($name:ident: $path:literal,)*) => {
@@ -409,7 +410,8 @@ fn is_remark(line: &str) -> bool {
         .and_then(|share| share.parse::<f64>().ok());
     let is_row = line.starts_with([' ', '\t'])
         || line.starts_with(|c: char| c.is_ascii_digit()) && line.contains("  ");
-    let is_by_chance = share.is_some_and(|share| share < BY_CHANCE) || line.contains(UNSEEN);
+    let is_by_chance = share.is_some_and(|share| share < BY_CHANCE)
+        || UNSEEN.iter().any(|part| line.contains(part));
     !is_row && !is_by_chance && REMARKS.iter().any(|part| line.contains(part))
 }
 

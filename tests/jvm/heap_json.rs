@@ -19,8 +19,9 @@ struct Documented {
 }
 
 /// The kinds that only the answers about special programs have.
-const ELSEWHERE: [&str; 12] = [
+const ELSEWHERE: [&str; 13] = [
     "appeared",
+    "bound",
     "excluding",
     "loader_holder",
     "outside_holder",

@@ -89,7 +89,7 @@ fn main_is_the_first_and_no_thread_is_ours(jvm: &Jvm) {
     );
 }
 
-on_every_jvm!(a_renamed_thread_has_both_names, and 26);
+on_every_jvm!(a_renamed_thread_has_both_names, and 25);
 
 fn a_renamed_thread_has_both_names(jvm: &Jvm) {
     for file in ["x.txt", "x.hprof"] {

@@ -376,7 +376,7 @@ fn text_goes_over_the_socket_as_well(jvm: &Jvm) {
     assert!(text.starts_with("JAVA PROFILE 1.0.1, created "));
     assert_eq!(text.matches("SITES END").count(), 2);
     assert!(
-        text.contains("\nCPU SAMPLES END\n(end of the profile, after "),
+        text.contains("\nCPU SAMPLES END\n(") && text.contains("\n(end of the profile, after "),
         "{}",
         &text[text.len() - 200..]
     );

@@ -157,7 +157,7 @@ impl Heap<'_> {
     fn length(&self, array: ObjectNumber) -> Result<u64, Error> {
         Ok(match self.record(array)? {
             Some(HeapRecord::ObjectArray { elements, .. }) => {
-                elements.len() as u64 / u64::from(self.dump.id_size().bytes())
+                elements.len() as u64 / self.dump.id_size().bytes()
             }
             Some(HeapRecord::PrimitiveArray {
                 element, elements, ..
@@ -303,6 +303,11 @@ impl Heap<'_> {
         })
     }
 
+    fn has_loaders_below(&self, node: Node) -> bool {
+        let mut below = self.dominators.children(node);
+        below.any(|below| self.is_a(self.dominators.object(below), Known::ClassLoader))
+    }
+
     /// Returns the bound of an array: that it is not the array of a collection, or that it has few elements.
     fn bound_of_array(
         &self,
@@ -310,8 +315,9 @@ impl Heap<'_> {
         above: Option<Node>,
         elements: u64,
     ) -> Result<Option<Bound>, Error> {
-        let few = (2..=FEW).contains(&elements);
-        let few = few.then_some(Bound::Few { elements });
+        // Loaders pile up one by one, each with all its classes.
+        let is_pool = (2..=FEW).contains(&elements) && !self.has_loaders_below(node);
+        let few = is_pool.then_some(Bound::Few { elements });
         let object = self.dominators.object(node);
         let is_primitive = match self.record(object)? {
             Some(HeapRecord::ObjectArray { .. }) => false,
