@@ -29,7 +29,7 @@ const OF_THE_MACHINE: [&str; 2] = ["JDK:", "Collector:"];
 const UNITS: [&str; 9] = ["B", "KB", "MB", "GB", "TB", "ns", "µs", "ms", "s"];
 /// Begins the comment before commands that are not run.
 const NOT_RUN: &str = "<!-- not run: ";
-/// Stands in a page for any lines but remarks.
+/// In a page: any lines but remarks.
 const ANY_LINES: &str = "...";
 /// Parts of the lines that say what is missing in an answer, or how sure it is.
 const REMARKS: [&str; 10] = [

@@ -1,7 +1,7 @@
 //! The current thread, and the number that a session keeps on it, in JVMTI's thread-local storage.
 //!
-//! HotSpot's storage of another thread may be gone while it is asked for, and the VM with it. So only a [`CurrentThread`]
-//! can be asked.
+//! HotSpot may free the storage of another thread while it is being read, which crashes the VM. So only that of a
+//! [`CurrentThread`] can be read or written.
 
 use std::ops::Deref;
 use std::ptr;

@@ -108,7 +108,9 @@ fn the_agent_writes_the_known_headings() {
         .take(2)
         .collect();
     assert_eq!(written, headings);
-    assert!(text.contains("\nSITES END\n(the process used") || text.contains("\nSITES END\nTHREAD END"));
+    assert!(
+        text.contains("\nSITES END\n(the process used") || text.contains("\nSITES END\nTHREAD END")
+    );
     assert!(
         run.stderr.contains("Dumping allocation sites ... done.\n"),
         "{}",

@@ -72,7 +72,7 @@ pub(crate) fn place(id: u64, shift: u32, directory: &Directory) -> Option<(usize
 }
 
 /// Returns the id of the bit at a place of the bits of a word, counted from 0 among those that are set.
-pub(crate) fn id_at((key, word): (u64, usize), mut bits: u64, place: u32, shift: u32) -> u64 {
+pub(crate) fn id_at(key: u64, word: usize, mut bits: u64, place: u32, shift: u32) -> u64 {
     for _ in 0..place {
         bits &= bits.wrapping_sub(1);
     }
@@ -106,7 +106,7 @@ impl SavedBitmap {
         let mut left = number - self.before[page];
         for (word, &bits) in self.page(page).iter().enumerate() {
             if left < bits.count_ones() {
-                return id_at((self.keys[page], word), bits, left, self.shift);
+                return id_at(self.keys[page], word, bits, left, self.shift);
             }
             left -= bits.count_ones();
         }

@@ -359,8 +359,8 @@ impl Bitmap {
         let (word, [low, high]) = (words[index], words[index].halves());
         let place = number - word.before;
         match place.checked_sub(low.count_ones()) {
-            Some(place) => id_at((key, 2 * index + 1), high, place, self.shift),
-            None => id_at((key, 2 * index), low, place, self.shift),
+            Some(place) => id_at(key, 2 * index + 1, high, place, self.shift),
+            None => id_at(key, 2 * index, low, place, self.shift),
         }
     }
 }

@@ -188,7 +188,7 @@ fn bytes(numbers: &[u64]) -> Vec<u8> {
 
 fn sound_sum(index: &SoundIndex, threads: usize) -> u64 {
     let head = index.file.get(..NUMBERS * 8 - 8).unwrap_or_default();
-    checksum(&numbers(head), sum_of_mapped((&index.file, START), threads))
+    checksum(&numbers(head), sum_of_mapped(&index.file, START, threads))
 }
 
 /// Returns the checksum of an index, given its head and the sum of the rest.
@@ -198,12 +198,12 @@ fn checksum(head: &[u64], rest: u64) -> u64 {
 
 /// Returns the sum of a mapped file.
 pub(crate) fn sum_of(file: &Mapped, threads: usize) -> u64 {
-    sum_of_mapped((file, 0), threads)
+    sum_of_mapped(file, 0, threads)
 }
 
 /// Returns the sum of a mapped file from a place on. A question needs a part of it, so that no page stays in memory for
 /// the sum.
-fn sum_of_mapped((file, start): (&Mapped, usize), threads: usize) -> u64 {
+fn sum_of_mapped(file: &Mapped, start: usize, threads: usize) -> u64 {
     let content = &file[start..];
     let mut sum = 0;
     let hash = |block: usize, hash: &mut u64| {

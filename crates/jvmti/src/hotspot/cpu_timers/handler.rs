@@ -163,7 +163,7 @@ pub(super) unsafe extern "C" fn on_cpu_timer(
             STATE.inside.fetch_add(1, Ordering::SeqCst);
             let expired = is_timers.then_some((*own).overrun);
             let number = value as u32 as usize;
-            take_sample(number, expired, (info.addr(), context));
+            take_sample(number, expired, info.addr(), context);
             STATE.inside.fetch_sub(1, Ordering::SeqCst);
         } else {
             call_handler_before(signal, info, context);
@@ -204,7 +204,7 @@ unsafe fn call_handler_before(
 /// # Safety
 /// As for the handler. `STATE.inside` counts the caller.
 #[inline(always)]
-unsafe fn take_sample(number: usize, expired: Option<i32>, (info, context): (usize, *mut c_void)) {
+unsafe fn take_sample(number: usize, expired: Option<i32>, info: usize, context: *mut c_void) {
     // SAFETY: any thread that sets `ring` to null waits for `inside` before it frees the ring; the records are never
     // freed.
     let (ring, records) = unsafe {

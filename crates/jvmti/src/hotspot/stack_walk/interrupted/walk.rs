@@ -287,7 +287,8 @@ impl Walk<'_> {
             let Some(mut info) = nmethod.debug_info_of(blob) else {
                 return false;
             };
-            let is_kept = self.is_certain || self.is_in_code_heap(blob, info.bounds());
+            let (first, last) = info.bounds();
+            let is_kept = self.is_certain || self.is_in_code_heap(blob, first, last);
             info.reader = Some((self.memory, is_kept));
             let scope = if is_near {
                 nmethod.desc_from(&info, pc).map(|(_, scope)| scope)
@@ -329,7 +330,7 @@ impl Walk<'_> {
 
     /// Returns `true` if the debug information of compiled code is in the same block of a code heap, whose memory stays.
     #[inline(always)]
-    fn is_in_code_heap(&self, blob: CodeBlob, (first, last): (usize, usize)) -> bool {
+    fn is_in_code_heap(&self, blob: CodeBlob, first: usize, last: usize) -> bool {
         let code = &self.walker.walker.code;
         code.blob(first) == Some(blob) && code.blob(last) == Some(blob)
     }
