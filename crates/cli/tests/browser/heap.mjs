@@ -30,12 +30,12 @@ const cases = {
   async clicks(context, address) {
     const page = await open(context, address);
     await plain(page);
-    assert.match(await text(page), /Findings.*Dominator tree.*Suspects.*Classes.*Waste/s);
+    assert.match(await text(page), /Findings.*Dominator tree.*Large, but bounded.*Classes.*Waste/s);
     // The first screen has what is wrong and the treemap; a link leads from a finding to its details.
-    assert.match(await page.textContent('ol.findings'), /Object\[\] @ 0x300 retains .* of what is live; held by .* details/);
+    assert.match(await page.textContent('ol.findings'), /Object\[\] @ 0x300 retains .* of what is live, but is bounded: .*; held by .* details/);
     assert.ok((await page.locator('svg').boundingBox()).y < 600);
     await page.click('ol.findings a:text-is("details") >> nth=0');
-    assert.match(page.url(), /#suspect-1$/);
+    assert.match(page.url(), /#bounded-1$/);
     // To the objects of a class, on to the next hundred, to one of them, to what it refers to, and back over a referrer.
     await page.click(`table a:text-is("${CLASS}")`);
     await plain(page);
@@ -98,7 +98,7 @@ const cases = {
     assert.equal(await page.locator('main svg').count(), 0);
     await page.click('nav >> text=Heap');
     await page.waitForSelector('main svg rect');
-    assert.match(await page.textContent('main'), /Findings.*Dominator tree.*Suspects.*Classes.*Allocation sites.*Waste/s);
+    assert.match(await page.textContent('main'), /Findings.*Dominator tree.*Large, but bounded.*Classes.*Allocation sites.*Waste/s);
     assert.equal(await page.locator('main :is(script, img, iframe, b, i, a)').count(), 0);
     assert.ok((await page.textContent('main')).includes(CLASS));
     await page.click('nav >> text=Top');
@@ -113,7 +113,7 @@ const cases = {
     await plain(page);
     assert.equal(await page.locator('a').count(), 0);
     assert.ok(await page.locator('svg rect').count() > 1);
-    assert.match(await text(page), /Findings.*Dominator tree.*Suspects.*Shortest path from a root.*Allocated by.*Classes.*Allocation sites.*Waste/s);
+    assert.match(await text(page), /Findings.*Dominator tree.*Large, but bounded.*Shortest path from a root.*Allocated by.*Classes.*Allocation sites.*Waste/s);
     assert.ok((await text(page)).includes(CLASS));
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), true);
   },

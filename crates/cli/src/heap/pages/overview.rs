@@ -118,25 +118,21 @@ fn findings(out: &mut Html, leaks: &Leaks, waste: &Waste, links: Links<'_>) {
         out.markup("<li>").text(&line).markup("</li>\n");
     }
     for (place, suspect) in (1..).zip(&leaks.suspects).take(FINDINGS) {
-        out.markup("<li>");
-        name(out, suspect, links);
-        out.text(" retains ");
-        share(out, suspect.retained, leaks.live_bytes);
-        if let Some(holder) = &suspect.holder {
-            out.text(&format!("; held by {holder}"));
-        }
+        self::large(out, suspect, leaks.live_bytes, "", links);
         detail(out, &format!("suspect-{place}"), links);
         out.markup("</li>\n");
     }
-    for (large, why) in leaks.bounded.iter().filter_map(bounded) {
-        out.markup("<li>");
-        name(out, large, links);
-        out.text(" retains ");
-        share(out, large.retained, leaks.live_bytes);
-        out.text(&format!(", but is bounded: {why}"));
-        if let Some(holder) = &large.holder {
-            out.text(&format!("; held by {holder}"));
-        }
+    for (place, large) in (1..).zip(&leaks.not_growing) {
+        let why = format!(": {}", why::not_growing(large).to_lowercase());
+        self::large(out, large, leaks.live_bytes, &why, links);
+        detail(out, &format!("not-growing-{place}"), links);
+        out.markup("</li>\n");
+    }
+    for (place, large) in (1..).zip(&leaks.bounded) {
+        let why = large.bound.as_ref().map(why::bound).unwrap_or_default();
+        let why = format!(", but is bounded: {why}");
+        self::large(out, large, leaks.live_bytes, &why, links);
+        detail(out, &format!("bounded-{place}"), links);
         out.markup("</li>\n");
     }
     for (what, bytes) in wasted {
@@ -170,9 +166,16 @@ fn anchor(out: &mut Html, part: &str, links: Links<'_>) {
     }
 }
 
-/// Returns what is large, and why it is bounded.
-fn bounded(large: &Suspect) -> Option<(&Suspect, String)> {
-    Some((large, why::bound(large.bound.as_ref()?)))
+/// Begins the finding about something large.
+fn large(out: &mut Html, suspect: &Suspect, live: u64, why: &str, links: Links<'_>) {
+    out.markup("<li>");
+    name(out, suspect, links);
+    out.text(" retains ");
+    share(out, suspect.retained, live);
+    out.text(why);
+    if let Some(holder) = &suspect.holder {
+        out.text(&format!("; held by {holder}"));
+    }
 }
 
 /// Adds a size and its share of what is live.
@@ -182,44 +185,54 @@ fn share(out: &mut Html, part: u64, live: u64) {
     out.text(&format!(", {share:.1} % of what is live"));
 }
 
+/// Adds the details of suspects, and of what is large for another reason.
 fn suspects(out: &mut Html, leaks: &Leaks, links: Links<'_>) {
-    if leaks.suspects.is_empty() {
-        return;
+    let kinds = [
+        ("Suspects", "suspect", &leaks.suspects),
+        ("Large, but not growing", "not-growing", &leaks.not_growing),
+        ("Large, but bounded", "bounded", &leaks.bounded),
+    ];
+    for (heading, part, all) in kinds.into_iter().filter(|(_, _, all)| !all.is_empty()) {
+        out.markup("<h2>").text(heading).markup("</h2>\n");
+        for (place, suspect) in (1..).zip(all) {
+            anchor(out, &format!("{part}-{place}"), links);
+            out.markup("<h3>").text(&format!("{place}. "));
+            name(out, suspect, links);
+            out.markup("</h3>\n");
+            self::suspect(out, suspect, leaks.live_bytes, links);
+        }
     }
-    out.markup("<h2>Suspects</h2>\n");
-    for (place, suspect) in (1..).zip(&leaks.suspects) {
-        anchor(out, &format!("suspect-{place}"), links);
-        out.markup("<h3>").text(&format!("{place}. "));
-        name(out, suspect, links);
-        out.markup("</h3>\n<p>").text("retains ");
-        share(out, suspect.retained, leaks.live_bytes);
-        if let Some(holder) = &suspect.holder {
-            out.text(&format!("; held by {holder}"));
-        }
-        out.markup("</p>\n");
-        if let Some(way) = &suspect.path {
-            out.markup("<details open><summary>Shortest path from a root</summary>\n");
-            path(out, way, links);
-            out.markup("</details>\n");
-        }
-        out.markup("<details open><summary>Keeps</summary>\n<ul>\n");
-        for kept in &suspect.kept {
-            out.markup("<li>");
-            bytes(out, kept.shallow);
-            out.text(&format!(" in {} ", number(kept.objects)));
-            links.class(out, &kept.class);
-            out.markup("</li>\n");
-        }
-        rests(out, &[kept_else(suspect)]);
-        out.markup("</ul>\n</details>\n");
-        if !suspect.allocated.is_empty() {
-            out.markup("<details open><summary>Allocated by</summary>\n");
-            allocated(out, &suspect.allocated, links);
-            out.markup("<ul>\n");
-            rests(out, &allocated_else(suspect));
-            out.markup("</ul>\n");
-            out.markup("</details>\n");
-        }
+}
+
+fn suspect(out: &mut Html, suspect: &Suspect, live: u64, links: Links<'_>) {
+    out.markup("<p>").text("retains ");
+    share(out, suspect.retained, live);
+    if let Some(holder) = &suspect.holder {
+        out.text(&format!("; held by {holder}"));
+    }
+    out.markup("</p>\n");
+    if let Some(way) = &suspect.path {
+        out.markup("<details open><summary>Shortest path from a root</summary>\n");
+        path(out, way, links);
+        out.markup("</details>\n");
+    }
+    out.markup("<details open><summary>Keeps</summary>\n<ul>\n");
+    for kept in &suspect.kept {
+        out.markup("<li>");
+        bytes(out, kept.shallow);
+        out.text(&format!(" in {} ", number(kept.objects)));
+        links.class(out, &kept.class);
+        out.markup("</li>\n");
+    }
+    rests(out, &[kept_else(suspect)]);
+    out.markup("</ul>\n</details>\n");
+    if !suspect.allocated.is_empty() {
+        out.markup("<details open><summary>Allocated by</summary>\n");
+        allocated(out, &suspect.allocated, links);
+        out.markup("<ul>\n");
+        rests(out, &allocated_else(suspect));
+        out.markup("</ul>\n");
+        out.markup("</details>\n");
     }
 }
 
