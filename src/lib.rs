@@ -38,7 +38,7 @@ impl jvmti::Agent for Hprof {
             }
             Err(error) if error.is_lack_of_descriptors() => {
                 console::line(format_args!(
-                    "{error}; the program goes on without a profile"
+                    "{error}; the program continues without a profile"
                 ));
                 true
             }

@@ -134,7 +134,7 @@ class Runner:
         # A promise at the end of a program that its own error has ended keeps nobody.
         before_own_error, _, _ = said.partition("Exception in thread ")
         if status != 0 and "goes on" in before_own_error:
-            return "bad", "it promised that the program goes on"
+            return "bad", "it promised that the program continues"
         if status == 0 and "done" in printed:
             return self.judge_file(output, said, options)
         if status == 1 and "begun" not in printed and "hprof: " in said:
@@ -171,7 +171,7 @@ def main():
     for name in ("agent", "hprof", "classes", "malloc", "thread-data", "folder"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--jvm", action="append", required=True, help="feature=home")
-    parser.add_argument("--rounds", type=int, default=200, help="how long the program goes on")
+    parser.add_argument("--rounds", type=int, default=200, help="how long the program continues")
     parser.add_argument("--steps", type=int, default=24, help="limits, from the least that the program needs on")
     parser.add_argument("--first", type=int, help="the first limit in MB, if it is not that which the program needs")
     parser.add_argument("--seeds", type=int, default=1, help="rounds of the preloaded malloc, each with seeds of its own")

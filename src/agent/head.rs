@@ -44,7 +44,7 @@ pub(super) fn facts(
     let begun = match begun {
         Begun::First if env.is_loading() => "Started",
         Begun::First => "Attached",
-        Begun::Next => "Goes on",
+        Begun::Next => "Continues",
         Begun::Beside => "Written",
     };
     let mut facts = vec![

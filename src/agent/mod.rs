@@ -318,7 +318,7 @@ fn say_one_panic() {
             .unwrap_or_default();
         let what = panic.payload_as_str().unwrap_or("no message");
         console::line(format_args!(
-            "a fault of the agent ends the profile, the program goes on ({what}, {place})"
+            "a fault of the agent ends the profile, the program continues ({what}, {place})"
         ));
     }));
 }

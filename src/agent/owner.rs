@@ -45,7 +45,7 @@ impl Owner for ProfileOwner {
             Err(error) => {
                 if !self.has_failed.swap(true, Ordering::Relaxed) {
                     console::line(format_args!(
-                        "{error}; the profile goes on in the output that it has"
+                        "{error}; the profile continues in the output that it has"
                     ));
                 }
                 None
@@ -73,7 +73,7 @@ impl Owner for ProfileOwner {
             Err((path, error)) => {
                 let path = path.display();
                 console::line(format_args!(
-                    "blackbox=y: {path}: {error}; the profile goes on without a black box"
+                    "blackbox=y: {path}: {error}; the profile continues without a black box"
                 ));
                 None
             }

@@ -111,7 +111,7 @@ impl Totals {
 /// The moment of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// While the program goes on.
+    /// While the program continues.
     Running,
     /// At VMDeath: some garbage collectors can no longer be asked to collect.
     Death,

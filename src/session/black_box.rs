@@ -50,7 +50,7 @@ struct SessionData {
 }
 
 impl Session {
-    /// Opens the file, and starts the thread that writes it. Without the file the profile goes on.
+    /// Opens the file, and starts the thread that writes it. Without the file the profile continues.
     pub(super) fn start_black_box(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         if !self.context.options.black_box {
             return Ok(());
@@ -196,7 +196,7 @@ impl Recorder {
         written.map(drop).map_err(|error| {
             let path = file.path().display();
             console::line(format_args!(
-                "{path}: {error}; the black box ends here, the profile goes on"
+                "{path}: {error}; the black box ends here, the profile continues"
             ));
         })
     }

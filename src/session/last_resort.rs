@@ -104,7 +104,7 @@ impl Session {
 
     /// Writes what is known, as far as the reserve lasts: the VM would need memory, too.
     pub(super) fn dump_without_memory(&self) {
-        // Whether the program goes on is up to the VM, which may have no memory either.
+        // Whether the program continues is up to the VM, which may have no memory either.
         console::line(format_args!("{OutOfMemory}; the profile ends here"));
         let unknown = self.unknown_without_vm();
         self.dump_without_vm(&format!("{OutOfMemory}; the profile ends here{unknown}"));

@@ -113,7 +113,7 @@ pub(super) fn vm_init(jni: Jni<'_>, main: Object<'_>) {
     let goes_on = if is_out_of_memory {
         ""
     } else {
-        ", the program goes on"
+        ", the program continues"
     };
     console::line(format_args!("{why}; there will be no profile{goes_on}"));
     closed.get().abandon(jni);
@@ -361,7 +361,7 @@ impl Session {
             .have_ended_within(self.context.env, Some(jni), NATIVE_TIMEOUT);
     }
 
-    /// Ends the profile while the program goes on. Writes a dump despite `doe=n`, which is about the end of the
+    /// Ends the profile while the program continues. Writes a dump despite `doe=n`, which is about the end of the
     /// program: a user who stops a profile wants to see it. The heap is not in it again if there were dumps of it on
     /// request. Returns `false` if not everything could be written.
     fn stop(&self, jni: Jni<'_>) -> bool {

@@ -127,7 +127,7 @@ impl Session {
         writer.close();
         self.closed(&old, writer.is_sound());
         if let Some(listener) = listener {
-            // Without the thread no command is carried out, but the profile goes on.
+            // Without the thread no command is carried out, but the profile continues.
             let _ = self.listen(jni, &listener);
         }
     }

@@ -16,7 +16,7 @@ use output::console;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// Writes a dump while the program goes on. Waits for a dump that is being written.
+    /// Writes a dump while the program continues. Waits for a dump that is being written.
     pub(super) fn dump_on_request(&self, jni: Jni<'_>, totals: Totals) {
         {
             let _dumping = self.dumping.lock();

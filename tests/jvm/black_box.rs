@@ -238,7 +238,7 @@ fn a_black_box_of_an_earlier_run_is_kept_and_another_file_stays() {
     run.send("KILL");
     let run = run.wait();
     assert_eq!(run.read(BLACK_BOX), "mine");
-    let message = "a file of that name exists, and is no black box; the profile goes on without a black box\n";
+    let message = "a file of that name exists, and is no black box; the profile continues without a black box\n";
     assert!(run.stderr.ends_with(message), "{}", run.stderr);
 }
 
@@ -262,7 +262,7 @@ fn a_full_disk_costs_the_black_box_alone() {
         .behind("unshare --user --map-root-user --mount sh script")
         .run_well();
     assert_eq!(run.read("left"), "x.txt\n", "{}", run.stderr);
-    let message = "small/x.txt.blackbox: No space left on device (os error 28); the profile goes on without a black box";
+    let message = "small/x.txt.blackbox: No space left on device (os error 28); the profile continues without a black box";
     assert_eq!(run.stderr.matches(message).count(), 1, "{}", run.stderr);
 }
 

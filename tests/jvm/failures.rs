@@ -22,7 +22,7 @@ fn a_full_disk_ends_the_profile_and_not_the_program(jvm: &Jvm) {
         .lines()
         .filter(|line| line.starts_with("hprof: "))
         .collect();
-    let message = "hprof: /dev/full: No space left on device (os error 28); the profile ends here, the program goes on";
+    let message = "hprof: /dev/full: No space left on device (os error 28); the profile ends here, the program continues";
     assert_eq!(lines, [message], "{}", jvm.feature);
     let end = run.stderr.contains(" failed.\n") && !run.stderr.contains(" done.");
     assert!(end, "{}: {}", jvm.feature, run.stderr);

@@ -130,7 +130,7 @@ fn a_full_heap_is_dumped_and_the_program_goes_on(cell: &Cell) {
     assert_eq!(run.files(), [FILE, "x.txt"], "{what}");
     is_whole(&run, &what);
     leaks_name_it(&run.path(FILE), "main", &what);
-    // The profile goes on, and knows that all of it is garbage by now.
+    // The profile continues, and knows that all of it is garbage by now.
     if cell.ends_with_a_gc() {
         let end = Profile::parse(&run.read("x.txt"));
         let arrays = count(&end, end.one_sites(), "byte[]", "Leak$Order.<init>");

@@ -174,7 +174,7 @@ fn a_program_that_needs_its_descriptors_starts_without_a_profile(jvm: &Jvm) {
     let run = Program::new(jvm, "heap=all,cpu=samples,format=b,file=x.hprof", "Hello")
         .after("exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 8")
         .run_well();
-    let line = "hprof: fewer than 10 file descriptors are free (ulimit -n); the program goes on without a profile\n";
+    let line = "hprof: fewer than 10 file descriptors are free (ulimit -n); the program continues without a profile\n";
     assert_eq!(run.stderr, line, "{}", jvm.feature);
     assert_eq!(run.files(), [""; 0]);
     let run = Program::new(jvm, "cpu=samples,verbose=n,file=x.txt", "Hello")

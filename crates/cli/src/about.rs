@@ -12,7 +12,7 @@ const LEFT_OUT: [&str; 3] = ["file=", "force=", "verbose="];
 /// The label of the main class or jar, with its arguments.
 const PROGRAM: &str = "Program";
 /// The labels of the time at which the agent began.
-const BEGINNINGS: [&str; 3] = ["Started", "Attached", "Goes on"];
+const BEGINNINGS: [&str; 3] = ["Started", "Attached", "Continues"];
 /// The label of the time at which a file was begun that is about what was alive then.
 const WRITTEN: &str = "Written";
 

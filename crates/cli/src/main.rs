@@ -21,6 +21,7 @@ mod failure;
 mod flame;
 mod growth;
 mod heap;
+mod help;
 mod input;
 mod interrupts;
 mod live;
@@ -49,7 +50,7 @@ mod tree;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use hprof_format::printable;
 
 use crate::failure::Failure;
@@ -63,54 +64,29 @@ const WRONG_USAGE: u8 = 2;
 #[command(
     name = "hprof",
     version,
-    about = "Checks, shows, compares and converts HPROF files: profiles of Java programs",
+    about = "Shows where Java programs spend their time and memory, and what their threads wait for",
     long_about = "\
-The HPROF agent records what a running Java program does: CPU samples, call
-times, allocation sites, heap dumps. With format=b it writes compact files for
-tools. hprof checks that such a file is complete and valid, and converts it to
-the text that format=a would have written. From files in either format, and from
-those of the JDK's own agent, it shows what costs most, who calls it and what has
-changed, and it writes the formats of other viewers. It also receives what an
-agent with net=HOST:PORT sends, and starts and stops profiles in programs that
-are already running.",
+hprof shows where a Java program spends its time, what fills its memory and what
+its threads wait for. It profiles programs from their start or while they run,
+and reads what the HPROF agent writes, what the JDK's own agent wrote, heap dumps
+and recordings of the JDK Flight Recorder.",
     after_help = "\
 Examples:
-  hprof record -- java Main       profile a program, and show the answer
-  hprof record alloc Main --for 30s               one that is already running
-  hprof live Main                 watch it, like top
-  java -agentlib:hprof=cpu=samples,format=b,file=java.hprof Main
-  hprof check java.hprof          is the file valid? what is in it?
-  hprof text java.hprof | less    the profile as text
-  hprof top java.hprof            what costs most? by method, class, thread, ...
-  hprof growth java.hprof         which sites leak?
-  hprof tree java.hprof --callers MyClass.slow    who calls it?
-  hprof flame java.hprof -o java.svg              a flame graph
-  hprof report java.hprof -o java.html            everything, as a page for a browser
-  hprof diff old.hprof new.hprof  what has changed?
-  hprof export java.hprof --to pprof -o java.pb.gz
-  hprof export --to parquet -o tables *.hprof     tables for DuckDB and Spark
-  hprof push --otlp http://localhost:4318 java.hprof
-  hprof heap leaks java.hprof     what fills the heap, and who allocated it
-  java -agentpath:$(hprof agent-path)=heap=sites Main     profile a program
-  hprof options                   what the agent can measure, and how
-  hprof doctor                    what works here, and why the rest does not
-  hprof redact java.hprof -o out.hprof            a dump without its content
-  hprof autopsy java.hprof.txt.blackbox           what a killed program has left
-  hprof browse java.hprof         a heap dump in a browser, with links between objects
-  hprof mcp profiles/             answers for an assistant, over MCP
-  hprof list                      which JVMs run here?
-  hprof attach 4711 cpu=samples   profile a running program
-  hprof stop 4711                 write the profile, leave nothing behind
-  hprof check old.hprof.gz        compressed files need not be unpacked
-  hprof recv -l 127.0.0.1:9000 -o java.hprof      an agent with net=localhost:9000
+  hprof record -- java Main                what uses the CPU?
+  hprof record wall Main --for 30s         where do the threads of a running program wait?
+  hprof record alloc Main --for 1m         what does it allocate, and what of it stays?
+  hprof live Main                          watch it, like top
+  hprof report java.hprof -o java.html     a page for a browser: flame graphs, tables
+  hprof diff old.hprof new.hprof           what has changed?
+  hprof heap leaks java.hprof              what fills the heap, and what keeps it?
+  hprof autopsy java.hprof.txt.blackbox    what did a killed program do last?
+  java -agentpath:$(hprof agent-path)=heap=sites Main    profile without hprof record
 
-A program that was killed leaves a file that ends in the middle of a record.
-`hprof check` then says at which byte the last whole record ends, and
-`hprof text` prints everything up to there.
+Profiles compressed with gzip need not be unpacked. Of a file that ends in the
+middle of a record, all that is before that is read, and a line says where it ends.
 
-Exit status: 0 the file is valid, or the command was carried out; 1 it is not,
-could not be read or written, or was refused; 2 wrong usage; 3 a condition of
-`hprof diff --fail-if` holds."
+Exit status: 0 the command was carried out, or the file is valid; 1 it was not,
+or it is not; 2 wrong usage; 3 a condition of `hprof diff --fail-if` holds."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -142,14 +118,14 @@ enum Command {
     Attach(attach::Attach),
     /// Show if a program is being profiled, since when, and into which file
     Status(attach::Running),
-    /// Write the profile so far; profiling goes on, and totals are kept
+    /// Write the profile so far; profiling continues, and totals are kept
     ///
     /// SIGQUIT (`kill -QUIT PID`) writes the same and then starts counting CPU
     /// samples, times and contention anew, as the original did. Sites are always
     /// those of the whole profile.
     #[command(verbatim_doc_comment)]
     Dump(attach::Dumping),
-    /// Write a profile and end it, leaving nothing behind in the program
+    /// Write a profile and end it, leaving nothing in the program
     Stop(attach::Dumping),
     Recv(recv::Arguments),
     Completions(packaging::Completions),
@@ -162,7 +138,9 @@ enum Command {
 
 fn main() -> ExitCode {
     allocator::map_large_blocks();
-    let result = match Arguments::parse().command {
+    let matches = help::grouped::<Arguments>().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let result = match arguments.command {
         Command::Record(arguments) => match record::run(&arguments) {
             Ok(status) => return ExitCode::from(status),
             Err(failure) => Err(failure),
@@ -190,8 +168,8 @@ fn main() -> ExitCode {
         Command::Dump(arguments) => arguments.dump(),
         Command::Stop(arguments) => arguments.stop(),
         Command::Recv(arguments) => recv::run(&arguments),
-        Command::Completions(arguments) => arguments.run(Arguments::command()),
-        Command::Manual(arguments) => arguments.run(&Arguments::command()),
+        Command::Completions(arguments) => arguments.run(help::grouped::<Arguments>()),
+        Command::Manual(arguments) => arguments.run(&help::grouped::<Arguments>()),
         Command::Heap(command) => command.run(),
         Command::Browse(arguments) => browse::run(&arguments),
         Command::Mcp(arguments) => mcp::run(&arguments),

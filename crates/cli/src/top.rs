@@ -20,7 +20,7 @@ use crate::table::{Style, Table};
 ///
 /// `self` is the cost of a row itself, `total` its cost including everything it
 /// called; a method that calls itself counts once in its total. CPU samples are
-/// shown as times, too, if the file tells their interval. Costs that are in the
+/// shown as times, too, if the file has their interval. Costs that are in the
 /// file's totals but in no row, because they were below the cutoff, are the row
 /// `<not listed>`.
 #[derive(clap::Args)]

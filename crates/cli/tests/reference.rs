@@ -29,12 +29,14 @@ fn help(command: &[String]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The commands that a help text lists.
+/// The commands that a help text lists: between the usage and the options.
 fn listed(help: &str) -> Vec<String> {
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = help.lines().skip_while(|line| !line.starts_with("Usage:"));
     lines
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .take_while(|line| !["Options:", "Arguments:"].contains(line))
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()))
+        .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")
         .map(str::to_owned)
         .collect()

@@ -176,7 +176,7 @@ impl Writer {
     pub fn report_cut(&self, why: &str) {
         let name = &self.name;
         console::line(format_args!(
-            "{name}: {why}; the profile ends here, the program goes on (block=y makes it wait)"
+            "{name}: {why}; the profile ends here, the program continues (block=y makes it wait)"
         ));
     }
 
@@ -472,7 +472,7 @@ impl Output {
         }
         let name = self.sink.name();
         console::line(format_args!(
-            "{name}: {error}; the profile ends here, the program goes on"
+            "{name}: {error}; the profile ends here, the program continues"
         ));
     }
 }

@@ -182,7 +182,7 @@ impl HeapDumps {
                 // A VM without memory may or may not go on.
                 let goes_on = match error {
                     DumpError::Memory(_) => "",
-                    _ => "; the program goes on",
+                    _ => "; the program continues",
                 };
                 console::line(format_args!("no heap dump: {error}{goes_on}"));
                 None
@@ -317,7 +317,7 @@ fn births_beside(options: &Options, is_file: bool) -> bool {
         (true, false) => return true,
     };
     console::line(format_args!(
-        "heap dumps will have no births beside them: {reason}"
+        "heap dumps will have no file of births: {reason}"
     ));
     false
 }
@@ -350,7 +350,7 @@ pub struct Subject<'a> {
     pub tracked: &'a dyn TrackedObjects,
     /// The threads that are alive.
     pub threads: &'a [LiveThread<'a>],
-    /// The moment of the dump, which tells if the program goes on after it.
+    /// The moment of the dump, which tells if the program continues after it.
     pub moment: Moment,
     /// `true` to include the values of primitive fields (`primfields=`); otherwise they are written as 0.
     pub primitive_fields: bool,

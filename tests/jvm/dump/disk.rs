@@ -38,7 +38,7 @@ fn a_dump_that_would_fill_the_disk_is_refused_and_the_sites_are_written() {
     assert_eq!(run.stderr.matches(refusal).count(), 1, "{}", run.stderr);
     assert!(
         run.stderr
-            .contains(" are free in small; the program goes on"),
+            .contains(" are free in small; the program continues"),
         "{}",
         run.stderr
     );
@@ -59,7 +59,7 @@ fn the_disk_of_a_descriptor_is_that_of_its_file() {
     let Some(run) = run_on_a_disk_of(24, options, redirection) else {
         return;
     };
-    let refusal = "/small; the program goes on\n";
+    let refusal = "/small; the program continues\n";
     assert_eq!(run.stderr.matches(refusal).count(), 1, "{}", run.stderr);
     run.checked_text("x.hprof");
     let run = run_on_a_disk_of(160, options, redirection).expect("as before");

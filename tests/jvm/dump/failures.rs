@@ -22,7 +22,7 @@ fn a_file_that_may_not_grow_ends_the_dump_and_not_the_program(jvm: &Jvm) {
     let run = program(jvm, BY_VM, &[], "Traces").arg("20000");
     let run = run.after("ulimit -f 512").run_well();
     assert!(run.stdout.contains("made 20000"), "{}", run.stderr);
-    let line = "hprof: no heap dump: the VM's dumper failed: File too large; the program goes on";
+    let line = "hprof: no heap dump: the VM's dumper failed: File too large; the program continues";
     assert_eq!(lines(&run), [line], "{}", jvm.feature);
     assert_eq!(run.files(), ["x.hprof"], "what the VM wrote is gone");
     assert_eq!(run.read_dumps(), 0);
@@ -45,7 +45,7 @@ fn the_output_may_not_grow_while_a_dump_is_written(jvm: &Jvm) {
     let run = run.wait();
     assert!(run.stdout.ends_with("done\n"), "{}", run.stderr);
     let line =
-        "hprof: x.hprof: File too large (os error 27); the profile ends here, the program goes on";
+        "hprof: x.hprof: File too large (os error 27); the profile ends here, the program continues";
     assert_eq!(
         run.stderr.matches(line).count(),
         1,
@@ -70,7 +70,7 @@ fn the_folder_may_go_while_the_program_runs(jvm: &Jvm) {
     let run = run.wait();
     assert!(run.status.success() && run.stdout.ends_with("done\n"));
     let line =
-        "hprof: no heap dump: gone: No such file or directory (os error 2); the program goes on";
+        "hprof: no heap dump: gone: No such file or directory (os error 2); the program continues";
     assert_eq!(lines(&run), [line], "{}", jvm.feature);
 }
 
@@ -135,7 +135,7 @@ fn a_text_that_finds_no_room_to_wait_for_its_totals_says_so(jvm: &Jvm) {
     let options = "heap=dump,dumper=jvmti,file=x.txt";
     let run = program(jvm, options, &[], "Traces").arg("20000");
     let run = run.after("ulimit -f 512").run_well();
-    let line = "hprof: no heap dump: File too large (os error 27); the program goes on";
+    let line = "hprof: no heap dump: File too large (os error 27); the program continues";
     assert_eq!(lines(&run), [line], "{}", jvm.feature);
     assert!(run.stderr.ends_with(" failed.\n"), "{}", run.stderr);
     let text = run.read("x.txt");
@@ -177,7 +177,7 @@ fn a_dump_that_the_disk_has_no_room_for_is_missed() {
         // Enough for the records before the dump. No mark can be written after the write that failed.
         let run = program(any_jvm(), options, &[], "Traces").arg("20000");
         let run = run.after("ulimit -f 40").run_well();
-        let lost = "the profile ends here, the program goes on";
+        let lost = "the profile ends here, the program continues";
         assert!(run.stderr.contains(lost), "{}", run.stderr);
         let (sound, _, fault) = run.hprof("check", "x.hprof");
         let expected = match options.contains("compress") {

@@ -88,6 +88,6 @@ fn a_reader_that_leaves_costs_the_dump_and_not_the_program() {
     assert_eq!(run.stderr.matches(lost).count(), 1, "{}", run.stderr);
     assert!(
         run.stderr
-            .contains("; the profile ends here, the program goes on")
+            .contains("; the profile ends here, the program continues")
     );
 }

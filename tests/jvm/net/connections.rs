@@ -89,7 +89,7 @@ fn a_receiver_that_leaves_ends_the_profile_and_not_the_program(jvm: &Jvm) {
     let lines = said(&run);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(
-        lines[0].ends_with("; the profile ends here, the program goes on"),
+        lines[0].ends_with("; the profile ends here, the program continues"),
         "{lines:?}"
     );
 }

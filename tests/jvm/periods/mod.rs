@@ -179,7 +179,7 @@ fn a_period_without_a_next_file_goes_on() {
         .start();
     run.wait_until(|| run.path("now/x.2.txt").exists());
     fs::rename(run.path("now"), run.path("then")).expect("a folder");
-    run.wait_for_stderr("the profile goes on in the output that it has");
+    run.wait_for_stderr("the profile continues in the output that it has");
     fs::rename(run.path("then"), run.path("now")).expect("a folder");
     let before = periods_in(&run.path("now"));
     run.wait_until(|| periods_in(&run.path("now")) > before + 2);

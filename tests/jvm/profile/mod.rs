@@ -200,7 +200,7 @@ impl Profile {
                         row.live <= row.allocated && row.live_bytes <= row.allocated_bytes;
                     assert!(
                         is_possible
-                            || profile.head.contains_key("Goes on")
+                            || profile.head.contains_key("Continues")
                             || has_value_objects && row.trace == 300_000,
                         "{row:?}"
                     );

@@ -140,7 +140,7 @@ enum Error {
     Unreadable { pid: u32, answer: String },
     #[error("the options are {0} bytes long; a running VM accepts at most {max}", max = listener::LONGEST)]
     TooLong(usize),
-    #[error("libhprof.so is neither in {} nor in ../lib beside it: name it with --agent", .0.display())]
+    #[error("libhprof.so is neither in {} nor in the ../lib next to it: name it with --agent", .0.display())]
     NoLibrary(PathBuf),
     #[error(
         "process {pid} does not see {}: it has a file system of its own (a container); copy libhprof.so into it, and \

@@ -156,14 +156,14 @@ impl Stops {
         if longest < LONG || consent.yes || !io::stdin().is_terminal() || !stderr.is_terminal() {
             return Ok(());
         }
-        let _ = write!(stderr, "hprof: go on? [y/N] ");
+        let _ = write!(stderr, "hprof: continue? [y/N] ");
         let mut answer = String::new();
         let read = io::stdin().lock().read_line(&mut answer);
         let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
         match read.is_ok() && is_yes {
             true => Ok(()),
             false => Err(Failure::Message(
-                "nothing was done; --yes goes on without asking".to_owned(),
+                "nothing was done; --yes skips the question".to_owned(),
             )),
         }
     }

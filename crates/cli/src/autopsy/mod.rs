@@ -24,7 +24,7 @@ use crate::text;
 /// -o x.hprof or --format b it is written in the binary format. Two lines on stderr
 /// say how old it is, and which part of the process has grown in the last minutes.
 ///
-/// FILE may also be the profile, beside which the black box is. Every other command
+/// FILE may also be the profile, with the black box next to it. Every other command
 /// takes such a file for the profile in it, too:
 /// `hprof top java.hprof.txt.blackbox`.
 ///

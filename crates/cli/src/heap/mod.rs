@@ -47,7 +47,7 @@ use options::{Choice, Reading, object_id};
 /// phantom references do not keep their targets alive, as in a collection; --exclude changes that. Objects that nothing
 /// else keeps are alive until their finalizer has run.
 ///
-/// The first question about a dump of 32 MB or more writes an index beside it (FILE.index), from which later questions are
+/// The first question about a dump of 32 MB or more writes an index next to it (FILE.index), from which later questions are
 /// answered in a small part of the time.
 ///
 /// Memory: the mapped file and about 16 bytes for each object; --memory sets a limit, beyond which temporary files are

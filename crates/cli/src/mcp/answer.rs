@@ -158,7 +158,7 @@ impl Found {
         let skip = self.skipped + shown;
         match (all - shown, self.has_more) {
             (0, false) => {}
-            (_, true) => lines.push(format!("rows behind number {skip}: ask with skip={skip}")),
+            (_, true) => lines.push(format!("rows after number {skip}: ask with skip={skip}")),
             (left, false) => lines.push(format!("{left} rows: ask with skip={skip}")),
         }
         if lost.elements > 0 || lost.texts > 0 {
@@ -292,7 +292,7 @@ mod tests {
         let more = read(&found(answer, true).text(LEAST).expect("it fits"));
         assert_eq!(
             more["left_out"][0],
-            "rows behind number 12: ask with skip=12"
+            "rows after number 12: ask with skip=12"
         );
     }
 

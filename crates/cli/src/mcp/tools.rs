@@ -160,7 +160,7 @@ impl Asked {
             .attaching(),
             Asked::new(
                 "dump_profile",
-                "Write the profile of a running JVM so far; profiling goes on",
+                "Write the profile of a running JVM so far; profiling continues",
                 Running::dump,
             )
             .attaching(),

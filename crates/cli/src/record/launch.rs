@@ -45,7 +45,7 @@ pub fn run(
     what: &str,
 ) -> Result<Ended, Failure> {
     let Some((program, arguments)) = command.split_first() else {
-        return Err(Failure::Usage("no command stands behind --".to_owned()));
+        return Err(Failure::Usage("there is no command after --".to_owned()));
     };
     let mut agent = OsString::from("-agentpath:");
     agent.push(library);

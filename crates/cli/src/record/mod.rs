@@ -38,7 +38,7 @@ use what::What;
 /// often methods are called, and how long they take), `locks` (who waits for
 /// whom), or options of the agent as they are: `cpu=samples,interval=1`.
 ///
-/// Behind `--` stands a command: `java`, or anything that starts JVMs, such as
+/// After `--` comes a command: `java`, or anything that starts JVMs, such as
 /// `mvn` or `gradle --no-daemon`. Each JVM gets a file of its own. The command
 /// keeps its input, output and exit status, and receives the signals; the answer
 /// is on stderr. `java` gets the agent as an argument; JVMs that it starts itself
@@ -46,7 +46,7 @@ use what::What;
 /// JVM says on stderr that it has picked that up.
 ///
 /// Without a command, PROGRAM is recorded, which runs already: a process id, or a
-/// part of a main class. It ends after --for, or by Ctrl-C, and the program goes on.
+/// part of a main class. It ends after --for, or by Ctrl-C; the program continues.
 ///
 /// Files are called Main-20261123-081500-4711.hprof, by the main class, the time
 /// and the process, and never replace one that exists.
@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(value_name = "WHAT|PROGRAM", num_args = 0..=2)]
     words: Vec<String>,
 
-    /// The length of the recording, such as 30s, 5m or 500ms; the program goes on
+    /// The length of the recording, such as 30s, 5m or 500ms; the program continues
     #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
     length: Option<Duration>,
 
@@ -126,7 +126,7 @@ impl Arguments {
         };
         match (program, self.command.is_empty()) {
             (Some(word), false) => usage(format!(
-                "`{word}` cannot be recorded, only {}; behind -- stands the program",
+                "`{word}` cannot be recorded, only {}; the program comes after --",
                 What::NAMES
             )),
             (None, true) => usage(

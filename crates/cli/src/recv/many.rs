@@ -113,7 +113,7 @@ pub fn collect(listener: &TcpListener, wanted: Wanted) -> Result<(), Failure> {
 }
 
 fn broken(error: io::Error) -> Failure {
-    Failure::Message(format!("the receiver cannot go on: {error}"))
+    Failure::Message(format!("the receiver cannot continue: {error}"))
 }
 
 /// Raises the limit of descriptors, and returns the number of connections for which they suffice.
@@ -484,7 +484,7 @@ impl Server {
                 Ok(number) => (Some(number), text),
                 Err(_) => return super::say(&format!("'@{number}' is no number of an agent")),
             },
-            Some(None) => return super::say("a command is needed behind '@N'"),
+            Some(None) => return super::say("a command is needed after '@N'"),
         };
         let command = match command::parse(text) {
             Ok(command) => command,

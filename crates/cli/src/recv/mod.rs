@@ -49,7 +49,7 @@ const INTERRUPTED: i32 = 130;
 /// agent does. A connection that sends something else, or nothing, is not an agent.
 /// The file appears under its name when it is finished, readable only by its owner;
 /// a truncated profile is kept too, with exit status 1. Ctrl-C finishes the file;
-/// the profiled program goes on without it.
+/// the profiled program continues without it.
 ///
 /// With --dir, receives from any number of agents at once, one file each, until
 /// Ctrl-C or SIGTERM. A file's name ends in `.part` until it is finished, and it can
@@ -58,8 +58,8 @@ const INTERRUPTED: i32 = 130;
 /// With --otlp, each finished file is forwarded to an OpenTelemetry collector, as by
 /// hprof push. The file is kept, whether that succeeds or not.
 ///
-/// With --jfr, a recording of the JDK Flight Recorder is written beside each finished
-/// file, as by hprof export --to jfr; its name is that of the file with .jfr behind it.
+/// With --jfr, a recording of the JDK Flight Recorder is written next to each finished
+/// file, as by hprof export --to jfr; its name is that of the file, followed by .jfr.
 ///
 /// Commands for the agent are read from the standard input, one per line, and from
 /// --send, as soon as an agent has begun to send its profile. With --dir they go to

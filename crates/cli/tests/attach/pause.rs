@@ -146,7 +146,7 @@ fn a_long_stop_is_asked_about_on_a_terminal() {
         let published = Published::heap(fake.pid);
         let (is_well, shown) = on_terminal(attach(&fake, options), answer);
         assert_eq!(is_well, is_done, "{options:?} {answer}: {shown}");
-        assert_eq!(shown.contains("go on? [y/N]"), is_asked, "{shown}");
+        assert_eq!(shown.contains("continue? [y/N]"), is_asked, "{shown}");
         drop(published);
         assert_eq!(fake.was_asked(), is_done, "{options:?} {answer}");
     }

@@ -45,7 +45,7 @@ This file is the profile of a Java program, written as a sequence of records:
   TRACE
       A call stack, the innermost frame first, under the number by which the
       other records name it. Where stacks are kept apart by thread (thread=y),
-      the thread stands behind the number.
+      the number is followed by the thread.
 
   CPU SAMPLES
       How often each stack was found to be using the CPU, the most frequent

@@ -82,7 +82,7 @@ pub struct TimeSince {
 #[derive(Debug, thiserror::Error)]
 pub enum NoBirths {
     /// There is no births file.
-    #[error("there is no {}: the agent writes it beside a dump with heap=all,lifetimes=y", .0.display())]
+    #[error("there is no {}: the agent writes it next to a dump with heap=all,lifetimes=y", .0.display())]
     Missing(PathBuf),
     /// It is damaged.
     #[error("{}: {error}", path.display())]

@@ -83,7 +83,7 @@ pub enum WriteError {
     Mixed,
     /// Its counts are so large that no run can have led to them.
     #[error(
-        "its values are too large for the binary format: they need {0} rows beside those of the stacks, of at most {MOST_ADDED}"
+        "its values are too large for the binary format: they need {0} rows in addition to those of the stacks, of at most {MOST_ADDED}"
     )]
     TooLarge(u64),
 }

@@ -51,7 +51,7 @@ impl Controller {
     }
 
     /// Returns `true` if the window must not last any longer: its costs exceed what is allowed in a whole one, if the
-    /// program goes on using the CPU as it did in this part.
+    /// program continues using the CPU as it did in this part.
     pub(super) fn is_exceeded(&self, current: Step, spent: Spent, part: Duration) -> bool {
         let part = part.as_secs_f64() / WINDOW.as_secs_f64();
         self.is_above(self.budget / part, current, spent)

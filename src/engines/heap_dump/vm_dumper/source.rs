@@ -109,7 +109,7 @@ impl Source {
                     let needed = needed as usize;
                     self.fill(needed)?;
                 }
-                _ => return Err(self.error("a record ends behind its segment")),
+                _ => return Err(self.error("a record ends after its segment")),
             }
         }
         Ok(())
