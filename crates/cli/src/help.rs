@@ -8,11 +8,15 @@ use clap::{Command, CommandFactory};
 const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Profile a program",
-        &["record", "live", "list", "doctor", "attach", "status", "dump", "stop"],
+        &[
+            "record", "live", "list", "doctor", "attach", "status", "dump", "stop",
+        ],
     ),
     (
         "Read a profile",
-        &["top", "tree", "flame", "report", "growth", "diff", "check", "text"],
+        &[
+            "top", "tree", "flame", "report", "growth", "diff", "check", "text",
+        ],
     ),
     ("Read a heap dump", &["heap", "browse", "redact"]),
     ("After the program was killed", &["autopsy"]),
@@ -22,7 +26,14 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     (
         "More",
-        &["options", "agent-path", "mcp", "completions", "manual", "help"],
+        &[
+            "options",
+            "agent-path",
+            "mcp",
+            "completions",
+            "manual",
+            "help",
+        ],
     ),
 ];
 
@@ -70,7 +81,11 @@ mod tests {
             .filter(|command| !command.is_hide_set())
             .map(Command::get_name)
             .collect();
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
         existing.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(grouped, existing);

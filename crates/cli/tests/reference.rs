@@ -1,5 +1,5 @@
 //! The page `docs/reference/help.md`: what `hprof` prints about each of its commands. `HPROF_BLESS=1` writes it anew. The page
-//! `docs/reference/commands.md` has a line for each command.
+//! `docs/reference/commands.md` has a line for each command. The messages on `docs/guide/troubleshooting.md` are in the sources.
 
 use std::fmt::Write;
 use std::fs;
@@ -88,6 +88,61 @@ fn the_commands_page_has_a_row_for_each_command() {
     expected.sort();
     linked.sort_unstable();
     assert_eq!(linked, expected);
+}
+
+/// What differs in the messages on the page.
+const PLACEHOLDERS: [&str; 4] = ["NAME", "VALUE", "ALLOWED", "N"];
+/// The JVM prints it.
+const NOT_OURS: &str = "Could not find agent library";
+
+/// All sources, without what divides a string into lines.
+fn sources() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = vec![root.join("src"), root.join("crates")];
+    let mut text = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() && path.file_name() != Some("tests".as_ref()) {
+                folders.push(path);
+            } else if path.extension() == Some("rs".as_ref()) {
+                text += &fs::read_to_string(path).expect("a source");
+            }
+        }
+    }
+    let lines: Vec<&str> = text.split("\\\n").collect();
+    let joined = lines.iter().enumerate().map(|(number, line)| match number {
+        0 => *line,
+        _ => line.trim_start(),
+    });
+    joined.collect()
+}
+
+#[test]
+fn the_messages_to_look_for_are_those_of_the_sources() {
+    let path = page("../guide/troubleshooting.md");
+    let page = fs::read_to_string(path).expect("the page");
+    let sources = sources();
+    let messages = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
+        .flat_map(|(cell, _)| cell.split("` … `"))
+        .filter(|message| *message != NOT_OURS);
+    let mut count = 0;
+    for message in messages {
+        let is_placeholder = |word: &str| PLACEHOLDERS.contains(&word);
+        let mut part = String::new();
+        for word in message.split_inclusive([' ', '=', ':']).chain(["N"]) {
+            if !is_placeholder(word.trim_end_matches([' ', '=', ':'])) {
+                part += word;
+                continue;
+            }
+            assert!(sources.contains(part.trim()), "{message}: {part:?}");
+            part.clear();
+        }
+        count += 1;
+    }
+    assert!(count > 20, "{count}");
 }
 
 #[test]

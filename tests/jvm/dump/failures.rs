@@ -44,8 +44,7 @@ fn the_output_may_not_grow_while_a_dump_is_written(jvm: &Jvm) {
     fs::write(run.path("go"), "").expect("a file");
     let run = run.wait();
     assert!(run.stdout.ends_with("done\n"), "{}", run.stderr);
-    let line =
-        "hprof: x.hprof: File too large (os error 27); the profile ends here, the program continues";
+    let line = "hprof: x.hprof: File too large (os error 27); the profile ends here, the program continues";
     assert_eq!(
         run.stderr.matches(line).count(),
         1,

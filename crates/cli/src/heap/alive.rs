@@ -24,7 +24,9 @@ pub fn waiting(waiting: &WaitingForFinalizer, sizes: Sizes) -> String {
     let classes = classes.collect::<Vec<_>>().join(", ");
     line += &format!(" ({classes})");
     match (&waiting.thread, &waiting.running) {
-        (Some(thread), Some(frame)) => line += &format!(", waiting for {thread}, which is in {frame}"),
+        (Some(thread), Some(frame)) => {
+            line += &format!(", waiting for {thread}, which is in {frame}")
+        }
         (Some(thread), None) => line += &format!("; {thread} calls them"),
         (None, _) => {}
     }
