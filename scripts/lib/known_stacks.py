@@ -7,6 +7,7 @@ DEFINITION = re.compile(r"^    (?:    )?(?:public |private |static |synchronized
 FRAME = re.compile(r"\tPaths(?:\$\w+)?\.(r(?:_[a-d])*|begin)\(Paths\.java:(\d+)\)")
 
 
+CUT = ("\tjava.lang.Thread.<frames-in-heap>", "\tjava.lang.Thread.<frames-cut>")
 SECTION = {False: "CPU SAMPLES", True: "WALL SAMPLES"}
 
 
@@ -40,9 +41,10 @@ def fault_of(frames, calls):
         if place > 0 and int(method[2]) not in calls[methods[place - 1][1]]:
             return f"line {method[2]} does not call {methods[place - 1][1]}"
         expected = caller_of(expected)
-    # The VM may have left the outer frames of a virtual thread that has waited in the heap.
+    # The VM may have left the outer frames of a virtual thread that has waited in the heap, and a walk may have been cut for the time
+    # that it took: the stack says both.
     outer = frames[places[-1] + 1 :]
-    is_cut = bool(outer) and outer[0].startswith("\tjava.lang.Thread.<frames-in-heap>")
+    is_cut = bool(outer) and outer[0].startswith(CUT)
     return None if is_cut or methods[-1][1] == "begin" else "it is cut off"
 
 

@@ -15,5 +15,5 @@ pub fn parse(text: &str) -> Option<u64> {
 pub fn bytes(text: &str) -> Result<u64, String> {
     parse(text)
         .filter(|&bytes| bytes > 0)
-        .ok_or_else(|| "must be a number above 0, with k, m or g after it if wanted".to_owned())
+        .ok_or_else(|| "must be a number above 0, with an optional k, m or g".to_owned())
 }
