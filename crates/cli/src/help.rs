@@ -54,20 +54,32 @@ fn groups(command: &Command) -> String {
     for (title, names) in GROUPS {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{title}:");
-        for name in names {
-            let about = command
-                .find_subcommand(name)
-                .and_then(Command::get_about)
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            let _ = writeln!(text, "  {name:<13}{about}");
+        // Some may have been left out of this build.
+        for command in names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+        {
+            let about = command.get_about().map(ToString::to_string);
+            let _ = writeln!(
+                text,
+                "  {:<13}{}",
+                command.get_name(),
+                about.unwrap_or_default()
+            );
         }
         text.push('\n');
     }
     text
 }
 
-#[cfg(test)]
+#[cfg(all(
+    test,
+    feature = "browse",
+    feature = "live",
+    feature = "mcp",
+    feature = "push",
+    feature = "recv"
+))]
 mod tests {
     use super::*;
     use crate::Arguments;

@@ -5,12 +5,24 @@
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss
 )]
+// Some functions are used by the commands alone that are left out.
+#![cfg_attr(
+    not(all(
+        feature = "browse",
+        feature = "live",
+        feature = "mcp",
+        feature = "push",
+        feature = "recv"
+    )),
+    allow(dead_code, unused_imports)
+)]
 
 mod about;
 mod allocator;
 mod amounts;
 mod attach;
 mod autopsy;
+#[cfg(feature = "browse")]
 mod browse;
 mod check;
 mod diff;
@@ -24,18 +36,23 @@ mod heap;
 mod help;
 mod input;
 mod interrupts;
+#[cfg(feature = "live")]
 mod live;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod merge;
 mod options;
+mod origin;
 mod output;
 mod packaging;
 mod pair;
 mod private_file;
 mod profile;
+#[cfg(feature = "push")]
 mod push;
 mod random;
 mod record;
+#[cfg(feature = "recv")]
 mod recv;
 mod redact;
 mod report;
@@ -96,6 +113,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Record(record::Arguments),
+    #[cfg(feature = "live")]
     Live(live::Arguments),
     Check(check::Arguments),
     Text(text::Arguments),
@@ -109,6 +127,7 @@ enum Command {
     Export(export::Arguments),
     Redact(redact::Arguments),
     Autopsy(autopsy::Arguments),
+    #[cfg(feature = "push")]
     Push(push::Arguments),
     #[command(alias = "agent")]
     Options(options::Arguments),
@@ -127,12 +146,15 @@ enum Command {
     Dump(attach::Dumping),
     /// Write a profile and end it, leaving nothing in the program
     Stop(attach::Dumping),
+    #[cfg(feature = "recv")]
     Recv(recv::Arguments),
     Completions(packaging::Completions),
     Manual(packaging::Manual),
     #[command(subcommand)]
     Heap(heap::HeapCommand),
+    #[cfg(feature = "browse")]
     Browse(browse::Arguments),
+    #[cfg(feature = "mcp")]
     Mcp(mcp::Arguments),
 }
 
@@ -145,6 +167,7 @@ fn main() -> ExitCode {
             Ok(status) => return ExitCode::from(status),
             Err(failure) => Err(failure),
         },
+        #[cfg(feature = "live")]
         Command::Live(arguments) => live::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Text(arguments) => text::run(&arguments),
@@ -158,6 +181,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::run(&arguments),
         Command::Redact(arguments) => redact::run(&arguments),
         Command::Autopsy(arguments) => autopsy::run(&arguments),
+        #[cfg(feature = "push")]
         Command::Push(arguments) => push::run(&arguments),
         Command::Options(arguments) => options::run(&arguments),
         Command::AgentPath(arguments) => arguments.run(),
@@ -167,11 +191,14 @@ fn main() -> ExitCode {
         Command::Status(arguments) => arguments.status(),
         Command::Dump(arguments) => arguments.dump(),
         Command::Stop(arguments) => arguments.stop(),
+        #[cfg(feature = "recv")]
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Completions(arguments) => arguments.run(help::grouped::<Arguments>()),
         Command::Manual(arguments) => arguments.run(&help::grouped::<Arguments>()),
         Command::Heap(command) => command.run(),
+        #[cfg(feature = "browse")]
         Command::Browse(arguments) => browse::run(&arguments),
+        #[cfg(feature = "mcp")]
         Command::Mcp(arguments) => mcp::run(&arguments),
     };
     let (message, status) = match result {

@@ -10,9 +10,9 @@ use hprof_format::printable;
 use hprof_profile::{Metric, Profile, export};
 
 use crate::failure::Failure;
+use crate::origin;
 use crate::output::Output;
 use crate::profile::{Opened, open};
-use crate::push;
 use crate::span::{Moment, SpanChoice};
 use tables::TableArguments;
 
@@ -205,7 +205,7 @@ impl Arguments {
         match self.to {
             Format::Collapsed => export::collapsed(profile, metric, out),
             Format::Pprof => export::pprof(profile, out),
-            Format::Otlp => export::otlp(profile, push::unknown_origin(), out),
+            Format::Otlp => export::otlp(profile, origin::unknown(), out),
             Format::Speedscope => export::speedscope(profile, &name, out),
             Format::Firefox => export::firefox(profile, &name, out),
             Format::Jfr => export::jfr(profile, out),

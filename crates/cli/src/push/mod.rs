@@ -11,6 +11,7 @@ use hprof_profile::Profile;
 use hprof_profile::export::{LimitTooSmall, Origin, Requests};
 
 use crate::failure::Failure;
+use crate::origin::{SERVICE, UNKNOWN_SERVICE};
 use crate::profile::Choice;
 use crate::size;
 use crate::span::SpanChoice;
@@ -40,16 +41,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     options: PushOptions,
-}
-
-/// OpenTelemetry's name for a Java program without a name.
-const UNKNOWN_SERVICE: &str = "unknown_service:java";
-
-/// Returns the origin of a profile about which nothing is known.
-pub fn unknown_origin() -> Origin {
-    let mut origin = Origin::default();
-    origin.set(SERVICE, UNKNOWN_SERVICE);
-    origin
 }
 
 /// The options of sending profiles.
@@ -93,8 +84,6 @@ enum NoAttribute {
     Process,
 }
 
-/// The attribute with the name of the program.
-const SERVICE: &str = "service.name";
 /// The only attribute that is a number.
 const PROCESS: &str = "process.pid";
 
