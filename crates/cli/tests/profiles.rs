@@ -2,6 +2,8 @@
 //! `sites/Alloc.java` with `heap=sites,cutoff=0,depth=4,format=b`, `agent-calls-*.txt` are `times/Calls.java`,
 //! `agent-monitor.txt` is `monitor/Contend.java`; `original-*` are files of the JDK's own agent.
 
+#[path = "profiles/every_section.rs"]
+mod every_section;
 mod skip;
 #[path = "profiles/viewers.rs"]
 mod viewers;
