@@ -56,7 +56,7 @@ fn every_export_has_every_value() {
     assert_eq!(of_otlp(&exported("otlp")), stated, "otlp");
     let collapsed = |(name, _): (&str, u64)| {
         let lines = shown(&["export", "--to", "collapsed", "--value", name], &[&file]);
-        let values = lines.lines().map(|line| number_at_end(line));
+        let values = lines.lines().map(number_at_end);
         (name.to_owned(), values.sum::<u64>() * weight(name))
     };
     assert_eq!(TOTALS.map(collapsed), stated_in_order(&stated), "collapsed");
