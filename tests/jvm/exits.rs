@@ -73,7 +73,7 @@ on_every_jvm!(a_program_that_dies_of_a_full_heap_keeps_its_profile, and 17);
 fn a_program_that_dies_of_a_full_heap_keeps_its_profile(jvm: &Jvm) {
     for (options, missing) in [
         ("heap=sites,cpu=samples", "live objects"),
-        ("heap=all", "there is no heap dump; live objects"),
+        ("heap=all", "there is no heap dump of the end; live objects"),
         ("cpu=times,monitor=y", "there is no monitor dump"),
     ] {
         let is_text = options == "cpu=times,monitor=y";

@@ -144,7 +144,11 @@ pub fn remarks(profile: &Profile, metric: Metric) -> Vec<String> {
     let unknown = profile.unknown_sections.iter();
     let unknown = unknown.map(|name| UnknownSection::remark(name));
     let first = estimated.into_iter().chain(left_out).chain(uncounted);
-    first.chain(lines).chain(unknown).collect()
+    let of_parts = first.chain(lines);
+    of_parts
+        .chain(profile.stated_remarks())
+        .chain(unknown)
+        .collect()
 }
 
 /// Names the methods whose calls were no longer counted because of `budget=`.

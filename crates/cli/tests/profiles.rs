@@ -2,6 +2,8 @@
 //! `sites/Alloc.java` with `heap=sites,cutoff=0,depth=4,format=b`, `agent-calls-*.txt` are `times/Calls.java`,
 //! `agent-monitor.txt` is `monitor/Contend.java`; `original-*` are files of the JDK's own agent.
 
+#[path = "profiles/every_section.rs"]
+mod every_section;
 mod skip;
 #[path = "profiles/viewers.rs"]
 mod viewers;
@@ -267,6 +269,7 @@ fn what_is_wrong_is_said_in_one_line() {
             &["export", "--to", "pprof", "--value", "cpu"],
             "--value is for collapsed",
         ),
+        (&["autopsy"], "there is no black box beside it"),
     ] {
         let output = hprof(arguments, &[&file]);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");

@@ -134,6 +134,8 @@ pub enum NoteMeaning {
         /// The new name.
         name: String,
     },
+    /// What readers should know about the numbers, to be shown beside them.
+    Remark(String),
     /// The CPU time that the process used while it was profiled, in whole milliseconds.
     ProcessCpu(Duration),
     /// The end of the profile, so long after its beginning, in whole milliseconds.
@@ -160,6 +162,8 @@ const INTERVAL_UNIT: &str = " ns";
 /// The beginning of [`NoteMeaning::Renamed`], and what stands between the thread and its name.
 const RENAMED: &str = "thread ";
 const NEW_NAME: &str = " was renamed: ";
+/// The beginning of [`NoteMeaning::Remark`].
+const REMARK: &str = "remark: ";
 /// The beginning and the end of [`NoteMeaning::ProcessCpu`].
 const PROCESS_CPU: &str = "the process used ";
 const PROCESS_CPU_UNIT: &str = " s of CPU time";
@@ -291,7 +295,7 @@ impl Note<'_> {
     }
 
     /// Returns the note with this meaning, which [`NoteMeaning::Depths`], [`NoteMeaning::Interval`], [`NoteMeaning::Layout`], [`NoteMeaning::Origin`],
-    /// [`NoteMeaning::Renamed`], [`NoteMeaning::ProcessCpu`], [`NoteMeaning::End`], [`NoteMeaning::StandardErrors`] and [`NoteMeaning::Uncounted`] determine; `None` for the others.
+    /// [`NoteMeaning::Renamed`], [`NoteMeaning::Remark`], [`NoteMeaning::ProcessCpu`], [`NoteMeaning::End`], [`NoteMeaning::StandardErrors`] and [`NoteMeaning::Uncounted`] determine; `None` for the others.
     #[must_use]
     pub fn of_meaning(meaning: NoteMeaning) -> Option<Note<'static>> {
         let text = match &meaning {
@@ -306,6 +310,7 @@ impl Note<'_> {
             NoteMeaning::Renamed { thread, name } => {
                 format!("{RENAMED}{thread}{NEW_NAME}{}", printable(name))
             }
+            NoteMeaning::Remark(remark) => format!("{REMARK}{}", printable(remark)),
             NoteMeaning::ProcessCpu(used) => return Some(Note::of_process_cpu(*used)),
             NoteMeaning::End(length) => return Some(Note::of_end(*length)),
             NoteMeaning::StandardErrors(errors) => errors.note(),
@@ -365,6 +370,9 @@ impl NoteMeaning {
             let name = name.to_owned();
             return NoteMeaning::Renamed { thread, name };
         }
+        if let Some(remark) = note.strip_prefix(REMARK) {
+            return NoteMeaning::Remark(remark.to_owned());
+        }
         if let Some(used) = seconds(note, PROCESS_CPU, PROCESS_CPU_UNIT) {
             return NoteMeaning::ProcessCpu(used);
         }
@@ -388,6 +396,7 @@ impl NoteMeaning {
             | NoteMeaning::Layout(_)
             | NoteMeaning::Origin(_)
             | NoteMeaning::Renamed { .. }
+            | NoteMeaning::Remark(_)
             | NoteMeaning::ProcessCpu(_)
             | NoteMeaning::End(_)
             | NoteMeaning::None => false,
@@ -507,6 +516,7 @@ mod tests {
                 thread: ThreadSerial(200_005),
                 name: "worker was renamed: 3".to_owned(),
             },
+            NoteMeaning::Remark("1 of 3 chunks is damaged".to_owned()),
             NoteMeaning::Layout(ObjectLayout::USUAL),
             NoteMeaning::StandardErrors(StandardErrors([1, 2, 3, 4])),
         ] {

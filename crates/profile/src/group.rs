@@ -105,6 +105,8 @@ impl FromStr for By {
 
 /// The names of groups that the file does not identify.
 const UNKNOWN_THREAD: &str = "<any thread>";
+/// The name of threads whose name nobody could see.
+const NO_NAME: &str = "<no name>";
 pub(crate) const UNKNOWN_TYPE: &str = "<unknown>";
 pub(crate) const NO_HOLDER: &str = "<no holder seen>";
 const NO_PACKAGE: &str = "<no package>";
@@ -177,7 +179,10 @@ impl Groups {
                     .holder(labels)
                     .unwrap_or_else(|| NO_HOLDER.to_owned()),
                 By::ThreadGroup => group_of_thread(&text(labels.thread, UNKNOWN_THREAD)),
-                _ => text(labels.thread, UNKNOWN_THREAD),
+                _ => match text(labels.thread, UNKNOWN_THREAD) {
+                    name if name.trim().is_empty() => NO_NAME.to_owned(),
+                    name => name,
+                },
             }
         }))
     }
@@ -193,6 +198,21 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Labels;
+
+    #[test]
+    fn a_thread_without_a_name_is_a_row_that_can_be_seen() {
+        let mut profile = Profile::default();
+        for name in ["", " ", "main"] {
+            let thread = Some(profile.names.intern(name));
+            profile.intern_labels(Labels {
+                thread,
+                ..Labels::default()
+            });
+        }
+        let groups = Groups::of_labels(&profile, By::Thread);
+        assert_eq!(groups.names, [NO_NAME, "main"]);
+    }
 
     #[test]
     fn threads_of_a_pool_are_one_group() {

@@ -69,12 +69,21 @@ pub(crate) fn samples_of(interval: Duration, unit: Duration) -> u64 {
     u64::try_from(samples).unwrap_or(u64::MAX)
 }
 
+/// Returns a remark on samples of `interval` that are counted in those of `unit`, if these are others.
+pub(crate) fn recounted(interval: Duration, unit: Duration) -> Option<String> {
+    let millis = |time: Duration| time.as_micros() as f64 / 1e3;
+    let (of, to) = (millis(interval), millis(unit));
+    let samples = samples_of(interval, unit);
+    (samples > 1).then(|| {
+        format!("a CPU sample of {of} ms is counted as {samples} of {to} ms, so that times can be compared")
+    })
+}
+
 impl Profile {
-    /// Counts CPU samples in those of a common interval, so that they can be compared with others.
-    pub fn count_samples_of(&mut self, common: CommonInterval) {
-        let (Some(interval), Some(unit)) = (self.interval(), common.interval()) else {
-            return;
-        };
+    /// Counts CPU samples in those of a common interval, so that they can be compared with others. Returns a remark if their number is
+    /// another one then.
+    pub fn count_samples_of(&mut self, common: CommonInterval) -> Option<String> {
+        let (interval, unit) = (self.interval()?, common.interval()?);
         let samples = samples_of(interval, unit);
         for table in &mut self.tables {
             if table.metrics() == [Metric::Cpu] {
@@ -90,6 +99,9 @@ impl Profile {
             *value = value.saturating_mul(samples);
         }
         self.interval = Some(unit);
+        let remark = recounted(interval, unit).filter(|_| self.has(Metric::Cpu))?;
+        self.remark(remark.clone());
+        Some(remark)
     }
 }
 
@@ -121,9 +133,23 @@ mod tests {
         }
         assert_eq!(common.interval(), Some(Duration::from_millis(5)));
         for one in &mut all {
-            one.count_samples_of(common);
+            let remark = one.count_samples_of(common);
             assert_eq!(one.interval(), Some(Duration::from_millis(5)));
+            assert!(one.stated_remarks().eq(remark));
         }
+        assert_eq!(
+            all.each_ref().map(|one| one.stated_remarks().next()),
+            [
+                Some(
+                    "a CPU sample of 20 ms is counted as 4 of 5 ms, so that times can be compared"
+                        .to_owned()
+                ),
+                Some(
+                    "a CPU sample of 15 ms is counted as 3 of 5 ms, so that times can be compared"
+                        .to_owned()
+                ),
+            ]
+        );
         assert_eq!(all.map(|one| one.total(Metric::Cpu)), [192, 21]);
     }
 

@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hprof_format::{NoteMeaning, StandardErrors};
 use indexmap::IndexMap;
 
 use crate::comparable::stable_class;
-use crate::interval::{CommonInterval, UnknownInterval, samples_of};
+use crate::interval::{CommonInterval, UnknownInterval, recounted, samples_of};
 use crate::metric::Metric;
 use crate::model::{FrameId, Labels, LabelsId, Profile, StackId, TimelineRow};
 use crate::names::Name;
@@ -26,6 +27,8 @@ pub struct Merger {
     untimed: BTreeSet<Metric>,
     /// That of the CPU samples so far.
     interval: CommonInterval,
+    /// Those of the profiles with CPU samples.
+    intervals: BTreeSet<Duration>,
 }
 
 /// The sums of metrics that were measured together.
@@ -62,6 +65,9 @@ impl Merger {
         self.interval.add(other)?;
         let unit = self.interval.interval();
         self.profile.interval = unit;
+        if other.total(Metric::Cpu) > 0 {
+            self.intervals.extend(other.interval());
+        }
         let is_cpu = |metrics: &[Metric]| metrics == [Metric::Cpu];
         if let (Some(before), Some(unit)) = (before, unit) {
             let factor = samples_of(before, unit);
@@ -220,6 +226,11 @@ impl Merger {
             };
             timeline.rows.sort_by(by_text);
             self.profile.timelines.push(timeline);
+        }
+        if let Some(unit) = self.interval.interval() {
+            for remark in self.intervals.iter().filter_map(|&of| recounted(of, unit)) {
+                self.profile.remark(remark);
+            }
         }
         self.profile.notes.sort_unstable();
         (self.profile.section, self.profile.sections) = (1, 1);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hprof_format::{
-    Age, CoursePoint, Line, NoteMeaning, Peak, StandardErrors, Uncounted, sampling_interval,
+    Age, CoursePoint, Line, Note, NoteMeaning, Peak, StandardErrors, Uncounted, sampling_interval,
 };
 use indexmap::IndexSet;
 
@@ -494,6 +494,22 @@ impl Profile {
             NoteMeaning::Uncounted(uncounted) => Some(uncounted),
             _ => None,
         })
+    }
+
+    /// Returns what the file says that readers should know about its numbers.
+    pub fn stated_remarks(&self) -> impl Iterator<Item = String> {
+        let meanings = self.notes.iter().map(|note| NoteMeaning::of(note));
+        meanings.filter_map(|meaning| match meaning {
+            NoteMeaning::Remark(remark) => Some(remark),
+            _ => None,
+        })
+    }
+
+    /// Adds something that readers should know about the numbers.
+    pub(crate) fn remark(&mut self, remark: String) {
+        if let Some(note) = Note::of_meaning(NoteMeaning::Remark(remark)) {
+            self.notes.push(note.text.into_owned());
+        }
     }
 
     /// Returns the sum of a metric over all samples.

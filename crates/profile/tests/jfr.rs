@@ -179,8 +179,9 @@ fn recording_of(name: &'static str, has_stack: bool, count: usize) -> Vec<u8> {
     file
 }
 
-fn notes(file: &[u8]) -> Vec<String> {
-    load(file, Wanted::Last).expect("it is sound").profile.notes
+fn remarks(file: &[u8]) -> Vec<String> {
+    let loaded = load(file, Wanted::Last).expect("it is sound");
+    loaded.profile.stated_remarks().collect()
 }
 
 #[test]
@@ -188,13 +189,17 @@ fn samples_of_other_profilers_are_said_not_to_be_read() {
     let samples = recording_of("datadog.ExecutionSample", true, 14_202);
     let both = [samples, recording_of("profiler.Malloc", true, 3)].concat();
     assert_eq!(
-        notes(&both),
+        remarks(&both),
         [
             "events with stacks that are not read: datadog.ExecutionSample (14,202), profiler.Malloc (3)"
         ]
     );
     for (name, has_stack) in [("jdk.FileRead", true), ("datadog.Scope", false)] {
-        assert_eq!(notes(&recording_of(name, has_stack, 3)), [""; 0], "{name}");
+        assert_eq!(
+            remarks(&recording_of(name, has_stack, 3)),
+            [""; 0],
+            "{name}"
+        );
     }
 }
 
@@ -210,19 +215,19 @@ fn a_damaged_chunk_costs_no_other() {
             (
                 loaded.profile.total(Metric::Cpu),
                 loaded.fault.is_some(),
-                loaded.profile.notes,
+                loaded.profile.stated_remarks().collect::<Vec<_>>(),
             )
         })
     };
     let (expected, ..) = cpu(&whole).expect("it is sound");
     for chunks in [[&damaged, &whole], [&whole, &damaged]] {
-        let (found, is_faulty, notes) =
+        let (found, is_faulty, remarks) =
             cpu(&chunks.map(Vec::as_slice).concat()).expect("one is sound");
         assert_eq!((found, is_faulty), (expected, true));
-        let said = notes
+        let said = remarks
             .iter()
-            .any(|note| note.starts_with("1 of 2 chunks of the recording are damaged"));
-        assert!(said, "{notes:?}");
+            .any(|remark| remark.starts_with("1 of 2 chunks of the recording are damaged"));
+        assert!(said, "{remarks:?}");
     }
     let (found, ..) = cpu(&[&whole[..], &damaged, &whole].concat()).expect("two are sound");
     assert_eq!(found, 2 * expected);

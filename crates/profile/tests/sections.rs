@@ -109,6 +109,12 @@ fn times_of_different_intervals_are_added_up() {
         let interval = sum.interval().expect("it is known");
         let millis = u128::from(sum.total(Metric::Cpu)) * interval.as_millis();
         assert_eq!((interval.as_millis(), millis), (5, 1_660));
+        // It has 188 samples, and not 332.
+        let remarks: Vec<String> = sum.stated_remarks().collect();
+        assert_eq!(
+            remarks,
+            ["a CPU sample of 20 ms is counted as 4 of 5 ms, so that times can be compared"]
+        );
     }
 }
 

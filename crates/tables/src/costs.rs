@@ -137,6 +137,7 @@ impl Costs {
                     | NoteMeaning::Layout(_)
                     | NoteMeaning::Depths(_)
                     | NoteMeaning::Renamed { .. }
+                    | NoteMeaning::Remark(_)
                     | NoteMeaning::ProcessCpu(_)
                     | NoteMeaning::End(_)
                     | NoteMeaning::None => {}

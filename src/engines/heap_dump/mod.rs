@@ -274,7 +274,8 @@ impl Engine for HeapDumps {
     }
 
     fn unknown_without_vm(&self) -> Option<&'static str> {
-        self.in_reports.then_some("there is no heap dump")
+        self.in_reports
+            .then_some("there is no heap dump of the end")
     }
 
     fn report_without_vm(&self, _report: &Report<'_>) {}

@@ -84,7 +84,7 @@ impl MonitorWatch {
         };
         if !only_costs && env.request(states).is_err() {
             console::line(format_args!(
-                "monitor=y: a VM that is already running does not report which monitors threads want; dumps have only the states of threads"
+                "monitor=y: in a VM that is already running, the MONITOR DUMP does not say which monitors threads want; waits for locks are measured all the same"
             ));
         }
         let contentions = Arc::new(Contentions::default());

@@ -3,7 +3,7 @@
 mod growth;
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Cursor, Write};
+use std::io::{self, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Local};
@@ -47,6 +47,10 @@ pub struct Arguments {
 
 /// The end of the name of a black box, behind that of its profile.
 pub const END_OF_BLACK_BOX: &str = ".blackbox";
+
+const BEGIN_OF_PROFILE: &[u8; 12] = b"JAVA PROFILE";
+/// What is said of a profile without a black box beside it.
+const NO_BLACK_BOX: &str = "is a profile, and there is no black box beside it: the agent writes one with blackbox=y, and removes it when the profile is complete";
 
 /// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -127,7 +131,10 @@ fn find(path: &Path) -> Result<(PathBuf, File, BlackBox), Failure> {
     let beside = PathBuf::from(beside);
     match read(&beside) {
         Err(BlackBoxError::Read(error)) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Failure::about(path, BlackBoxError::Other))
+            match is_profile(path) {
+                true => Err(Failure::about(path, NO_BLACK_BOX)),
+                false => Err(Failure::about(path, BlackBoxError::Other)),
+            }
         }
         read => {
             let name = beside.display().to_string();
@@ -135,6 +142,13 @@ fn find(path: &Path) -> Result<(PathBuf, File, BlackBox), Failure> {
             found(&beside, read)
         }
     }
+}
+
+/// Returns `true` if the file begins as profiles do.
+fn is_profile(path: &Path) -> bool {
+    let mut begin = [0; BEGIN_OF_PROFILE.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == *BEGIN_OF_PROFILE
 }
 
 fn read(path: &Path) -> Result<(File, BlackBox), BlackBoxError> {

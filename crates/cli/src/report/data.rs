@@ -45,7 +45,10 @@ impl Run {
             added.map_err(|error| Failure::about(Path::new(&run.file), error))?;
         }
         for run in &mut runs {
-            run.profile.count_samples_of(common);
+            if let Some(remark) = run.profile.count_samples_of(common) {
+                let remarks = run.remarks.entry(Metric::Cpu.name()).or_default();
+                remarks.push(remark);
+            }
         }
         let comparable = runs.into_iter().map(|run| Run {
             profile: run.profile.comparable(),

@@ -10,7 +10,7 @@ use crate::skip::skip;
 use crate::{directory, json, profile, shown, text};
 
 /// Returns a tool that other tests need too, from the environment or the path; reports it if missing.
-fn tool(variable: &str, command: &str) -> Option<PathBuf> {
+pub(crate) fn tool(variable: &str, command: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable) {
         return Some(path.into());
     }

@@ -17,7 +17,7 @@ pub use pprof::pprof;
 pub use speedscope::speedscope;
 
 use crate::metric::{Metric, Unit};
-use crate::model::{Frame, FrameKind, Profile};
+use crate::model::{Frame, FrameId, FrameKind, Profile};
 
 /// Returns the frames' names for tools without fields for class and signature: `Class.method`.
 fn method_names(profile: &Profile) -> Vec<String> {
@@ -28,6 +28,16 @@ fn method_names(profile: &Profile) -> Vec<String> {
 /// Returns the source file of a frame; empty if unknown.
 fn source<'a>(profile: &'a Profile, frame: &Frame) -> &'a str {
     frame.source.map_or("", |source| profile.names.text(source))
+}
+
+/// Returns a name that no other function has: that of a Java method with its signature. The records of native functions have a made-up one.
+fn system_name(profile: &Profile, id: FrameId) -> String {
+    let frame = profile.frame(id);
+    let signature = frame.signature.map_or("", |s| profile.names.text(s));
+    match library(profile, frame) {
+        Some(_) => profile.method(id),
+        None => format!("{}{signature}", profile.method(id)),
+    }
 }
 
 /// Stands for all threads if the file does not distinguish them.
@@ -54,4 +64,29 @@ fn library<'a>(profile: &'a Profile, frame: &Frame) -> Option<&'a str> {
 
 fn is_native(frame: &Frame) -> bool {
     frame.kind == FrameKind::Native
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_java_methods_have_signatures() {
+        let mut profile = Profile::default();
+        for (class, name) in [
+            ("java.util.zip.Deflater", "java.util.zip.Deflater.end()V"),
+            ("libz.so.1.3", "libz.so.1.3.end"),
+        ] {
+            let frame = Frame {
+                class: profile.names.intern(class),
+                method: profile.names.intern("end"),
+                signature: Some(profile.names.intern("()V")),
+                source: None,
+                line: None,
+                kind: FrameKind::Native,
+            };
+            let frame = profile.intern_frame(frame);
+            assert_eq!(system_name(&profile, frame), name);
+        }
+    }
 }

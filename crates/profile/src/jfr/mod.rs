@@ -51,7 +51,7 @@ pub(crate) fn load(source: impl Read) -> Result<(Profile, Option<ReadError>), Re
     }
 }
 
-/// Returns a note about the damaged chunks of a recording, if others are whole.
+/// Returns a remark on the damaged chunks of a recording, if others are whole.
 fn damaged_note(whole: u64, damaged: u64) -> Option<String> {
     (whole > 0 && damaged > 0).then(|| {
         format!(
@@ -89,8 +89,9 @@ impl Reading {
     fn finish(self, damaged: Option<String>) -> Profile {
         let mut profile = self.known.profile;
         self.about.tell(&mut profile);
-        profile.notes.extend(damaged);
-        profile.notes.extend(self.sums.not_read());
+        for remark in damaged.into_iter().chain(self.sums.not_read()) {
+            profile.remark(remark);
+        }
         self.sums.tell(&self.about, &mut profile);
         profile.tell_cut(self.known.cut);
         profile

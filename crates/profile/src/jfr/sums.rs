@@ -165,7 +165,7 @@ impl Sums {
         }
     }
 
-    /// Returns a note about the events that may be samples of another profiler, and are not read.
+    /// Returns a remark on the events that may be samples of another profiler, and are not read.
     pub(super) fn not_read(&self) -> Option<String> {
         let mut unknown: Vec<(&str, u64)> = self
             .unknown

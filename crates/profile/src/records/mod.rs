@@ -262,6 +262,7 @@ impl Records {
             | NoteMeaning::LeftOutContentions(_)
             | NoteMeaning::Uncounted(_)
             | NoteMeaning::Layout(_)
+            | NoteMeaning::Remark(_)
             | NoteMeaning::None => {}
         }
         self.profile.notes.push(note.text.clone().into_owned());

@@ -32,7 +32,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
-use super::super::stack_walk::{InterruptedWalker, monotonic_nanos, refused};
+use super::super::stack_walk::{InterruptedWalker, refused, thread_cpu_nanos};
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use super::registers::{Registers, StackPosition};
 use super::ring::{Head, Ring};
@@ -241,7 +241,7 @@ unsafe fn take_sample(number: usize, expired: Option<i32>, info: usize, context:
     let Some(weight) = due(record, intervals) else {
         return;
     };
-    let started = monotonic_nanos();
+    let started = thread_cpu_nanos();
     record
         .charged
         .fetch_add(u64::from(weight), Ordering::Relaxed);
@@ -318,7 +318,7 @@ unsafe fn take_sample(number: usize, expired: Option<i32>, info: usize, context:
         };
     }
     ring.publish(slot, head);
-    set_apart(record, monotonic_nanos().wrapping_sub(started));
+    set_apart(record, thread_cpu_nanos().wrapping_sub(started));
 }
 
 /// Returns `true` if the stack that the handler runs on has as many bytes: one for signals may be as small as the handler
@@ -356,8 +356,9 @@ fn due(record: &InterruptedThread, intervals: u32) -> Option<u32> {
     Some(waiting)
 }
 
-/// Determines how many intervals the next sample has to wait for. The shorter of the last two times counts: the thread
-/// may have lost its processor during the other.
+/// Determines how many intervals the next sample has to wait for: `took` is the CPU time of this one, not the time that passed, as
+/// a thread on a busy machine often loses its processor here, and its next second would have the stack of one moment. The
+/// shorter of the last two times counts: a walk through memory that was never touched may take long once.
 #[inline(always)]
 fn set_apart(record: &InterruptedThread, took: u64) {
     let before = record.took.load(Ordering::Relaxed);

@@ -1,13 +1,18 @@
 //! Tests of the handler, called as the kernel calls it.
 
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use super::current_tid;
 use super::handler::{MARK, MARK_SHIFT, STATE, SignalInfo, on_cpu_timer};
 use super::interrupted_threads::InterruptedThreads;
 use super::ring::Ring;
+use super::trace::{AsyncGetCallTrace, CallTrace};
 use crate::hotspot::thread_layout::JavaThread;
+use crate::sys;
 
 /// Delivers the signal of a timer that names a record.
 fn interrupt(record: u32) {
@@ -21,10 +26,30 @@ fn deliver(code: i32, record: u32) {
         value: MARK << MARK_SHIFT | record as usize,
         ..SignalInfo::default()
     };
-    // SAFETY: the structure is that of the kernel. Without a depth the handler looks at no register.
+    // SAFETY: zero is a value of all its fields.
+    let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the structures are those of the kernel.
     unsafe {
-        on_cpu_timer(libc::SIGVTALRM, (&raw mut info).cast(), ptr::null_mut());
+        on_cpu_timer(
+            libc::SIGVTALRM,
+            (&raw mut info).cast(),
+            (&raw mut context).cast(),
+        );
     }
+}
+
+/// The time for which a thread is without a processor, or a sample takes.
+const LONG: Duration = Duration::from_millis(100);
+
+/// Finds no stack, on a thread that has lost its processor.
+unsafe extern "C" fn lose_the_processor(
+    trace: *mut CallTrace,
+    _depth: sys::jint,
+    _context: *mut c_void,
+) {
+    thread::sleep(LONG);
+    // SAFETY: the handler's.
+    unsafe { (*trace).count = -1 };
 }
 
 #[test]
@@ -79,9 +104,8 @@ fn only_threads_in_the_vm_are_looked_into_and_none_too_often() {
     };
     let state = records.get(record as usize).expect("it is taken");
     let charged = state.charged.load(Ordering::SeqCst);
-    // Two samples of 100 ms each.
     STATE.interval.store(10_000_000, Ordering::SeqCst);
-    state.took.store(100_000_000, Ordering::SeqCst);
+    state.took.store(LONG.as_nanos() as u64, Ordering::SeqCst);
     state.apart.store(3, Ordering::SeqCst);
     interrupt(record);
     interrupt(record);
@@ -92,6 +116,17 @@ fn only_threads_in_the_vm_are_looked_into_and_none_too_often() {
     assert_eq!(charged, 3, "nothing is charged without a sample");
     interrupt(record);
     assert_eq!(weights(), [1], "the last one took no time");
+
+    let no_stack: AsyncGetCallTrace = lose_the_processor;
+    STATE
+        .get_call_trace
+        .store(no_stack as *mut c_void, Ordering::SeqCst);
+    STATE.depth.store(1, Ordering::SeqCst);
+    for _ in 0..3 {
+        interrupt(record);
+    }
+    assert_eq!(weights(), [1, 1, 1], "they took no CPU time");
+    STATE.depth.store(0, Ordering::SeqCst);
 
     state.asked.store(5, Ordering::SeqCst);
     deliver(libc::SI_QUEUE, record);

@@ -33,7 +33,7 @@ pub(super) struct InterruptedThread {
     pub(super) asked: AtomicU32,
     /// The number of intervals from a sample to the next, at least.
     pub(super) apart: AtomicU32,
-    /// The time that the last sample took, in nanoseconds.
+    /// The CPU time that the last sample took, in nanoseconds.
     pub(super) took: AtomicU64,
 }
 

@@ -74,7 +74,7 @@ use sums::Sums;
 pub use cache::WalkCache;
 pub(super) use interrupted::MethodLayout;
 pub(super) use interrupted::{
-    ClassMethod, Interrupted, InterruptedWalker, monotonic_nanos, refused,
+    ClassMethod, Interrupted, InterruptedWalker, refused, thread_cpu_nanos,
 };
 pub(super) use method_ids::MethodIds;
 pub use sums::SequenceHash;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::export::{library, nanos_of_one, source};
+use crate::export::{library, nanos_of_one, source, system_name};
 use crate::metric::Unit;
 use crate::model::{Frame, FrameId, FrameKind, Labels, LabelsId, Profile, StackId};
 use crate::number::number;
@@ -136,9 +136,8 @@ impl<'a> Dictionary<'a> {
 
     fn location(&mut self, profile: &'a Profile, id: FrameId, frame: &'a Frame) -> u32 {
         let name = profile.method(id);
-        let signature = frame.signature.map_or("", |s| profile.names.text(s));
         let function = Function {
-            system_name: self.string(format!("{name}{signature}")),
+            system_name: self.string(system_name(profile, id)),
             name: self.string(name),
             file: self.string(source(profile, frame)),
         };

@@ -16,7 +16,7 @@ use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 use prost::Message;
 
-use super::{library, nanos_of_one, source};
+use super::{library, nanos_of_one, source, system_name};
 use crate::metric::{Metric, Unit};
 use crate::model::{Frame, FrameId, LabelsId, Profile};
 use crate::names::Name;
@@ -247,10 +247,9 @@ impl<W: Write> Encoder<'_, W> {
 
     fn function(&mut self, id: u64, location: FrameId, frame: &Frame) -> Function {
         let name = self.profile.method(location);
-        let signature = frame.signature.map_or("", |s| self.profile.names.text(s));
         Function {
             id,
-            system_name: self.strings.index(&format!("{name}{signature}")),
+            system_name: self.strings.index(&system_name(self.profile, location)),
             name: self.strings.index(&name),
             filename: self.strings.index(source(self.profile, frame)),
         }
