@@ -252,6 +252,14 @@ impl Tags {
         self.env.relinquish();
     }
 
+    /// As dropping, if all tags have been removed one by one.
+    pub fn are_removed(self) {
+        if !self.is_fresh {
+            self.env.relinquish();
+            std::mem::forget(self);
+        }
+    }
+
     /// Leaves the tags in place, for a VM that is about to end: removing them from millions of objects takes seconds.
     pub fn leave(self) {
         std::mem::forget(self);
