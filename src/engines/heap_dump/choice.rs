@@ -127,7 +127,7 @@ impl Dumpers {
             || kind.has_value_objects();
         // At the end nobody waits, and without memory there is none for a child.
         let fork = self.fork.as_deref().filter(|_| moment == Moment::Running);
-        let failed = match fork.map(|fork| fork.dump(jni, subject, output)) {
+        let failed = match fork.map(|fork| in_child(fork, jni, subject, output)) {
             None => None,
             Some(Err(error)) if error.is_of_child() => {
                 output.begin_again();
@@ -208,10 +208,31 @@ impl Dumpers {
     }
 }
 
+/// The number of times that a dump in a child is tried while the program changes.
+const ATTEMPTS: usize = 3;
+
+fn in_child(
+    fork: &dyn HeapDumper,
+    jni: Jni<'_>,
+    subject: &Subject<'_>,
+    output: &mut dyn DumpOutput,
+) -> Result<Dumped, DumpError> {
+    for _ in 1..ATTEMPTS {
+        match fork.dump(jni, subject, output) {
+            Err(DumpError::Changed(_)) => output.begin_again(),
+            answer => return answer,
+        }
+    }
+    fork.dump(jni, subject, output)
+}
+
 impl DumpError {
     /// Returns `true` if only the child has failed.
     fn is_of_child(&self) -> bool {
-        matches!(self, Self::NoFork(_) | Self::Child(_) | Self::InChild(_))
+        matches!(
+            self,
+            Self::NoFork(_) | Self::Changed(_) | Self::Child(_) | Self::InChild(_)
+        )
     }
 
     /// Returns `true` if nothing was written before the error.

@@ -483,6 +483,9 @@ pub enum DumpError {
     /// There is no walk in a child.
     #[error("no fork: {0}")]
     NoFork(String),
+    /// The program has changed between what was asked before the fork and the fork.
+    #[error("no fork: {0}")]
+    Changed(&'static str),
     /// The child has ended before the walk.
     #[error("the forked child failed: {0}")]
     Child(io::Error),

@@ -220,6 +220,9 @@ impl<'m> Reader<'m> {
 
 impl From<NoChild> for DumpError {
     fn from(error: NoChild) -> Self {
-        Self::NoFork(error.to_string())
+        match error {
+            NoChild::OtherThread => Self::Changed("threads came and went"),
+            error => Self::NoFork(error.to_string()),
+        }
     }
 }

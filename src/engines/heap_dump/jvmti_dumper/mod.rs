@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
-use hprof_format::{ObjectId, TraceSerial};
+use hprof_format::{HeapTotals, ObjectId, TraceSerial};
 use std::collections::{HashMap, HashSet};
 
 use super::births::BirthList;
@@ -32,7 +32,7 @@ use super::room;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
 use jvmti::{
-    ChildLink, ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object, Tags, WantedValues, check_heap_is_private,
+    Child, ChildLink, ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object, Tags, WantedValues, check_heap_is_private,
 };
 use names::Tables;
 use names::class::{ClassId, name_of_signature};
@@ -143,10 +143,8 @@ impl HeapDumper for WalkEngine {
             used: HashSet::default(),
         };
         let answer = dump.run(births, link.as_ref());
-        match subject.moment {
-            Moment::Death => tags.leave(),
-            _ if link.is_some() && answer.is_ok() => tags.are_removed(),
-            _ => {}
+        if subject.moment == Moment::Death {
+            tags.leave();
         }
         answer
     }
@@ -245,12 +243,13 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
             arrays: self.subject.primitive_arrays,
         };
         let begin = Instant::now();
-        let (late_classes, mut totals) = match (link, last) {
+        let mut totals = match (link, last) {
             (Some(link), Some((last, _))) => {
                 let child = self.tags.follow_in_child(wanted, &mut recorder, link, last.0);
                 pause += begin.elapsed();
-                let walked = forked::receive(child?, link, self.chunks.output)?;
-                (walked.late_classes, walked.totals)
+                let answer = self.receive(child.map_err(DumpError::from), link, &mut classes);
+                self.untag(&held, &mut pause)?;
+                answer?
             }
             _ => {
                 let answer = self.tags.follow(wanted, &mut recorder);
@@ -261,13 +260,10 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
                 if let Some(failure) = failure {
                     return Err(DumpError::Walk(failure));
                 }
-                (late_classes, before)
+                self.late_classes(&mut classes, late_classes)?;
+                before
             }
         };
-        self.late_classes(&mut classes, late_classes)?;
-        if link.is_some() {
-            self.untag(&held, &mut pause)?;
-        }
         drop(held);
         self.chunks.flush();
         if self.chunks.has_failed() {
@@ -404,6 +400,24 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         }
     }
 
+    /// Writes what a child finds, and then what can be asked only after the walk. Returns the totals of what the child has
+    /// written, and of what was written before the fork.
+    fn receive(
+        &mut self,
+        child: Result<Child<'_>, DumpError>,
+        link: &ChildLink,
+        classes: &mut DumpClasses,
+    ) -> Result<HeapTotals, DumpError> {
+        let walked = forked::receive(child?, link, self.chunks.output)?;
+        let mut late = walked.late_classes.objects.iter();
+        // The child's tags do not tell which class of the program it is.
+        if late.any(|object| classes.place(&self.numbers, object.class).is_none()) {
+            return Err(DumpError::Changed("a class was loaded meanwhile"));
+        }
+        self.late_classes(classes, walked.late_classes)?;
+        Ok(walked.totals)
+    }
+
     /// Removes the tags of the program's objects after a walk in a child, without a pass over the heap.
     fn untag(&mut self, held: &HeldObjects, pause: &mut Duration) -> Result<(), DumpError> {
         let mut removal = TagRemoval {
@@ -418,6 +432,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
             // One that has died has no tag.
             let _ = tags.set_weak(object, Tag::NONE.0);
         });
+        tags.are_removed();
         Ok(())
     }
 
