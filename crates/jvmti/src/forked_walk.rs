@@ -20,11 +20,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::error::JvmtiError;
+use super::fields::Primitive;
 use super::heap_walk::{
     HeapVisitor, PrimitiveField, Referee, Reference, Referrer, RootReference, Tags, Visit,
     WantedValues,
 };
-use super::fields::Primitive;
 use super::jni::LocalRef;
 
 /// The seconds after which a child without progress is ended by the kernel.
@@ -336,7 +336,9 @@ impl<V: ForkedVisitor> HeapVisitor for ForkedWalk<'_, V> {
     ) -> Visit {
         self.check_end(referrer);
         let tag = *referee.tag;
-        self.call_for(tag, |visitor| visitor.reference(referrer, reference, referee))
+        self.call_for(tag, |visitor| {
+            visitor.reference(referrer, reference, referee)
+        })
     }
 
     fn primitive_field(&mut self, field: PrimitiveField) -> Visit {
@@ -453,7 +455,8 @@ pub fn check_heap_is_private(object: &LocalRef<'_>) -> Result<(), &'static str> 
     // SAFETY: HotSpot's local references are the addresses of words with the objects' addresses, which the collector may
     // change at any time; the value is only compared.
     let address = unsafe { object.object().raw.cast::<usize>().read_volatile() };
-    let maps = fs::read_to_string("/proc/self/maps").map_err(|_| "/proc/self/maps cannot be read")?;
+    let maps =
+        fs::read_to_string("/proc/self/maps").map_err(|_| "/proc/self/maps cannot be read")?;
     match is_private(&maps, address) {
         Some(true) => Ok(()),
         Some(false) => Err("the heap is mapped shared"),

@@ -40,7 +40,9 @@ impl DumperChoice {
         match options.dumper {
             Dumper::Vm => Self::Vm,
             Dumper::Jvmti => Self::Walk("asked for"),
-            Dumper::Auto | Dumper::Fork if options.redact => Self::Walk("no content may reach a disk"),
+            Dumper::Auto | Dumper::Fork if options.redact => {
+                Self::Walk("no content may reach a disk")
+            }
             Dumper::Auto | Dumper::Fork if !is_file && may_walk => {
                 Self::Walk("it needs no temporary file")
             }
@@ -125,8 +127,7 @@ impl Dumpers {
             || !kind.is_known()
             // Garbage is better than no dump.
             || kind.has_value_objects();
-        // At the end nobody waits, and without memory there is none for a child.
-        let fork = self.fork.as_deref().filter(|_| moment == Moment::Running);
+        let fork = self.fork.as_deref().filter(|_| self.forks(moment));
         let failed = match fork.map(|fork| in_child(fork, jni, subject, output)) {
             None => None,
             Some(Err(error)) if error.is_of_child() => {
@@ -162,6 +163,11 @@ impl Dumpers {
                 self.by_walk(jni, subject, output, reason.to_owned())
             }
         }
+    }
+
+    /// Returns `true` if a dump is tried in a child. At the end nobody waits, and without memory there is none for a child.
+    pub fn forks(&self, moment: Moment) -> bool {
+        self.fork.is_some() && moment == Moment::Running
     }
 
     /// Returns `true` if a walk is the first choice.

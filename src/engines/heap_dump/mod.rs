@@ -259,7 +259,11 @@ impl Engine for HeapDumps {
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         if let Some(tracker) = &self.tracker {
-            tracker.settle(jni, report.moment);
+            match self.dumpers.forks(report.moment) {
+                // A walk meets no garbage, and a collection would stop the program.
+                true => tracker.settle_with(jni, report.moment, false),
+                false => tracker.settle(jni, report.moment),
+            };
             tracker.before_dump(jni);
         }
         self.dump(jni, report);

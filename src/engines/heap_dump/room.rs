@@ -12,9 +12,11 @@ const HEAPS: u64 = 2;
 
 /// Returns an error if the system, or a control group of the program, has less memory left than a child may take.
 pub(super) fn check(env: Env) -> Result<(), DumpError> {
-    let heap = HeapSize::find(env).ok_or_else(|| refused("the VM does not tell how full the heap is"))?;
+    let heap =
+        HeapSize::find(env).ok_or_else(|| refused("the VM does not tell how full the heap is"))?;
     let needed = heap.fill().used.saturating_mul(HEAPS);
-    let free = free(Path::new("/")).ok_or_else(|| refused("the system does not tell how much memory is free"))?;
+    let free = free(Path::new("/"))
+        .ok_or_else(|| refused("the system does not tell how much memory is free"))?;
     match needed <= free {
         true => Ok(()),
         false => Err(DumpError::NoFork(format!(
@@ -60,7 +62,12 @@ impl Group {
                 "memory.usage_in_bytes",
                 "total_inactive_file",
             ),
-            (false, true) => ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+            (false, true) => (
+                "sys/fs/cgroup",
+                "memory.max",
+                "memory.current",
+                "inactive_file",
+            ),
             (false, false) => return None,
         };
         let top = root.join(top);
@@ -126,7 +133,10 @@ mod tests {
             (&format!("{group}/memory.current"), "3000000\n"),
             ("sys/fs/cgroup/pod/memory.max", "5000000\n"),
             ("sys/fs/cgroup/pod/memory.current", "4000000\n"),
-            ("sys/fs/cgroup/pod/memory.stat", "anon 7\ninactive_file 500000\n"),
+            (
+                "sys/fs/cgroup/pod/memory.stat",
+                "anon 7\ninactive_file 500000\n",
+            ),
         ];
         assert_eq!(free_with(&limited), Some(1_500_000));
         let first = [

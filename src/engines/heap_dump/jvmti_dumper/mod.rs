@@ -32,7 +32,8 @@ use super::room;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
 use jvmti::{
-    Child, ChildLink, ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object, Tags, WantedValues, check_heap_is_private,
+    Child, ChildLink, ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object,
+    Tags, WantedValues, check_heap_is_private,
 };
 use names::Tables;
 use names::class::{ClassId, name_of_signature};
@@ -245,7 +246,9 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         let begin = Instant::now();
         let mut totals = match (link, last) {
             (Some(link), Some((last, _))) => {
-                let child = self.tags.follow_in_child(wanted, &mut recorder, link, last.0);
+                let child = self
+                    .tags
+                    .follow_in_child(wanted, &mut recorder, link, last.0);
                 pause += begin.elapsed();
                 let answer = self.receive(child.map_err(DumpError::from), link, &mut classes);
                 self.untag(&held, &mut pause)?;
