@@ -4,6 +4,7 @@
 //! wait for anything that a thread of the program could hold.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::{ptr, slice};
@@ -21,6 +22,7 @@ use super::sys;
 pub struct Tags {
     env: Env,
     is_fresh: bool,
+    are_removed: Cell<bool>,
 }
 
 /// Receives the graph in the VM's order: the roots first, then all references and values of one object after those of
@@ -169,7 +171,11 @@ impl Tags {
             code: sys::JVMTI_ERROR_OUT_OF_MEMORY,
         })?;
         own.request(&[Capability::HeapWalk])?;
-        Ok(Self { env: own, is_fresh })
+        Ok(Self {
+            env: own,
+            is_fresh,
+            are_removed: Cell::new(false),
+        })
     }
 
     /// Returns an object's tag, 0 for none.
@@ -252,6 +258,11 @@ impl Tags {
         self.env.relinquish();
     }
 
+    /// Notes that all tags have been removed one by one, so that dropping this takes no pass over the heap.
+    pub fn are_removed(&self) {
+        self.are_removed.set(true);
+    }
+
     /// Leaves the tags in place, for a VM that is about to end: removing them from millions of objects takes seconds.
     pub fn leave(self) {
         std::mem::forget(self);
@@ -264,7 +275,10 @@ impl Drop for Tags {
         if self.is_fresh {
             return self.env.dispose();
         }
-        self.untag();
+        match self.are_removed.get() {
+            true => self.env.relinquish(),
+            false => self.untag(),
+        }
     }
 }
 

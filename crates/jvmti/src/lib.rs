@@ -22,6 +22,7 @@ mod environments;
 mod error;
 mod events;
 mod fields;
+mod forked_walk;
 mod gate;
 mod heap;
 mod heap_walk;
@@ -62,6 +63,9 @@ pub use environments::OwnEnv;
 pub use error::JvmtiError;
 pub use events::{Allocation, ClassFile, Events, GcPause, Resource, SessionEvents};
 pub use fields::{ClassFields, ClassState, FieldValue, Primitive};
+pub use forked_walk::{
+    Child, ChildLink, ChildMessage, ForkedVisitor, NoChild, check_heap_is_private,
+};
 pub use gate::{Closed, Gate, OutsideGate, Panicked, caught};
 pub use heap::Interval;
 pub use heap_walk::{

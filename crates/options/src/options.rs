@@ -262,6 +262,8 @@ pub enum Dumper {
     Vm,
     /// `dumper=jvmti`: a walk over all references.
     Jvmti,
+    /// `dumper=fork`: that walk in a forked child, while the program goes on.
+    Fork,
 }
 
 /// `stacks=`.

@@ -487,7 +487,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "dumper",
-        values: "auto|vm|jvmti",
+        values: "auto|vm|jvmti|fork",
         allowed: None,
         default: "auto",
         description: "how the heap is dumped",
@@ -497,6 +497,7 @@ pub(super) const ROWS: &[OptionRow] = &[
                 "auto" => Dumper::Auto,
                 "vm" => Dumper::Vm,
                 "jvmti" => Dumper::Jvmti,
+                "fork" => Dumper::Fork,
                 _ => return Err(ValueRefusal::NotAllowed),
             };
             Ok(())

@@ -10,7 +10,7 @@ use names::thread::ThreadSerial;
 use options::{Dumper, Options};
 use stacks::{Stacks, WholeStack};
 
-/// Both dumpers, and the choice between them.
+/// The dumpers, and the choice between them.
 pub struct Dumpers {
     env: Env,
     registered: Arc<RegisteredThreads>,
@@ -18,6 +18,8 @@ pub struct Dumpers {
     choice: DumperChoice,
     vm: Box<dyn HeapDumper>,
     walk: Box<dyn HeapDumper>,
+    /// The first choice, if it is there.
+    fork: Option<Box<dyn HeapDumper>>,
 }
 
 /// The dumper of a run, as far as it is known before a dump.
@@ -38,9 +40,13 @@ impl DumperChoice {
         match options.dumper {
             Dumper::Vm => Self::Vm,
             Dumper::Jvmti => Self::Walk("asked for"),
-            Dumper::Auto if options.redact => Self::Walk("no content may reach a disk"),
-            Dumper::Auto if !is_file && may_walk => Self::Walk("it needs no temporary file"),
-            Dumper::Auto => Self::Auto,
+            Dumper::Auto | Dumper::Fork if options.redact => {
+                Self::Walk("no content may reach a disk")
+            }
+            Dumper::Auto | Dumper::Fork if !is_file && may_walk => {
+                Self::Walk("it needs no temporary file")
+            }
+            Dumper::Auto | Dumper::Fork => Self::Auto,
         }
     }
 }
@@ -57,6 +63,7 @@ pub struct Done {
 
 const VM: &str = "the VM's dumper";
 const WALK: &str = "JVMTI";
+const FORK: &str = "JVMTI in a forked child";
 
 impl Dumpers {
     /// Creates the dumpers of a run.
@@ -67,6 +74,7 @@ impl Dumpers {
         choice: DumperChoice,
         vm: Box<dyn HeapDumper>,
         walk: Box<dyn HeapDumper>,
+        fork: Option<Box<dyn HeapDumper>>,
     ) -> Self {
         Self {
             env,
@@ -75,6 +83,7 @@ impl Dumpers {
             choice,
             vm,
             walk,
+            fork,
         }
     }
 
@@ -118,14 +127,30 @@ impl Dumpers {
             || !kind.is_known()
             // Garbage is better than no dump.
             || kind.has_value_objects();
+        let fork = self.fork.as_deref().filter(|_| self.forks(moment));
+        let failed = match fork.map(|fork| in_child(fork, jni, subject, output)) {
+            None => None,
+            Some(Err(error)) if error.is_of_child() => {
+                output.begin_again();
+                Some(error.to_string())
+            }
+            Some(answer) => {
+                return Ok(Done {
+                    dumped: answer?,
+                    dumper: FORK,
+                    reason: "asked for".to_owned(),
+                });
+            }
+        };
+        let reason = |reason: &str| failed.clone().unwrap_or_else(|| reason.to_owned());
         match self.choice {
             // Any dump is better than none, and there will be no other.
             DumperChoice::Vm if moment != Moment::Exhausted => {
                 self.by_vm(jni, subject, output, "asked for".to_owned())
             }
-            DumperChoice::Walk(reason) => self.by_walk(jni, subject, output, reason.to_owned()),
+            DumperChoice::Walk(why) => self.by_walk(jni, subject, output, reason(why)),
             DumperChoice::Auto | DumperChoice::Vm if vm_is_right => {
-                let answer = self.by_vm(jni, subject, output, "the fastest".to_owned());
+                let answer = self.by_vm(jni, subject, output, reason("the fastest"));
                 match answer {
                     Err(error) if error.is_early() => {
                         self.by_walk(jni, subject, output, error.to_string())
@@ -140,9 +165,14 @@ impl Dumpers {
         }
     }
 
-    /// Returns `true` if no dump is made by the VM's dumper.
-    pub fn always_walk(&self) -> bool {
-        matches!(self.choice, DumperChoice::Walk(_))
+    /// Returns `true` if a dump is tried in a child. At the end nobody waits, and without memory there is none for a child.
+    pub fn forks(&self, moment: Moment) -> bool {
+        self.fork.is_some() && moment == Moment::Running
+    }
+
+    /// Returns `true` if a walk is the first choice.
+    pub fn may_walk(&self) -> bool {
+        self.fork.is_some() || matches!(self.choice, DumperChoice::Walk(_))
     }
 
     /// See [`HeapDumper::abandon`].
@@ -184,7 +214,33 @@ impl Dumpers {
     }
 }
 
+/// The number of times that a dump in a child is tried while the program changes.
+const ATTEMPTS: usize = 3;
+
+fn in_child(
+    fork: &dyn HeapDumper,
+    jni: Jni<'_>,
+    subject: &Subject<'_>,
+    output: &mut dyn DumpOutput,
+) -> Result<Dumped, DumpError> {
+    for _ in 1..ATTEMPTS {
+        match fork.dump(jni, subject, output) {
+            Err(DumpError::Changed(_)) => output.begin_again(),
+            answer => return answer,
+        }
+    }
+    fork.dump(jni, subject, output)
+}
+
 impl DumpError {
+    /// Returns `true` if only the child has failed.
+    fn is_of_child(&self) -> bool {
+        matches!(
+            self,
+            Self::NoFork(_) | Self::Changed(_) | Self::Child(_) | Self::InChild(_)
+        )
+    }
+
     /// Returns `true` if nothing was written before the error.
     fn is_early(&self) -> bool {
         matches!(

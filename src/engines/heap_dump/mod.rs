@@ -1,7 +1,7 @@
 //! `heap=dump`: everything in the heap, with the agent's knowledge about it.
 //!
-//! There are two dumpers behind one trait: the VM's own, whose file is rewritten, and a walk over the references by
-//! JVMTI. Both describe the same graph.
+//! There are three dumpers behind one trait: the VM's own, whose file is rewritten, a walk over the references by
+//! JVMTI, and that walk in a forked child. All describe the same graph.
 
 mod births;
 mod choice;
@@ -9,6 +9,7 @@ mod disk;
 mod jvmti_dumper;
 mod redaction;
 mod report;
+mod room;
 mod vm_dumper;
 
 use std::hash::{BuildHasher, RandomState};
@@ -28,7 +29,7 @@ use jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, WeakObject};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
-use options::{Format, Heap, Oom, Options};
+use options::{Dumper, Format, Heap, Oom, Options};
 use output::Journal;
 use output::console;
 use stacks::WholeStack;
@@ -71,6 +72,7 @@ struct DumpForm {
 }
 
 impl DumpForm {
+    /// For an output of the binary format beside the profile.
     const BINARY: Self = Self {
         constant_entries: false,
         spool: None,
@@ -110,6 +112,7 @@ impl HeapDumps {
             disk.clone(),
         );
         let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
+        let fork = dumps_fork(options).then(|| walk.forking());
         Some(Self {
             env,
             disk,
@@ -120,6 +123,7 @@ impl HeapDumps {
                 DumperChoice::new(env, options, is_file),
                 Box::new(vm),
                 Box::new(walk),
+                fork.map(|fork| Box::new(fork) as Box<dyn HeapDumper>),
             ),
             tracker,
             in_reports,
@@ -130,6 +134,7 @@ impl HeapDumps {
             redact: options.redact,
             form: match options.format {
                 Format::Binary => DumpForm {
+                    spool: dumps_fork(options).then_some(folder),
                     births: births_beside(options, is_file).then(|| context.path.clone()),
                     ..DumpForm::BINARY
                 },
@@ -193,7 +198,7 @@ impl HeapDumps {
     /// Returns an error if the dump would fill the disk. Only what is alive is dumped, so garbage is collected before that
     /// is said.
     fn check_disk(&self, form: &DumpForm, moment: Moment) -> Result<(), DumpError> {
-        let temporary = u64::from(form.spool.is_some() && self.dumpers.always_walk());
+        let temporary = u64::from(form.spool.is_some() && self.dumpers.may_walk());
         let checked = self.disk.check(temporary);
         let is_full = matches!(checked, Err(DumpError::Disk { .. }));
         if !is_full || moment != Moment::Running {
@@ -254,7 +259,11 @@ impl Engine for HeapDumps {
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         if let Some(tracker) = &self.tracker {
-            tracker.settle(jni, report.moment);
+            match self.dumpers.forks(report.moment) {
+                // A walk meets no garbage, and a collection would stop the program.
+                true => tracker.settle_with(jni, report.moment, false),
+                false => tracker.settle(jni, report.moment),
+            };
             tracker.before_dump(jni);
         }
         self.dump(jni, report);
@@ -301,6 +310,11 @@ impl Births<'_> {
             self.file.begin(&head);
         }
     }
+}
+
+/// Returns `true` if dumps come from a child: it may end at any moment, and nothing of its dump is to be written then.
+fn dumps_fork(options: &Options) -> bool {
+    options.dumper == Dumper::Fork
 }
 
 /// Returns `true` if a births file is wanted beside the output; says so if it is and cannot be.
@@ -435,6 +449,9 @@ pub trait DumpOutput: Send {
     /// with other records between its segments. Anything named later still ends up between them.
     fn all_is_named(&mut self);
 
+    /// Forgets all records, so that another dumper can begin. Nothing of them has been written: there is a temporary copy.
+    fn begin_again(&mut self);
+
     /// Begins the births of the tracked objects, which were listed when the moment `next` began.
     fn births(&mut self, next: u32);
 
@@ -468,6 +485,18 @@ pub enum DumpError {
     /// The walk met something that it cannot describe.
     #[error("the heap has {0}")]
     Walk(&'static str),
+    /// There is no walk in a child.
+    #[error("no fork: {0}")]
+    NoFork(String),
+    /// The program has changed between what was asked before the fork and the fork.
+    #[error("no fork: {0}")]
+    Changed(&'static str),
+    /// The child has ended before the walk.
+    #[error("the forked child failed: {0}")]
+    Child(io::Error),
+    /// The walk in the child met something that it cannot describe.
+    #[error("the heap has {0}, in the forked child")]
+    InChild(String),
     /// The walk would take for ever; the reason for choosing it.
     #[error(
         "a walk over value objects (--enable-preview) takes the square of their number, and the VM's dumper is not used: {0}"

@@ -154,6 +154,12 @@ impl DumpOutput for SegmentWriter<'_> {
         self.naming = false;
     }
 
+    fn begin_again(&mut self) {
+        self.segment.clear();
+        self.spooled = None;
+        self.naming = true;
+    }
+
     fn births(&mut self, next: u32) {
         let journal = self.journal;
         if let Some(births) = &mut self.births {

@@ -4,6 +4,7 @@
 mod disk;
 mod every_cell;
 mod failures;
+mod forked;
 mod graph;
 pub mod heap;
 mod options;

@@ -1,7 +1,7 @@
-//! The two dumpers describe the same graph.
+//! The dumpers describe the same graph.
 //!
-//! Both dump one program, in two runs of it, at the same point. Starting at the static fields of the program's classes,
-//! the two graphs are compared step by step: every name, type, value, element and reference. All classes that both
+//! Each dumps one program, in runs of its own, at the same point. Starting at the static fields of the program's classes,
+//! two graphs are compared step by step: every name, type, value, element and reference. All classes that both
 //! dumps have are compared by their declarations. The dumps may differ in:
 //!
 //! - The fields of classes that are loaded but not linked, which JVMTI does not reveal. They have no instances.
@@ -40,7 +40,15 @@ fn first_dump(jvm: &Jvm, vm_options: &[&str], name: &str, dumper: &str) -> Dump 
     let run = run.wait();
     assert!(run.status.success(), "{}", run.stderr);
     // Other tests check whether the VM's dump is complete.
+    assert_eq!(
+        run.stderr
+            .contains("(by JVMTI in a forked child: asked for;"),
+        dumper == "fork" && !vm_options.contains(&"-XX:+UseZGC"),
+        "{}",
+        run.stderr
+    );
     let mut file = match dumper {
+        "fork" if vm_options.contains(&"-XX:+UseZGC") => File::read(&run.path("x.hprof")),
         "vm" => File::read(&run.path("x.hprof")),
         _ => read(&run),
     };
@@ -301,20 +309,24 @@ fn bits(value: Value) -> Vec<u8> {
     bytes
 }
 
-/// Compares both dumps of a program; returns the number of objects and classes compared.
+/// Compares the dumps of a program; returns the number of objects and classes compared.
 fn compare(jvm: &Jvm, vm_options: &[&str], name: &str) -> (Dump, usize) {
     let vm = first_dump(jvm, vm_options, name, "vm");
     let walk = first_dump(jvm, vm_options, name, "jvmti");
-    let pair = Pair::compare(&vm, &walk, name);
-    let differences = &pair.differences;
-    assert!(differences.is_empty(), "{vm_options:?}: {differences:#?}");
-    let count = pair.same.len();
-    (walk, count)
+    let fork = first_dump(jvm, vm_options, name, "fork");
+    let counts = [&walk, &fork].map(|walk| {
+        let pair = Pair::compare(&vm, walk, name);
+        let differences = &pair.differences;
+        assert!(differences.is_empty(), "{vm_options:?}: {differences:#?}");
+        pair.same.len()
+    });
+    assert_eq!(counts[0], counts[1], "{vm_options:?}");
+    (walk, counts[0])
 }
 
-on_paired_cells!(both_dumpers_describe_the_same_graph, row 9);
+on_paired_cells!(all_dumpers_describe_the_same_graph, row 9);
 
-fn both_dumpers_describe_the_same_graph(cell: &Cell) {
+fn all_dumpers_describe_the_same_graph(cell: &Cell) {
     let (walk, count) = compare(cell.jvm, &cell.vm_options(), "Shapes");
     assert!(count > 45_000, "{cell}: {count}");
     assert_eq!(walk.instances("Shapes$Node").len(), 20_000, "{cell}");

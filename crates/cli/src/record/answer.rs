@@ -120,7 +120,7 @@ impl<'a> Answer<'a> {
         }
         // A dump that was written because memory ran out has allocation sites, too, and the question is what is alive.
         let chosen = match self.what {
-            What::Heap => None,
+            What::Heap { .. } => None,
             _ => self.chosen(),
         };
         let shown = match chosen {
@@ -462,7 +462,7 @@ impl<'a> Answer<'a> {
             );
         }
         match self.what {
-            What::Heap => writeln!(out, "  hprof heap leaks {file}\n  hprof browse {file}"),
+            What::Heap { .. } => writeln!(out, "  hprof heap leaks {file}\n  hprof browse {file}"),
             What::Alloc => writeln!(out, "  hprof tree {file}\n  hprof report {file} -o {page}"),
             What::Locks => writeln!(
                 out,

@@ -64,6 +64,10 @@ pub struct Arguments {
     #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
     length: Option<Duration>,
 
+    /// With heap, of a running program: let it go on while a forked copy of it writes the dump
+    #[arg(long)]
+    fork: bool,
+
     /// The folder for the files; it is created if it is missing
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     dir: PathBuf,
@@ -136,7 +140,15 @@ impl Arguments {
             ),
             (program, _) => {
                 let Ok(program) = program.map(|name| name.parse()).transpose();
-                Ok((what.unwrap_or(What::Cpu), program))
+                let what = match (what.unwrap_or(What::Cpu), self.fork) {
+                    (what, false) => what,
+                    (What::Heap { .. }, true) if program.is_some() => What::Heap { forks: true },
+                    _ => {
+                        let only = "--fork: only for `hprof record heap PROGRAM`, with a running program";
+                        return usage(only.to_owned());
+                    }
+                };
+                Ok((what, program))
             }
         }
     }

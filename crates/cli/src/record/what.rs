@@ -17,8 +17,8 @@ pub enum What {
     Wall,
     /// The methods that allocate.
     Alloc,
-    /// The objects that are alive at the end.
-    Heap,
+    /// The objects that are alive at the end; with `forks`, in a copy of the program that a fork makes.
+    Heap { forks: bool },
     /// The number and the time of calls.
     Calls,
     /// The monitors that threads wait for.
@@ -37,7 +37,7 @@ impl What {
             "cpu" => Self::Cpu,
             "wall" => Self::Wall,
             "alloc" => Self::Alloc,
-            "heap" => Self::Heap,
+            "heap" => Self::Heap { forks: false },
             "calls" => Self::Calls,
             "locks" => Self::Locks,
             options if options.contains('=') => Self::Options(options.to_owned()),
@@ -60,7 +60,8 @@ impl What {
             Self::Cpu => "cpu=samples,format=b",
             Self::Wall => "wall=y,format=b",
             Self::Alloc => "heap=sites,lifetimes=y,sort=alloc,format=b",
-            Self::Heap => "heap=dump,format=b",
+            Self::Heap { forks: false } => "heap=dump,format=b",
+            Self::Heap { forks: true } => "heap=dump,dumper=fork,format=b",
             // Call times exist only as text, and a binary file lacks the single waits of `monitor=y`.
             Self::Calls => "cpu=times",
             Self::Locks => "monitor=y",
@@ -74,7 +75,7 @@ impl What {
     pub fn options_of_running(&self) -> String {
         let options = self.options();
         match self {
-            Self::Alloc | Self::Heap | Self::Calls => format!("{options},{BUDGET}"),
+            Self::Alloc | Self::Heap { .. } | Self::Calls => format!("{options},{BUDGET}"),
             _ => options,
         }
     }
@@ -83,7 +84,7 @@ impl What {
     pub fn suffix(&self) -> &'static str {
         let is_binary = match self {
             Self::Options(_) => self.value_of("format") == Some("b"),
-            Self::Cpu | Self::Wall | Self::Alloc | Self::Heap => true,
+            Self::Cpu | Self::Wall | Self::Alloc | Self::Heap { .. } => true,
             Self::Calls | Self::Locks => false,
         };
         if is_binary { "hprof" } else { "hprof.txt" }
@@ -98,7 +99,7 @@ impl What {
             Self::Calls => &[Metric::Time],
             // Waits that samples have found tell the holder; shorter ones were only counted.
             Self::Locks => &[Metric::LockWait, Metric::Contention],
-            Self::Heap | Self::Options(_) => &[],
+            Self::Heap { .. } | Self::Options(_) => &[],
         }
     }
 
@@ -108,7 +109,7 @@ impl What {
             Self::Cpu => "cpu",
             Self::Wall => "wall",
             Self::Alloc => "alloc",
-            Self::Heap => "heap",
+            Self::Heap { .. } => "heap",
             Self::Calls => "calls",
             Self::Locks => "locks",
             Self::Options(options) => options,

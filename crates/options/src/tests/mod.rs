@@ -131,6 +131,7 @@ const EFFECTS: &[Effect] = &[
     ("heap=dump", "primfields=n", |o| !o.primitive_fields),
     ("heap=dump", "primarrays=n", |o| !o.primitive_arrays),
     ("heap=dump", "dumper=jvmti", |o| o.dumper == Dumper::Jvmti),
+    ("heap=dump", "dumper=fork", |o| o.dumper == Dumper::Fork),
     ("heap=dump", "redact=y", |o| o.redact),
     ("heap=sites", "stacks=jvmti", |o| {
         o.stacks == StackSource::Jvmti
@@ -368,7 +369,7 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         ),
         (
             "heap=dump,dumper=hotspot",
-            "option dumper=hotspot: must be auto|vm|jvmti",
+            "option dumper=hotspot: must be auto|vm|jvmti|fork",
         ),
         (
             "heap=dump,dumper=vm,redact=y",

@@ -24,12 +24,15 @@ pub(super) struct PreWalk<'s> {
     /// By the class's index.
     pub(super) found: Vec<ClassReferences>,
     pub(super) array_sizes: ArraySizes,
+    /// The tag of the first object that was reported.
+    pub(super) first: Option<Tag>,
 }
 
 impl HeapVisitor for PreWalk<'_> {
     fn root(&mut self, root: RootReference, referee: Referee<'_>) -> Visit {
         self.measure(&referee);
         let tag = Tag(*referee.tag);
+        self.first.get_or_insert(tag);
         let is_class = matches!(self.numbers.special(tag), Some(Special::DumpClass(_)));
         // Every class is held by a global reference.
         match is_class && root == RootReference::JniGlobal {

@@ -117,25 +117,7 @@ impl<'a> Describer<'_, 'a> {
             return Ok(());
         };
         let mut content = vec![0; layout.size as usize];
-        let mut offset = 0;
-        for (index, field) in of_class.as_slice().iter().enumerate() {
-            if field.is_static {
-                continue;
-            }
-            match of_class.value(self.jni, index, Some(mirror)) {
-                Some(FieldValue::Object(Some(object))) => {
-                    let id = self.hold(object.object())?;
-                    write_at(&mut content, offset, &id.0.to_be_bytes());
-                }
-                Some(FieldValue::Primitive(kind, bits)) if self.primitive_fields => {
-                    write_bits(&mut content, offset, kind, bits);
-                }
-                _ => {}
-            }
-            #[expect(clippy::cast_possible_truncation, reason = "a value has 1 to 8 bytes")]
-            let size = basic_type(field.kind).size(8) as u32;
-            offset += size;
-        }
+        self.own_fields(&mut content, 0, of_class, mirror)?;
         let tag = Tag(self.tags.get(mirror)?);
         chunks.put(&HeapRecord::Instance {
             object: self.numbers.object(tag),
@@ -144,6 +126,72 @@ impl<'a> Describer<'_, 'a> {
             fields: &content,
         });
         Ok(())
+    }
+
+    /// Writes the record of an instance, before the walk; `fields` are those of all classes. Returns `false` if its class is
+    /// not described.
+    pub(super) fn instance(
+        &mut self,
+        chunks: &mut ChunkWriter<'_>,
+        object: Object<'_>,
+        fields: &[Option<ClassFields<'_>>],
+    ) -> Result<bool, DumpError> {
+        let Some(class) = self.jni.class_of(object) else {
+            return Ok(false);
+        };
+        let class = Tag(self.tags.get(class.object())?);
+        let Some(place) = self.classes.place(self.numbers, class) else {
+            return Ok(false);
+        };
+        let ClassKind::Instances(layout) = &self.classes.get(place).kind else {
+            return Ok(false);
+        };
+        let mut content = vec![0; layout.size as usize];
+        let (mut offset, mut declaring) = (0, Some(place));
+        while let Some(place) = declaring {
+            let Some(fields) = &fields[place] else {
+                return Ok(false);
+            };
+            offset = self.own_fields(&mut content, offset, fields, object)?;
+            declaring = self.classes.get(place).super_class;
+        }
+        let tag = Tag(self.tags.get(object)?);
+        chunks.put(&HeapRecord::Instance {
+            object: self.numbers.object(tag),
+            trace: self.numbers.trace(tag),
+            class: self.numbers.object(class),
+            fields: &content,
+        });
+        Ok(true)
+    }
+
+    /// Writes the values of the fields that one class declares, from an offset on. Returns the offset of the next class's.
+    fn own_fields(
+        &mut self,
+        content: &mut [u8],
+        mut offset: u32,
+        fields: &ClassFields<'_>,
+        object: Object<'_>,
+    ) -> Result<u32, DumpError> {
+        for (index, field) in fields.as_slice().iter().enumerate() {
+            if field.is_static {
+                continue;
+            }
+            match fields.value(self.jni, index, Some(object)) {
+                Some(FieldValue::Object(Some(value))) => {
+                    let id = self.hold(value.object())?;
+                    write_at(content, offset, &id.0.to_be_bytes());
+                }
+                Some(FieldValue::Primitive(kind, bits)) if self.primitive_fields => {
+                    write_bits(content, offset, kind, bits);
+                }
+                _ => {}
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "a value has 1 to 8 bytes")]
+            let size = basic_type(field.kind).size(8) as u32;
+            offset += size;
+        }
+        Ok(offset)
     }
 
     /// Adds the references that only the fields of the `java.lang.Class` object hold. The walk does not follow them,

@@ -4,7 +4,7 @@ use fixedbitset::FixedBitSet;
 
 use super::numbers::Tag;
 use crate::engines::heap_dump::DumpError;
-use jvmti::{GlobalRef, Jni, Object};
+use jvmti::{GlobalRef, Jni, JvmtiError, Object, Tags};
 
 /// Holds each object by a global reference, which takes no room in the Java heap.
 #[derive(Default)]
@@ -29,6 +29,12 @@ impl HeldObjects {
                 .push(reference.ok_or(DumpError::Walk("no room for references to it"))?);
         }
         Ok(())
+    }
+
+    /// Removes the tags of the objects.
+    pub(super) fn untag(&self, tags: &Tags) -> Result<(), JvmtiError> {
+        let mut objects = self.references.iter();
+        objects.try_for_each(|reference| tags.set(reference.object(), Tag::NONE.0))
     }
 
     /// Returns the numbers of the objects.

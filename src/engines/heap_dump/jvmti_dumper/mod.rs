@@ -10,11 +10,13 @@ mod chunk_writer;
 mod class_prewalk;
 mod classes;
 mod describe;
+mod forked;
 mod held;
 mod late_classes;
 mod layout;
 mod numbers;
 mod recorder;
+mod removed_tags;
 mod roots;
 mod stack_roots;
 
@@ -22,14 +24,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::fast::FixedState;
-use hprof_format::{ObjectId, TraceSerial};
+use hprof_format::{HeapTotals, ObjectId, TraceSerial};
 use std::collections::{HashMap, HashSet};
 
 use super::births::BirthList;
+use super::room;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
 use jvmti::{
-    ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object, Tags, WantedValues,
+    Child, ChildLink, ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object,
+    Tags, WantedValues, check_heap_is_private,
 };
 use names::Tables;
 use names::class::{ClassId, name_of_signature};
@@ -42,11 +46,12 @@ use chunk_writer::ChunkWriter;
 use class_prewalk::{ClassReferences, PreWalk};
 use classes::{Candidate, ClassKind, DumpClasses};
 use describe::Describer;
+use forked::ForkedOutput;
 use held::HeldObjects;
-use late_classes::LateClasses;
 use memory::OutOfMemory;
 use numbers::{Numbers, Special, Tag};
 use recorder::Recorder;
+use removed_tags::TagRemoval;
 use roots::Roots;
 use stack_roots::ThreadRoot;
 
@@ -55,6 +60,8 @@ pub struct WalkEngine {
     env: Env,
     tables: Arc<Tables>,
     stacks: Arc<Stacks>,
+    /// `true` to walk in a child.
+    forks: bool,
 }
 
 impl WalkEngine {
@@ -64,7 +71,33 @@ impl WalkEngine {
             env,
             tables,
             stacks,
+            forks: false,
         }
+    }
+
+    /// Returns the dumper that walks in a child.
+    pub fn forking(&self) -> Self {
+        Self {
+            env: self.env,
+            tables: self.tables.clone(),
+            stacks: self.stacks.clone(),
+            forks: true,
+        }
+    }
+
+    /// Returns an error if a child cannot do the walk.
+    fn check_fork(&self, subject: &Subject<'_>) -> Result<(), DumpError> {
+        let refused = |reason: &str| DumpError::NoFork(reason.to_owned());
+        if !self.env.vm_kind().is_known() {
+            return Err(refused("this VM is not known"));
+        }
+        if self.env.vm_kind().has_value_objects() {
+            return Err(refused("there may be value objects"));
+        }
+        let thread = subject.threads.first();
+        let thread = thread.ok_or_else(|| refused("no thread is known"))?;
+        check_heap_is_private(&thread.object).map_err(refused)?;
+        room::check(self.env)
     }
 
     /// Returns an error if the system has less memory than the Java heap has in use. The VM needs some for the tag of each
@@ -86,6 +119,15 @@ impl HeapDumper for WalkEngine {
         if subject.moment == Moment::Exhausted {
             self.check_memory()?;
         }
+        let link = match self.forks {
+            true => {
+                self.check_fork(subject)?;
+                Some(ChildLink::new()?)
+            }
+            false => None,
+        };
+        let mut output = ForkedOutput::new(output, link.as_ref());
+        let output: &mut dyn DumpOutput = &mut output;
         let tags = Tags::new(self.env)?;
         let tracked = track(jni, &tags, subject);
         let unseen = output.trace(TraceId::EMPTY);
@@ -101,7 +143,7 @@ impl HeapDumper for WalkEngine {
             chunks: ChunkWriter::new(output),
             used: HashSet::default(),
         };
-        let answer = dump.run(births);
+        let answer = dump.run(births, link.as_ref());
         if subject.moment == Moment::Death {
             tags.leave();
         }
@@ -153,7 +195,7 @@ struct Dump<'d, 'o, 'a> {
 }
 
 impl<'d, 'a> Dump<'d, '_, 'a> {
-    fn run(mut self, births: BirthList) -> Result<Dumped, DumpError> {
+    fn run(mut self, births: BirthList, link: Option<&ChildLink>) -> Result<Dumped, DumpError> {
         let (env, jni) = (self.engine.env, self.jni);
         if self.subject.moment != Moment::Exhausted {
             self.link(&env.loaded_classes(jni)?);
@@ -171,13 +213,15 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         let own = own.map_or(Ok(0), |own| self.tags.get(own.object()))?;
 
         let mut pause = Duration::ZERO;
-        let found = self.prewalk(&classes, &mut pause)?;
+        let (found, first) = self.prewalk(&classes, &mut pause)?;
+        let last = link.map(|_| self.last_object(first)).transpose()?;
         let unknown_classes = self.describe(
             &classes,
             &candidates,
             &fields,
             &primitive_types,
             &found,
+            last,
             &mut held,
         )?;
         // Local references are roots, and these belong to the agent.
@@ -186,6 +230,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
 
         self.chunks.flush();
         self.chunks.output.all_is_named();
+        let before = self.chunks.totals();
         let mut recorder = Recorder::new(
             &mut self.numbers,
             &classes,
@@ -199,24 +244,29 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
             arrays: self.subject.primitive_arrays,
         };
         let begin = Instant::now();
-        let answer = self.tags.follow(wanted, &mut recorder);
-        recorder.finish();
-        pause += begin.elapsed();
-        let Recorder {
-            late_classes,
-            strange_classes,
-            failure,
-            ..
-        } = recorder;
-        answer?;
-        if let Some(failure) = failure {
-            return Err(DumpError::Walk(failure));
-        }
-        let late_classes = LateClasses {
-            objects: late_classes,
-            classes: strange_classes,
+        let mut totals = match (link, last) {
+            (Some(link), Some((last, _))) => {
+                let child = self
+                    .tags
+                    .follow_in_child(wanted, &mut recorder, link, last.0);
+                pause += begin.elapsed();
+                let answer = self.receive(child.map_err(DumpError::from), link, &mut classes);
+                self.untag(&held, &mut pause)?;
+                answer?
+            }
+            _ => {
+                let answer = self.tags.follow(wanted, &mut recorder);
+                recorder.finish();
+                pause += begin.elapsed();
+                let (late_classes, failure) = recorder.into_late_classes();
+                answer?;
+                if let Some(failure) = failure {
+                    return Err(DumpError::Walk(failure));
+                }
+                self.late_classes(&mut classes, late_classes)?;
+                before
+            }
         };
-        self.late_classes(&mut classes, late_classes)?;
         drop(held);
         self.chunks.flush();
         if self.chunks.has_failed() {
@@ -225,7 +275,10 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         let numbers = &self.numbers;
         let ids = (1..).map(|number| numbers.tracked_object(Tag::new(number, 0)));
         births.write(ids, self.chunks.output);
-        let totals = self.chunks.totals();
+        // What was written here since the walk began.
+        let after = self.chunks.totals();
+        totals.objects += after.objects - before.objects;
+        totals.bytes += after.bytes - before.bytes;
         Ok(Dumped {
             objects: totals.objects,
             bytes: totals.bytes,
@@ -340,17 +393,65 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         Ok(threads)
     }
 
-    /// Runs the walk over the objects that classes refer to.
+    /// Returns the object that the child visits last, which is the first one that the VM reports: a thread.
+    fn last_object(&self, first: Option<Tag>) -> Result<(Tag, Object<'d>), DumpError> {
+        let unknown = || DumpError::NoFork("the VM's first thread is not known".to_owned());
+        let tag = first.ok_or_else(unknown)?;
+        match self.numbers.special(tag) {
+            Some(Special::Thread(index)) => Ok((tag, self.subject.threads[index].object.object())),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// Writes what a child finds, and then what can be asked only after the walk. Returns the totals of what the child has
+    /// written, and of what was written before the fork.
+    fn receive(
+        &mut self,
+        child: Result<Child<'_>, DumpError>,
+        link: &ChildLink,
+        classes: &mut DumpClasses,
+    ) -> Result<HeapTotals, DumpError> {
+        let walked = forked::receive(child?, link, self.chunks.output)?;
+        let mut late = walked.late_classes.objects.iter();
+        // The child's tags do not tell which class of the program it is.
+        if late.any(|object| classes.place(&self.numbers, object.class).is_none()) {
+            return Err(DumpError::Changed("a class was loaded meanwhile"));
+        }
+        self.late_classes(classes, walked.late_classes)?;
+        Ok(walked.totals)
+    }
+
+    /// Removes the tags of the program's objects after a walk in a child, without a pass over the heap.
+    fn untag(&mut self, held: &HeldObjects, pause: &mut Duration) -> Result<(), DumpError> {
+        let mut removal = TagRemoval {
+            numbers: &self.numbers,
+        };
+        let begin = Instant::now();
+        self.tags.follow(WantedValues::default(), &mut removal)?;
+        *pause += begin.elapsed();
+        held.untag(self.tags)?;
+        let tags = self.tags;
+        self.subject.tracked.for_each(self.jni, &mut |object, _| {
+            // One that has died has no tag.
+            let _ = tags.set_weak(object, Tag::NONE.0);
+        });
+        tags.are_removed();
+        Ok(())
+    }
+
+    /// Runs the walk over the objects that classes refer to. Returns what it found, and the first object that the VM
+    /// reported.
     fn prewalk(
         &mut self,
         classes: &DumpClasses,
         pause: &mut Duration,
-    ) -> Result<Vec<ClassReferences>, DumpError> {
+    ) -> Result<(Vec<ClassReferences>, Option<Tag>), DumpError> {
         let mut prewalk = PreWalk {
             numbers: &mut self.numbers,
             classes,
             found: vec![ClassReferences::default(); classes.len()],
             array_sizes: ArraySizes::new(),
+            first: None,
         };
         let begin = Instant::now();
         self.tags.follow(WantedValues::default(), &mut prewalk)?;
@@ -358,7 +459,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         if let Some(layout) = prewalk.array_sizes.layout() {
             self.chunks.layout(layout);
         }
-        Ok(prewalk.found)
+        Ok((prewalk.found, prewalk.first))
     }
 
     /// Writes the records of classes. Returns `java.lang.Class` objects that they refer to and that are not among them.
@@ -369,6 +470,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         fields: &[Option<ClassFields<'_>>],
         primitive_types: &[LocalRef<'_>],
         found: &[ClassReferences],
+        last: Option<(Tag, Object<'_>)>,
         held: &mut HeldObjects,
     ) -> Result<Vec<Tag>, DumpError> {
         let of_class = classes.class.and_then(|place| fields[place].as_ref());
@@ -398,6 +500,12 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
             if let Some(of_class) = of_class {
                 describer.primitive_type(&mut self.chunks, class.object(), of_class)?;
             }
+        }
+        if let Some((_, object)) = last
+            && !describer.instance(&mut self.chunks, object, fields)?
+        {
+            let reason = "the class of the VM's first thread is not linked";
+            return Err(DumpError::NoFork(reason.to_owned()));
         }
         Ok(describer.unknown_classes)
     }

@@ -112,6 +112,11 @@ impl Numbers {
         Some(Tag::new(self.last, length))
     }
 
+    /// Returns the last number that was assigned.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Returns `true` if the tag is that of a tracked object which is not special.
     pub(super) fn is_tracked(&self, tag: Tag) -> bool {
         (1..=self.tracked.len() as u64).contains(&tag.number())

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use super::chunk_writer::{ChunkWriter, big_endian, write_at, write_bits};
 use super::classes::{ClassKind, DumpClasses};
+use super::late_classes::LateClasses;
 use super::layout::{RecordLayout, basic_type};
 use super::numbers::{Numbers, Tag};
 use super::roots::Roots;
@@ -37,6 +38,10 @@ pub(super) struct Recorder<'r, 'o> {
     /// Objects that a global reference of the agent holds.
     held: FixedBitSet,
     pub(super) failure: Option<&'static str>,
+    /// The last number before the walk.
+    numbered_before: u64,
+    /// The objects that the walk has met first and not visited, except classes.
+    pub(super) unvisited: u64,
 }
 
 /// An object of an unknown class: its values can be interpreted only once the class's fields are known.
@@ -77,6 +82,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
         roots: Roots<'r>,
         held: FixedBitSet,
     ) -> Self {
+        let numbered_before = numbers.last();
         let class_of_classes = classes.class.map(|place| classes.get(place).tag.number());
         Self {
             numbers,
@@ -94,6 +100,8 @@ impl<'r, 'o> Recorder<'r, 'o> {
             class_of_classes,
             held,
             failure: None,
+            numbered_before,
+            unvisited: 0,
         }
     }
 
@@ -105,6 +113,15 @@ impl<'r, 'o> Recorder<'r, 'o> {
         }
     }
 
+    /// Returns what could not be described, and the reason for which the walk has ended early.
+    pub(super) fn into_late_classes(self) -> (LateClasses, Option<&'static str>) {
+        let late_classes = LateClasses {
+            objects: self.late_classes,
+            classes: self.strange_classes,
+        };
+        (late_classes, self.failure)
+    }
+
     /// Begins the object that the VM reports from now on.
     fn turn_to(&mut self, object: Referrer) {
         let tag = Tag(object.tag);
@@ -112,6 +129,11 @@ impl<'r, 'o> Recorder<'r, 'o> {
             return;
         }
         self.end();
+        if tag.number() > self.numbered_before
+            && Some(Tag(object.class).number()) != self.class_of_classes
+        {
+            self.unvisited -= 1;
+        }
         memory::stop_if_out();
         let shape = self.shape(tag, Tag(object.class));
         self.content.clear();
@@ -197,8 +219,9 @@ impl<'r, 'o> Recorder<'r, 'o> {
         if tag == Tag::NONE {
             tag = self.numbers.add(length)?;
             *referee.tag = tag.0;
-            if self.is_class(referee) {
-                self.strange_classes.push(tag);
+            match self.is_class(referee) {
+                true => self.strange_classes.push(tag),
+                false => self.unvisited += 1,
             }
         } else if tag.length() != length {
             // It was tagged before the walk.
