@@ -269,7 +269,7 @@ fn what_is_wrong_is_said_in_one_line() {
             &["export", "--to", "pprof", "--value", "cpu"],
             "--value is for collapsed",
         ),
-        (&["autopsy"], "there is no black box beside it"),
+        (&["autopsy"], "there is no black box next to it"),
     ] {
         let output = hprof(arguments, &[&file]);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");

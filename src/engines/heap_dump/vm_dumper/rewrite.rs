@@ -315,6 +315,10 @@ mod tests {
 
         fn all_is_named(&mut self) {}
 
+        fn begin_again(&mut self) {
+            self.0.clear();
+        }
+
         fn births(&mut self, _: u32) {}
 
         fn born(&mut self, _: ObjectBirth) {}
