@@ -22,6 +22,10 @@ pub struct TableArguments {
     #[arg(long)]
     retained: bool,
 
+    /// Add tables of the values of fields and the texts of strings; they may contain secrets (tables)
+    #[arg(long, requires = "retained")]
+    values: bool,
+
     /// The most memory for that (such as 512m or 4g), beyond which temporary files are used
     #[arg(long, value_name = "SIZE", requires = "retained", value_parser = crate::heap::options::memory)]
     memory: Option<u64>,
@@ -98,6 +102,7 @@ impl TableArguments {
             section,
             labels,
             retained: self.retained.then(memory),
+            values: self.values,
             path: None,
         })
     }
