@@ -22,13 +22,13 @@ pub struct TableArguments {
     #[arg(long)]
     retained: bool,
 
-    /// Add tables of the values of fields and the texts of strings; they may contain secrets (tables)
-    #[arg(long, requires = "retained")]
-    values: bool,
-
     /// The most memory for that (such as 512m or 4g), beyond which temporary files are used
     #[arg(long, value_name = "SIZE", requires = "retained", value_parser = crate::heap::options::memory)]
     memory: Option<u64>,
+
+    /// With --retained, add the values of fields and the texts of strings, which may be secrets (tables)
+    #[arg(long, requires = "retained")]
+    values: bool,
 }
 
 /// A label of a run.
