@@ -228,6 +228,30 @@ fn a_linked_queue_is_bounded_if_it_is_full() {
 }
 
 #[test]
+fn what_is_in_an_unmodifiable_collection_may_grow() {
+    let list = |built: &mut Built, element: u64| {
+        let class = built.class("java/util/ImmutableCollections$ListN", 0, &[OBJECT]);
+        built.instance(class, &[to(element)])
+    };
+    let mut built = Built::new();
+    let items = built.items(ITEMS);
+    let map = built.map(&items);
+    let document = built.class("Document", 0, &[OBJECT]);
+    let document = built.instance(document, &[to(map)]);
+    let kept = list(&mut built, document);
+    let found = built.leaks(kept);
+    assert_eq!(found.suspects.len(), 1, "{:?}", found.bounded);
+
+    let mut built = Built::new();
+    let items = built.items(ITEMS);
+    let array = built.array(&items);
+    let kept = list(&mut built, array);
+    let class = "java.util.ImmutableCollections$ListN".into();
+    let found = built.leaks(kept);
+    assert_eq!(found.bounded[0].bound, Some(Bound::Unmodifiable { class }));
+}
+
+#[test]
 fn an_array_grows_only_as_part_of_a_collection() {
     let mut built = Built::new();
     let items = built.items(ITEMS);

@@ -112,8 +112,13 @@ impl Heap<'_> {
         }
         let above = self.above_suspect(node)?;
         for &at in std::iter::once(&node).chain(&above) {
-            if let Some(bound) = self.bound_by_class(self.dominators.object(at))? {
+            let object = self.dominators.object(at);
+            if let Some(bound) = self.bound_by_class(object)? {
                 return Ok(Some(bound));
+            }
+            // A collection bounds its elements, and not what grows in one of them.
+            if !self.is_part_of_a_collection(object) {
+                break;
             }
         }
         if self.is_snapshot(&above) {
@@ -173,6 +178,12 @@ impl Heap<'_> {
             .classes
             .inherited(|class| (&*class.name == name).then_some(()));
         is_it[class.place()].is_some()
+    }
+
+    /// Returns `true` for arrays and for objects of the JDK's classes.
+    fn is_part_of_a_collection(&self, object: ObjectNumber) -> bool {
+        let name = &self.classes.get(self.objects.class(object)).name;
+        name.starts_with("java.") || name.ends_with("[]")
     }
 
     /// Returns `true` if an `AtomicReference` holds the collection of a suspect, or the suspect.
