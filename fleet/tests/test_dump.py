@@ -33,10 +33,26 @@ def ask(dump, query, *options):
 
 def test_the_answers_on_the_page(dump, capsys):
     questions = re.findall(r"```sql\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(questions) == 10
+    assert PAGE.read_text().split("\n## ")[1].count("```sql") == 10 < len(questions)
     for question, answer in questions:
         assert ask(dump, question) == 0
         assert capsys.readouterr().out == answer, question
+
+
+def test_each_field_has_its_value(dump, capsys):
+    query = "SELECT field, type, number, real, to_id, is_static FROM fields WHERE object_id = {} ORDER BY field"
+    for ident, expected in {
+        0x2100: [("customer", 0x3000, None), ("number", 2, None), ("total", None, 120.25)],
+        0x7500: [("id", 0x5300, None), ("isNew", 1, None), ("lastAccessedTime", 1_700_000_900_000, None)],
+        # A reference that is null has no value.
+        0x2200: [("number", 3, None), ("total", None, 0.0)],
+    }.items():
+        assert ask(dump, query.format(ident), "--json") == 0
+        rows = json.loads(capsys.readouterr().out)["rows"]
+        values = [(row["field"], row["to_id"] if row["number"] is None else row["number"], row["real"]) for row in rows]
+        assert values == expected
+    assert ask(dump, "SELECT number, type FROM fields WHERE is_static AND field = 'limit'", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == [{"number": 50, "type": "int"}]
 
 
 def test_tables_are_kept_until_the_dump_changes(dump, capsys):

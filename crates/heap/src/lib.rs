@@ -75,6 +75,7 @@ pub use questions::search::{FoundObject, Matches};
 pub use questions::show::{Named, Shown};
 pub use questions::summary::{FrameRow, LocalRow, ObjectRow, Summary, ThreadRow};
 pub use questions::suspects::SuspectKind;
+pub use questions::texts::Text;
 pub use questions::turnover::Turnover;
 pub use questions::unreached::{Excluding, Unreached, WaitingClass, WaitingForFinalizer};
 pub use questions::walk::{ClassRow, Field, ObjectRecord, Position, Visitor, Walk};

@@ -184,6 +184,74 @@ fn a_field_states_how_many_there_may_be() {
 }
 
 #[test]
+fn a_linked_queue_is_bounded_if_it_is_full() {
+    let queue = |capacity: i32| {
+        let mut built = Built::new();
+        let count = built.class(
+            "java/util/concurrent/atomic/AtomicInteger",
+            0,
+            &[("value", BasicType::Int)],
+        );
+        let fields = [("item", BasicType::Object), ("next", BasicType::Object)];
+        let node = built.class("java/util/concurrent/LinkedBlockingQueue$Node", 0, &fields);
+        let fields = [
+            ("capacity", BasicType::Int),
+            ("count", BasicType::Object),
+            ("head", BasicType::Object),
+        ];
+        let queue = built.class("java/util/concurrent/LinkedBlockingQueue", 0, &fields);
+        let mut head = 0;
+        for item in built.items(ITEMS) {
+            head = built.instance(node, &[to(item), to(head)]);
+        }
+        let elements = Value::Int(i32::try_from(ITEMS).expect("few"));
+        let count = built.instance(count, &[elements]);
+        let queue = built.instance(queue, &[Value::Int(capacity), to(count), to(head)]);
+        built.leaks(queue)
+    };
+    let full = queue(200);
+    assert!(full.suspects.is_empty(), "{:?}", full.suspects);
+    assert_eq!(
+        full.bounded[0].bound,
+        Some(Bound::Capacity {
+            class: "java.util.concurrent.LinkedBlockingQueue".into(),
+            field: "capacity".into(),
+            value: 200,
+            elements: 200,
+        })
+    );
+    for capacity in [1_000, i32::MAX] {
+        let found = queue(capacity);
+        assert!(found.bounded.is_empty(), "{capacity}: {:?}", found.bounded);
+        assert_eq!(found.suspects.len(), 1, "{capacity}");
+    }
+}
+
+#[test]
+fn what_is_in_an_unmodifiable_collection_may_grow() {
+    let list = |built: &mut Built, element: u64| {
+        let class = built.class("java/util/ImmutableCollections$ListN", 0, &[OBJECT]);
+        built.instance(class, &[to(element)])
+    };
+    let mut built = Built::new();
+    let items = built.items(ITEMS);
+    let map = built.map(&items);
+    let document = built.class("Document", 0, &[OBJECT]);
+    let document = built.instance(document, &[to(map)]);
+    let kept = list(&mut built, document);
+    let found = built.leaks(kept);
+    assert_eq!(found.suspects.len(), 1, "{:?}", found.bounded);
+
+    let mut built = Built::new();
+    let items = built.items(ITEMS);
+    let array = built.array(&items);
+    let kept = list(&mut built, array);
+    let class = "java.util.ImmutableCollections$ListN".into();
+    let found = built.leaks(kept);
+    assert_eq!(found.bounded[0].bound, Some(Bound::Unmodifiable { class }));
+}
+
+#[test]
 fn an_array_grows_only_as_part_of_a_collection() {
     let mut built = Built::new();
     let items = built.items(ITEMS);

@@ -21,6 +21,7 @@ enum Values {
     Ints(Vec<i32>),
     Texts(Vec<ByteArray>),
     Flags(Vec<bool>),
+    Reals(Vec<f64>),
 }
 
 impl Buffer {
@@ -31,6 +32,7 @@ impl Buffer {
                 Kind::Small | Kind::Counted => Values::Ints(Vec::new()),
                 Kind::Text => Values::Texts(Vec::new()),
                 Kind::Flag => Values::Flags(Vec::new()),
+                Kind::Real => Values::Reals(Vec::new()),
             },
             levels: column.nullable.then(Vec::new),
         }
@@ -55,6 +57,13 @@ impl Buffer {
     pub(crate) fn text(&mut self, value: Option<&str>) {
         if let Values::Texts(values) = &mut self.values {
             values.extend(value.map(ByteArray::from));
+        }
+        self.level(value.is_some());
+    }
+
+    pub(crate) fn real(&mut self, value: Option<f64>) {
+        if let Values::Reals(values) = &mut self.values {
+            values.extend(value);
         }
         self.level(value.is_some());
     }
@@ -89,6 +98,9 @@ impl Buffer {
             (ColumnWriter::BoolColumnWriter(writer), Values::Flags(values)) => {
                 writer.write_batch(values, levels, None)?;
             }
+            (ColumnWriter::DoubleColumnWriter(writer), Values::Reals(values)) => {
+                writer.write_batch(values, levels, None)?;
+            }
             // Both are created from the same schema.
             _ => {}
         }
@@ -102,6 +114,7 @@ impl Buffer {
             Values::Ints(values) => values.clear(),
             Values::Texts(values) => values.clear(),
             Values::Flags(values) => values.clear(),
+            Values::Reals(values) => values.clear(),
         }
         if let Some(levels) = &mut self.levels {
             levels.clear();
@@ -130,7 +143,7 @@ impl Buffer {
         let value = |place: u32| match &self.values {
             Values::Longs(values) => values[place as usize],
             Values::Ints(values) => values[place as usize].into(),
-            Values::Texts(_) | Values::Flags(_) => 0,
+            Values::Texts(_) | Values::Flags(_) | Values::Reals(_) => 0,
         };
         match self.places(rows) {
             None => numbers.map(|row| (value(row), row)).collect(),
@@ -162,6 +175,9 @@ impl Buffer {
                     .collect();
             }
             Values::Flags(values) => {
+                *values = order_of_values.map(|at| values[at as usize]).collect()
+            }
+            Values::Reals(values) => {
                 *values = order_of_values.map(|at| values[at as usize]).collect()
             }
         }

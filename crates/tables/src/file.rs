@@ -150,6 +150,13 @@ impl TableRow<'_> {
         self
     }
 
+    pub(crate) fn real(&mut self, value: Option<f64>) -> &mut Self {
+        if let Some(column) = self.columns.next() {
+            column.real(value);
+        }
+        self
+    }
+
     pub(crate) fn flag(&mut self, value: bool) -> &mut Self {
         if let Some(column) = self.columns.next() {
             column.flag(value);
@@ -172,6 +179,7 @@ fn field(column: &Column) -> Result<Type> {
         Kind::Small | Kind::Counted => (Physical::INT32, None),
         Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         Kind::Flag => (Physical::BOOLEAN, None),
+        Kind::Real => (Physical::DOUBLE, None),
     };
     let repetition = match column.nullable {
         true => Repetition::OPTIONAL,
@@ -201,7 +209,10 @@ fn properties(table: &Table) -> WriterProperties {
             properties =
                 properties.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
         }
-        let is_dictionary = matches!(column.kind, Kind::Repeated | Kind::Small | Kind::Text);
+        let is_dictionary = matches!(
+            column.kind,
+            Kind::Repeated | Kind::Small | Kind::Text | Kind::Real
+        );
         properties = properties.set_column_dictionary_enabled(path, is_dictionary);
     }
     properties.build()

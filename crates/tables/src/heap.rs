@@ -8,9 +8,10 @@ use hprof_heap::{
     Walk, root_name,
 };
 
+use crate::contents::{at_the_same_time, write_strings, write_values};
 use crate::error::Error;
 use crate::names::{MADE_UP, NamedClass, Names, id};
-use crate::output::Output;
+use crate::output::{HeapTables, Output};
 
 /// A heap dump whose tables have been written.
 pub(crate) struct Written {
@@ -44,16 +45,39 @@ pub(crate) fn write(
     };
     let births = births.as_ref();
     match &options.retained {
-        None => walk(&dump, (None, births), names, out, progress)?,
+        None => walk(
+            &dump,
+            (None, births),
+            names,
+            &mut out.heap_tables().0,
+            progress,
+        )?,
         Some(memory) => {
-            let options = Options {
+            let of_heap = Options {
                 layout: None,
                 excluded: hprof_heap::Excluded::default(),
                 memory: memory.clone(),
             };
-            let heap = Heap::of(&dump, &options, progress)?;
+            let read = || Ok(Heap::of(&dump, &of_heap, progress)?);
+            let heap = match options.values {
+                false => read()?,
+                true => at_the_same_time(|| write_values(&dump, &mut out.value), read)?,
+            };
             let keeping = Keeping::of(&heap)?;
-            walk(&dump, (Some(&keeping), births), names, out, progress)?;
+            let (mut tables, string) = out.heap_tables();
+            let mut walked = || {
+                walk(
+                    &dump,
+                    (Some(&keeping), births),
+                    names,
+                    &mut tables,
+                    progress,
+                )
+            };
+            match options.values {
+                false => walked()?,
+                true => at_the_same_time(|| write_strings(&heap, string), walked)?,
+            }
         }
     }
     Ok(Some(Written {
@@ -66,7 +90,7 @@ fn walk(
     dump: &Dump,
     (keeping, births): (Option<&Keeping<'_>>, Option<&Births>),
     names: &mut Names,
-    out: &mut Output,
+    out: &mut HeapTables<'_>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let mut walk = Walk::of(dump, None, progress)?;
@@ -84,7 +108,7 @@ fn walk(
     Ok(())
 }
 
-fn write_fields(walk: &Walk<'_>, classes: &[i64], out: &mut Output) -> Result<(), Error> {
+fn write_fields(walk: &Walk<'_>, classes: &[i64], out: &mut HeapTables<'_>) -> Result<(), Error> {
     for (number, field) in (0..).zip(walk.fields()) {
         out.field.row(|row| {
             row.int(number)
@@ -122,13 +146,13 @@ fn add_classes(walk: &Walk<'_>, classes: &[i64], names: &mut Names) {
     }
 }
 
-struct Tables<'a> {
+struct Tables<'a, 't> {
     /// The id of each class.
     classes: Vec<i64>,
     keeping: Option<&'a Keeping<'a>>,
     births: Option<&'a Births>,
     names: &'a mut Names,
-    out: &'a mut Output,
+    out: &'a mut HeapTables<'t>,
 }
 
 /// Returns the length of an array, which Java has below 2^31, for its column.
@@ -136,7 +160,7 @@ fn length(of_array: u64) -> i32 {
     i32::try_from(of_array).unwrap_or(i32::MAX)
 }
 
-impl Visitor for Tables<'_> {
+impl Visitor for Tables<'_, '_> {
     type Error = Error;
 
     fn class(&mut self, class: u32, object: ObjectId) {
@@ -204,9 +228,9 @@ impl Visitor for Tables<'_> {
     }
 }
 
-impl Tables<'_> {
+impl Tables<'_, '_> {
     /// Adds a thread of a file without START THREAD, such as the VM's own dumps.
     fn thread(&mut self, thread: ThreadSerial, object: ObjectId) -> Result<(), Error> {
-        self.names.unnamed_thread(self.out, thread, object)
+        self.names.unnamed_thread(self.out.thread, thread, object)
     }
 }

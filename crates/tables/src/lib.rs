@@ -36,6 +36,7 @@
 )]
 
 mod buffer;
+mod contents;
 mod costs;
 mod error;
 mod file;
@@ -81,6 +82,8 @@ pub struct Options {
     pub labels: Vec<(String, String)>,
     /// Compute retained sizes, with that much memory for large tables.
     pub retained: Option<Memory>,
+    /// With the retained sizes, write the values of fields and the texts of strings, too.
+    pub values: bool,
     /// The path of the file, beside which its births file is, if there is one.
     pub path: Option<PathBuf>,
 }

@@ -12,6 +12,7 @@ use hprof_format::{
 use hprof_profile::{FrameKind, stable_class};
 
 use crate::error::Error;
+use crate::file::TableFile;
 use crate::hash;
 use crate::output::Output;
 
@@ -87,7 +88,7 @@ impl Names {
             Record::LoadClass(ref class) => self.class(class),
             Record::Frame(ref frame) => return self.frame(out, frame),
             Record::Trace(ref trace) => return self.trace(out, trace),
-            Record::StartThread(ref thread) => return self.thread(out, thread),
+            Record::StartThread(ref thread) => return self.thread(&mut out.thread, thread),
             _ => {}
         }
         Ok(())
@@ -115,7 +116,7 @@ impl Names {
             .collect();
         missing.sort_unstable();
         for serial in missing {
-            self.unnamed_thread(out, ThreadSerial(serial), ObjectId(0))?;
+            self.unnamed_thread(&mut out.thread, ThreadSerial(serial), ObjectId(0))?;
         }
         Ok(())
     }
@@ -316,7 +317,7 @@ impl Names {
     /// Adds a thread that no record describes, unless it exists.
     pub(crate) fn unnamed_thread(
         &mut self,
-        out: &mut Output,
+        out: &mut TableFile,
         serial: ThreadSerial,
         object: ObjectId,
     ) -> Result<(), Error> {
@@ -331,12 +332,12 @@ impl Names {
         self.thread(out, &unnamed)
     }
 
-    fn thread(&mut self, out: &mut Output, record: &StartThreadRecord) -> Result<(), Error> {
+    fn thread(&mut self, out: &mut TableFile, record: &StartThreadRecord) -> Result<(), Error> {
         let names = [record.name, record.group, record.parent_group];
         if self.threads.insert(record.serial.0) {
             let [name, group, parent_group] = names.map(|name| self.string(name));
             let pool = name.map(pool);
-            out.thread.row(|row| {
+            out.row(|row| {
                 row.long(i64::from(record.serial.0))
                     .text(name)
                     .text(pool.as_deref())

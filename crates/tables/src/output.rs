@@ -33,7 +33,18 @@ pub(crate) struct Output {
     pub(crate) object: TableFile,
     pub(crate) reference: TableFile,
     pub(crate) field: TableFile,
+    pub(crate) value: TableFile,
+    pub(crate) string: TableFile,
     pub(crate) root: TableFile,
+}
+
+/// The tables that one walk over a heap dump fills.
+pub(crate) struct HeapTables<'a> {
+    pub(crate) object: &'a mut TableFile,
+    pub(crate) reference: &'a mut TableFile,
+    pub(crate) field: &'a mut TableFile,
+    pub(crate) root: &'a mut TableFile,
+    pub(crate) thread: &'a mut TableFile,
 }
 
 impl Output {
@@ -65,11 +76,25 @@ impl Output {
             object: open(&schema::OBJECT)?,
             reference: open(&schema::REFERENCE)?,
             field: open(&schema::FIELD)?,
+            value: open(&schema::VALUE)?,
+            string: open(&schema::STRING)?,
             root: open(&schema::ROOT)?,
             folder: folder.to_owned(),
             run,
             temporary,
         })
+    }
+
+    /// Returns the tables of what refers to what, and that of strings.
+    pub(crate) fn heap_tables(&mut self) -> (HeapTables<'_>, &mut TableFile) {
+        let tables = HeapTables {
+            object: &mut self.object,
+            reference: &mut self.reference,
+            field: &mut self.field,
+            root: &mut self.root,
+            thread: &mut self.thread,
+        };
+        (tables, &mut self.string)
     }
 
     /// Completes the files and moves them to their final places; returns the number of rows of each table.
@@ -92,6 +117,8 @@ impl Output {
             (&schema::OBJECT, self.object.finish()?),
             (&schema::REFERENCE, self.reference.finish()?),
             (&schema::FIELD, self.field.finish()?),
+            (&schema::VALUE, self.value.finish()?),
+            (&schema::STRING, self.string.finish()?),
             (&schema::ROOT, self.root.finish()?),
             // The last one: a run that is listed is complete.
             (&schema::RUN, self.run_row.finish()?),

@@ -37,9 +37,11 @@ pub enum Kind {
     Text,
     /// True or false.
     Flag,
+    /// A floating-point number of 64 bits: dictionary encoding.
+    Real,
 }
 
-use Kind::{Counted, Distinct, Flag, Repeated, Small, Text};
+use Kind::{Counted, Distinct, Flag, Real, Repeated, Small, Text};
 
 const fn column(name: &'static str, kind: Kind) -> Column {
     Column {
@@ -227,6 +229,19 @@ tables! {
         column("name", Text),
         column("type", Text),
         column("is_static", Flag),
+    }
+    /// The values of fields that are not references.
+    VALUE = "value" sorted by ["object_id"] {
+        column("object_id", Distinct),
+        column("field_id", Small),
+        nullable("number", Repeated),
+        nullable("real", Real),
+    }
+    /// The texts of strings.
+    STRING = "string" sorted by ["object_id"] {
+        column("object_id", Distinct),
+        column("length", Small),
+        column("text", Text),
     }
     /// The roots that keep objects alive.
     ROOT = "root" sorted by ["object_id"] {

@@ -296,6 +296,176 @@ fn a_heap_dump_becomes_objects_references_and_roots() {
     );
 }
 
+/// A class with a field of each primitive type, one of its instances, and three strings: of Latin-1, of UTF-16, and one
+/// without its array.
+fn dump_with_values() -> Vec<u8> {
+    let names = ["z", "c", "f", "d", "b", "s", "i", "j", "value", "coder"];
+    let kinds = [
+        BasicType::Boolean,
+        BasicType::Char,
+        BasicType::Float,
+        BasicType::Double,
+        BasicType::Byte,
+        BasicType::Short,
+        BasicType::Int,
+        BasicType::Long,
+    ];
+    let name = |place: usize| StringId(100 + place as u64);
+    let all = ClassDump {
+        class: ObjectId(0x10),
+        instance_size: 30,
+        statics: Cow::Owned(vec![(StringId(7), Value::Int(-1))]),
+        fields: (0..).map(name).zip(kinds).collect(),
+        ..ClassDump::default()
+    };
+    let string = ClassDump {
+        class: ObjectId(0x20),
+        instance_size: 9,
+        fields: Cow::Owned(vec![
+            (name(8), BasicType::Object),
+            (name(9), BasicType::Byte),
+        ]),
+        ..ClassDump::default()
+    };
+    let values: Vec<u8> = [
+        &[1][..],
+        &0xe9_u16.to_be_bytes(),
+        &1.5_f32.to_be_bytes(),
+        &(-0.25_f64).to_be_bytes(),
+        &(-2_i8).to_be_bytes(),
+        &(-300_i16).to_be_bytes(),
+        &i32::MIN.to_be_bytes(),
+        &i64::MAX.to_be_bytes(),
+    ]
+    .concat();
+    let instance = |object, class, fields| HeapRecord::Instance {
+        object: ObjectId(object),
+        trace: TraceSerial(0),
+        class: ObjectId(class),
+        fields,
+    };
+    let of_string = |array: u64, coder| [&array.to_be_bytes()[..], &[coder]].concat();
+    let strings = [(0x400, 0), (0x500, 1), (0x600, 0)];
+    let strings = strings.map(|(array, coder)| of_string(array, coder));
+    let bytes = |object, elements| HeapRecord::PrimitiveArray {
+        object: ObjectId(object),
+        trace: TraceSerial(0),
+        element: BasicType::Byte,
+        elements,
+    };
+    let mut content = Vec::new();
+    for record in [
+        HeapRecord::Class(all),
+        HeapRecord::Class(string),
+        instance(0x100, 0x10, &values[..]),
+        instance(0x110, 0x20, &strings[0][..]),
+        instance(0x120, 0x20, &strings[1][..]),
+        instance(0x130, 0x20, &strings[2][..]),
+        bytes(0x400, b"caf\xe9\n"),
+        bytes(0x500, b"\x3d\xd8\x00\xde"),
+    ] {
+        record.write(&mut content);
+    }
+    let named = names.iter().zip(100..).map(|(&name, id)| (id, name));
+    let classes = [(200, "All"), (201, "java/lang/String"), (7, "shared")];
+    let mut encoder = BinaryEncoder::new();
+    let mut bytes = Vec::new();
+    encoder.start(Millis(TIME), &mut bytes);
+    let mut write = |record: &Record<'_>| encoder.record(Micros(0), record, &mut bytes);
+    for (id, text) in named.chain(classes) {
+        write(&Record::String(StringRecord {
+            id: StringId(id),
+            text: Cow::Borrowed(text.as_bytes()),
+        }));
+    }
+    for (serial, object, name) in [(1, 0x10, 200), (2, 0x20, 201)] {
+        write(&Record::LoadClass(LoadClassRecord {
+            serial: ClassSerial(serial),
+            class_object: ObjectId(object),
+            trace: TraceSerial(0),
+            name: StringId(name),
+        }));
+    }
+    write(&Record::HeapDumpSegment(HeapDumpSegmentRecord {
+        content: Cow::Owned(content),
+    }));
+    write(&Record::HeapDumpEnd(HeapDumpEndRecord));
+    bytes
+}
+
+#[test]
+fn values_of_fields_and_texts_of_strings_are_there_when_asked_for() {
+    let retained = Options {
+        retained: Some(Memory::unlimited()),
+        ..Options::default()
+    };
+    let options = Options {
+        values: true,
+        ..retained.clone()
+    };
+    let folder = TempDir::new().expect("a folder");
+    converted(&dump_with_values(), folder.path(), &options).expect("a sound file");
+    let fields = rows(folder.path(), "field");
+    let name = |number: &Field| {
+        let found = fields.iter().find(|field| field[0] == *number);
+        found.expect("a field")[2].to_string()
+    };
+    let mut found: Vec<(Field, String, Field, Field)> = rows(folder.path(), "value")
+        .into_iter()
+        .map(|row| {
+            (
+                row[0].clone(),
+                name(&row[1]),
+                row[2].clone(),
+                row[3].clone(),
+            )
+        })
+        .collect();
+    found.sort_by_key(|(object, name, ..)| (object.to_string(), name.clone()));
+    let number = |object, name: &str, value| {
+        (
+            long(object),
+            format!("\"{name}\""),
+            long(value),
+            Field::Null,
+        )
+    };
+    let real = |object, name: &str, value| {
+        (
+            long(object),
+            format!("\"{name}\""),
+            Field::Null,
+            Field::Double(value),
+        )
+    };
+    let expected = [
+        number(0x10, "shared", -1),
+        number(0x100, "b", -2),
+        number(0x100, "c", 0xe9),
+        real(0x100, "d", -0.25),
+        real(0x100, "f", 1.5),
+        number(0x100, "i", i32::MIN.into()),
+        number(0x100, "j", i64::MAX),
+        number(0x100, "s", -300),
+        number(0x100, "z", 1),
+        number(0x110, "coder", 0),
+        number(0x120, "coder", 1),
+        number(0x130, "coder", 0),
+    ];
+    assert_eq!(found, expected);
+    let expected = [
+        [long(0x110), Field::Int(5), text("café\n")],
+        [long(0x120), Field::Int(2), text("😀")],
+    ];
+    assert_eq!(rows(folder.path(), "string"), expected);
+
+    let folder = TempDir::new().expect("a folder");
+    converted(&dump_with_values(), folder.path(), &retained).expect("a sound file");
+    for table in ["value", "string"] {
+        assert!(rows(folder.path(), table).is_empty(), "{table}");
+    }
+}
+
 /// Writes a births file: one object was made in the first of two moments, another in the second.
 fn write_births(file: &Path, time: u64) {
     let moment = |number, millis| BirthMoment {
@@ -446,6 +616,7 @@ fn every_column_is_documented() {
                 Kind::Small | Kind::Counted => "int32",
                 Kind::Text => "string",
                 Kind::Flag => "boolean",
+                Kind::Real => "double",
             };
             let null = if column.nullable { ", null" } else { "" };
             let row = format!("\n| `{}` | {kind}{null} | ", column.name);

@@ -19,7 +19,7 @@ from hprof_fleet.binary import Failed, Hprof
 # What the tables were made of. It is written last: without it, they are not complete.
 _MADE_OF = "made-of.json"
 # Increased when what is kept changes.
-_VERSION = 1
+_VERSION = 2
 
 # What most questions begin with: each object with the name of its class and the stack that allocated it.
 _OBJECTS = """
@@ -35,6 +35,17 @@ CREATE VIEW "references" AS
 SELECT r.from_id, r.to_id, f.name AS field, r.element, coalesce(f.is_static, false) AS is_static
 FROM reference r
 LEFT JOIN field f USING (field_id)
+"""
+# Each field with its value: a number, or the object that it refers to; none for null.
+_FIELDS = """
+CREATE VIEW fields AS
+SELECT v.object_id, f.name AS field, f.type, v.number, v.real, CAST(NULL AS BIGINT) AS to_id, f.is_static
+FROM value v
+JOIN field f USING (field_id)
+UNION ALL
+SELECT r.from_id, f.name, f.type, NULL, NULL, r.to_id, f.is_static
+FROM reference r
+JOIN field f USING (field_id)
 """
 
 
@@ -61,7 +72,7 @@ def ask(hprof: Hprof, dump: Path, query: str) -> Answer:
                 files = sorted(f"{place}/{table}/{name}" for name in os.listdir(f"{place}/{table}"))
                 listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
                 connection.execute(f'CREATE VIEW "{table}" AS SELECT * EXCLUDE (run_id) FROM read_parquet([{listed}])')
-            for view in (_OBJECTS, _REFERENCES):
+            for view in (_OBJECTS, _REFERENCES, _FIELDS):
                 connection.execute(view)
             try:
                 found = connection.execute(query)

@@ -25,6 +25,10 @@ pub struct TableArguments {
     /// The most memory for that (such as 512m or 4g), beyond which temporary files are used
     #[arg(long, value_name = "SIZE", requires = "retained", value_parser = crate::heap::options::memory)]
     memory: Option<u64>,
+
+    /// With --retained, add the values of fields and the texts of strings, which may be secrets (tables)
+    #[arg(long, requires = "retained")]
+    values: bool,
 }
 
 /// A label of a run.
@@ -98,6 +102,7 @@ impl TableArguments {
             section,
             labels,
             retained: self.retained.then(memory),
+            values: self.values,
             path: None,
         })
     }

@@ -178,23 +178,7 @@ impl Heap<'_> {
         else {
             return Ok(None);
         };
-        let units: Box<dyn Iterator<Item = u16>> = match element {
-            BasicType::Char => Box::new(
-                elements
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .map(|unit| u16::from_be_bytes(*unit)),
-            ),
-            _ if wide => Box::new(
-                elements
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .map(|unit| u16::from_le_bytes(*unit)),
-            ),
-            _ => Box::new(elements.iter().map(|&byte| byte.into())),
-        };
+        let units = utf16_units(element, wide, elements);
         let mut text = String::new();
         for (count, character) in char::decode_utf16(units).enumerate() {
             if count == most {
@@ -264,5 +248,19 @@ impl Heap<'_> {
     pub(crate) fn thread_stack(&self, thread: ObjectNumber) -> Stack {
         let trace = self.graph.roots.traces.get(&thread);
         trace.map_or_else(Stack::default, |&trace| self.dump.stack(trace))
+    }
+}
+
+/// Returns the UTF-16 code units of a string's array.
+pub(crate) fn utf16_units(
+    element: BasicType,
+    is_wide: bool,
+    elements: &[u8],
+) -> Box<dyn Iterator<Item = u16> + '_> {
+    let pairs = elements.as_chunks().0.iter();
+    match element {
+        BasicType::Char => Box::new(pairs.map(|unit| u16::from_be_bytes(*unit))),
+        _ if is_wide => Box::new(pairs.map(|unit| u16::from_le_bytes(*unit))),
+        _ => Box::new(elements.iter().map(|&byte| byte.into())),
     }
 }

@@ -37,6 +37,7 @@ const COUNTS: [&str; 8] = [
 const LINKED_MAP: &str = "java.util.LinkedHashMap";
 const ATOMIC_REFERENCE: &str = "java.util.concurrent.atomic.AtomicReference";
 const ARRAY_QUEUE: &str = "java.util.concurrent.ArrayBlockingQueue";
+const LINKED_QUEUE: &str = "java.util.concurrent.LinkedBlockingQueue";
 
 /// The reason why what a suspect keeps is bounded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -111,8 +112,13 @@ impl Heap<'_> {
         }
         let above = self.above_suspect(node)?;
         for &at in std::iter::once(&node).chain(&above) {
-            if let Some(bound) = self.bound_by_class(self.dominators.object(at))? {
+            let object = self.dominators.object(at);
+            if let Some(bound) = self.bound_by_class(object)? {
                 return Ok(Some(bound));
+            }
+            // A collection bounds its elements, and not what grows in one of them.
+            if !self.is_part_of_a_collection(object) {
+                break;
             }
         }
         if self.is_snapshot(&above) {
@@ -172,6 +178,12 @@ impl Heap<'_> {
             .classes
             .inherited(|class| (&*class.name == name).then_some(()));
         is_it[class.place()].is_some()
+    }
+
+    /// Returns `true` for arrays and for objects of the JDK's classes.
+    fn is_part_of_a_collection(&self, object: ObjectNumber) -> bool {
+        let name = &self.classes.get(self.objects.class(object)).name;
+        name.starts_with("java.") || name.ends_with("[]")
     }
 
     /// Returns `true` if an `AtomicReference` holds the collection of a suspect, or the suspect.
@@ -240,12 +252,43 @@ impl Heap<'_> {
                 _ => None,
             });
         }
+        if &*class == LINKED_QUEUE {
+            return self.bound_of_linked_queue(object, class);
+        }
         if !self.extends(index, LINKED_MAP) {
             return Ok(None);
         }
         let in_order_of_access = self.field(object, "accessOrder")? == Some(Value::Boolean(true));
         let is_subclass = &*class != LINKED_MAP;
         Ok((in_order_of_access || is_subclass).then_some(Bound::EldestGoes { class }))
+    }
+
+    /// Returns the capacity of a `LinkedBlockingQueue` that is nearly full. It counts its elements in an `AtomicInteger`.
+    fn bound_of_linked_queue(
+        &self,
+        queue: ObjectNumber,
+        class: Arc<str>,
+    ) -> Result<Option<Bound>, Error> {
+        let Some(Value::Object(count)) = self.field(queue, "count")? else {
+            return Ok(None);
+        };
+        let count = match self.objects.ids.find(count) {
+            Some(count) => self.field(count, "value")?,
+            None => None,
+        };
+        let (Some(Value::Int(capacity)), Some(Value::Int(count))) =
+            (self.field(queue, "capacity")?, count)
+        else {
+            return Ok(None);
+        };
+        let elements = u64::try_from(count).unwrap_or_default();
+        let value = u64::try_from(capacity).unwrap_or_default();
+        Ok(is_full(elements, value).then(|| Bound::Capacity {
+            class,
+            field: Arc::from("capacity"),
+            value,
+            elements,
+        }))
     }
 
     /// Returns the number of elements that a suspect keeps: as its collection counts them, or those that are directly below it.

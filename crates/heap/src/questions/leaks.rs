@@ -239,7 +239,7 @@ impl Heap<'_> {
             unreached: self.unreached(),
             waiting: self.waiting_for_finalizer()?,
             outside_heap: self.outside_heap()?,
-            piling_loaders: self.piling_loaders()?,
+            piling_loaders: self.find_piling_loaders(births.filter(|_| is_judged))?,
             threshold,
             suspects,
             not_growing,

@@ -7,6 +7,7 @@ use foldhash::{HashMap, HashSet};
 use hprof_format::{ObjectId, Value};
 use serde::Serialize;
 
+use crate::data::births::{Births, MadeWhen};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Label};
@@ -190,10 +191,14 @@ impl Heap<'_> {
     /// # Errors
     /// Those of reading records.
     pub fn piling_loaders(&self) -> Result<Vec<PilingLoaders>, Error> {
-        self.dump.unless_changed(|| self.find_piling_loaders())
+        self.dump.unless_changed(|| self.find_piling_loaders(None))
     }
 
-    fn find_piling_loaders(&self) -> Result<Vec<PilingLoaders>, Error> {
+    /// Returns the same without loaders all of which were made at the start of the profile, as the births show.
+    pub(crate) fn find_piling_loaders(
+        &self,
+        births: Option<&Births>,
+    ) -> Result<Vec<PilingLoaders>, Error> {
         let mut loaded: HashMap<&Arc<str>, Vec<ObjectNumber>> = HashMap::default();
         for (_, class) in self.classes.iter() {
             let loader = self.objects.ids.find(ObjectId(class.loader));
@@ -226,6 +231,9 @@ impl Heap<'_> {
         }
         let mut piling = Vec::new();
         for (class, (loaders, name)) in largest {
+            if births.is_some_and(|births| self.are_from_the_start(&loaders, births)) {
+                continue;
+            }
             piling.push(self.describe_pile(class, &loaders, name)?);
         }
         piling.sort_by(|one, other| {
@@ -233,6 +241,14 @@ impl Heap<'_> {
             by_size.then_with(|| one.class.cmp(&other.class))
         });
         Ok(piling)
+    }
+
+    fn are_from_the_start(&self, loaders: &[ObjectNumber], births: &Births) -> bool {
+        let mut made = MadeWhen::default();
+        for &loader in loaders {
+            births.add_to(&mut made, self.objects.ids.id(loader), 1);
+        }
+        made.first_quarter_bytes == loaders.len() as u64
     }
 
     fn describe_pile(

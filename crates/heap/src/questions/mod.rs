@@ -23,6 +23,7 @@ pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod summary;
 pub(crate) mod suspects;
+pub(crate) mod texts;
 pub(crate) mod turnover;
 pub(crate) mod unreached;
 pub(crate) mod usual;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::HashSet;
 use hprof_format::bytes::read_id_be;
-use hprof_format::{BasicType, ClassDump, HeapKind, HeapRecord, ObjectId, Root};
+use hprof_format::{BasicType, ClassDump, HeapKind, HeapRecord, ObjectId, Root, Value};
 
 use crate::data::classes::Classes;
 use crate::data::contents::{Content, Contents};
@@ -36,18 +36,22 @@ pub struct Walk<'a> {
     /// The number of the first field of each class.
     first_fields: Vec<u32>,
     /// The references in an instance of each class; computed at the first instance.
-    references: Vec<Option<Box<[Holder]>>>,
+    references: PlacedFields,
     /// The number of classes passed to the visitor so far.
     told: usize,
 }
 
-/// A field that refers to an object.
+/// A field, and where instances have its value.
 #[derive(Clone, Copy)]
-struct Holder {
+struct PlacedField {
     /// Its offset in the instance's bytes.
     offset: usize,
     field: u32,
+    kind: BasicType,
 }
+
+/// Some fields of the instances of each class.
+type PlacedFields = Vec<Option<Box<[PlacedField]>>>;
 
 /// A field, identified by its index in [`Walk::fields`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,7 +268,7 @@ impl<'a> Walk<'a> {
         })?;
         match object.content {
             Content::Fields(fields) => {
-                for &Holder { offset, field } in self.references(object_class) {
+                for &PlacedField { offset, field, .. } in self.references(object_class) {
                     let to = read_id_be(fields, offset, id_size);
                     if to != 0 {
                         visitor.reference(id, ObjectId(to), Position::Field(field))?;
@@ -299,11 +303,8 @@ impl<'a> Walk<'a> {
         let every = every.iter().map(|object| Some(object.0)).zip(0..);
         let constants = class.constants.iter();
         let constants = constants.map(|(_, value)| (value.object(), CONSTANT));
-        let index = self.contents.classes.find(class.class.0);
-        let first = index.and_then(|index| self.first_fields.get(index.place()));
-        let statics = first.map_or(0, |first| first + class.fields.len() as u32);
-        let statics = class.statics.iter().zip(statics..);
-        let statics = statics.map(|((_, value), field)| (value.object(), field));
+        let statics = self.statics(class);
+        let statics = statics.map(|(value, field)| (value.object(), field));
         for (to, field) in every.chain(constants).chain(statics) {
             if let Some(to) = to.filter(|&to| to != 0) {
                 visitor.reference(class.class, ObjectId(to), Position::Field(field))?;
@@ -312,34 +313,137 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    #[inline]
-    fn references(&mut self, class: ClassIndex) -> &[Holder] {
-        let index = class.place();
-        if self.references.len() <= index {
-            self.references.resize(index + 1, None);
-        }
-        if self.references[index].is_none() {
-            self.references[index] = Some(self.find_references(class));
-        }
-        self.references[index].as_deref().unwrap_or_default()
+    /// Iterates over the values of a class's static fields, with their numbers.
+    fn statics(&self, class: &ClassDump<'_>) -> impl Iterator<Item = (Value, u32)> {
+        let index = self.contents.classes.find(class.class.0);
+        let first = index.and_then(|index| self.first_fields.get(index.place()));
+        let first = first.map_or(0, |first| first + class.fields.len() as u32);
+        class.statics.iter().map(|&(_, value)| value).zip(first..)
     }
 
-    fn find_references(&self, class: ClassIndex) -> Box<[Holder]> {
-        let width = self.contents.dump.id_size().bytes() as usize;
-        let mut references = Vec::new();
-        let mut offset = 0;
-        for index in self.contents.classes.declaring(class) {
-            let first = self.first_fields.get(index.place()).copied();
-            let declared = self.contents.classes.get(index).declared.iter();
-            for (field, &(_, kind)) in (first.unwrap_or_default()..).zip(declared) {
-                if kind == BasicType::Object {
-                    references.push(Holder { offset, field });
-                }
-                offset += kind.size(width);
-            }
-        }
-        references.into()
+    /// Passes the values of all fields that are not references to `visit`: the object, the field as an index into
+    /// [`Walk::fields`], and its value.
+    ///
+    /// # Errors
+    /// Those of `visit`, and [`Error`] if the dump is damaged.
+    pub fn visit_values<E: From<Error>>(
+        &mut self,
+        mut visit: impl FnMut(ObjectId, u32, Value) -> Result<(), E>,
+        progress: &dyn Progress,
+    ) -> Result<(), E> {
+        let dump = self.contents.dump;
+        let mut fields = PlacedFields::new();
+        dump.unless_changed(|| {
+            each_record(dump, progress, Stage::References, |found| {
+                self.values(found, &mut fields, &mut visit)
+            })
+        })
     }
+
+    #[inline]
+    fn values<E: From<Error>>(
+        &mut self,
+        found: &Found<'a>,
+        fields: &mut PlacedFields,
+        visit: &mut impl FnMut(ObjectId, u32, Value) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let dump = self.contents.dump;
+        if !matches!(found.record.kind(), HeapKind::Instance | HeapKind::Class) {
+            return Ok(());
+        }
+        let Some(object) = self.contents.object(found)? else {
+            return Ok(());
+        };
+        match object.content {
+            Content::Fields(bytes) => {
+                let class = self.contents.classes.index_of(object.class, dump);
+                let placed = || {
+                    find_fields(&self.contents, &self.first_fields, class, |kind| {
+                        kind != BasicType::Object
+                    })
+                };
+                for &PlacedField {
+                    offset,
+                    field,
+                    kind,
+                } in of_class(fields, class, placed)
+                {
+                    let value = bytes.get(offset..);
+                    let value = value.and_then(|at| records::value(at, kind, dump.id_size()));
+                    if let Some(value) = value {
+                        visit(ObjectId(object.id), field, value)?;
+                    }
+                }
+            }
+            Content::Class(_) => {
+                if let HeapRecord::Class(class) = records::decode(found)? {
+                    for (value, field) in self.statics(&class) {
+                        if value.object().is_none() {
+                            visit(class.class, field, value)?;
+                        }
+                    }
+                }
+            }
+            Content::Elements(_) | Content::Primitives(_) => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn references(&mut self, class: ClassIndex) -> &[PlacedField] {
+        let Walk {
+            contents,
+            first_fields,
+            references,
+            ..
+        } = self;
+        of_class(references, class, || {
+            find_fields(contents, first_fields, class, |kind| {
+                kind == BasicType::Object
+            })
+        })
+    }
+}
+
+/// Returns the fields of a class's instances that have a type.
+fn find_fields(
+    contents: &Contents<'_>,
+    first_fields: &[u32],
+    class: ClassIndex,
+    is_wanted: impl Fn(BasicType) -> bool,
+) -> Box<[PlacedField]> {
+    let width = contents.dump.id_size().bytes() as usize;
+    let mut fields = Vec::new();
+    let mut offset = 0;
+    for index in contents.classes.declaring(class) {
+        let first = first_fields.get(index.place()).copied();
+        let declared = contents.classes.get(index).declared.iter();
+        for (field, &(_, kind)) in (first.unwrap_or_default()..).zip(declared) {
+            if is_wanted(kind) {
+                fields.push(PlacedField {
+                    offset,
+                    field,
+                    kind,
+                });
+            }
+            offset += kind.size(width);
+        }
+    }
+    fields.into()
+}
+
+/// Returns the fields of a class; they are found at its first instance.
+#[inline]
+fn of_class(
+    fields: &mut PlacedFields,
+    class: ClassIndex,
+    find: impl FnOnce() -> Box<[PlacedField]>,
+) -> &[PlacedField] {
+    let index = class.place();
+    if fields.len() <= index {
+        fields.resize(index + 1, None);
+    }
+    fields[index].get_or_insert_with(find)
 }
 
 impl Field {

@@ -5,7 +5,7 @@ use hprof_format::{
 };
 
 /// The names of fields, and their ids.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 19] = [
     "referent",
     "next",
     "value",
@@ -22,6 +22,9 @@ const NAMES: [&str; 16] = [
     "entries",
     "position",
     "holders",
+    "count",
+    "item",
+    "head",
 ];
 
 /// A dump that is written record by record. The classes come first.
