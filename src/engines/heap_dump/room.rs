@@ -12,8 +12,8 @@ const HEAPS: u64 = 2;
 
 /// Returns an error if the system, or a control group of the program, has less memory left than a child may take.
 pub(super) fn check(env: Env) -> Result<(), DumpError> {
-    let heap =
-        HeapSize::find(env).ok_or_else(|| refused("the VM does not report how full the heap is"))?;
+    let heap = HeapSize::find(env)
+        .ok_or_else(|| refused("the VM does not report how full the heap is"))?;
     let needed = heap.fill().used.saturating_mul(HEAPS);
     let free = free(Path::new("/"))
         .ok_or_else(|| refused("the system does not report how much memory is free"))?;

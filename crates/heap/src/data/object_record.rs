@@ -71,7 +71,8 @@ impl Heap<'_> {
         Ok(self.record_offsets.strides.get_or_init(|| strides))
     }
 
-    fn id_of(&self, found: &Found<'_>) -> Option<u64> {
+    /// Returns the id of the object whose record this is.
+    pub(crate) fn id_of(&self, found: &Found<'_>) -> Option<u64> {
         use HeapKind::{Class, Instance, ObjectArray, PrimitiveArray, PrimitiveArrayWithoutData};
         let kind = found.record.kind();
         matches!(

@@ -5,7 +5,8 @@ use hprof_format::{BasicType, HeapKind, HeapRecord, ObjectId, Value};
 use crate::data::classes::Known;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
-use crate::data::numbers::ClassIndex;
+use crate::data::memory::Numbers;
+use crate::data::numbers::{ClassIndex, ObjectNumber};
 use crate::data::object_record::utf16_units;
 use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::records;
@@ -29,12 +30,15 @@ struct StringFields {
     coder: Option<usize>,
 }
 
+/// A string, with the id of its array first: the id of the array, and twice the string's number, plus 1 if its characters have two bytes.
+type StringOfArray = [u64; 2];
+
 impl Heap<'_> {
-    /// Passes the text of each string to `visit`, in the order of the file; at most so many characters of it. Strings whose
-    /// array is not in the dump are left out.
+    /// Passes the text of each string to `visit`, in the order in which their arrays are in the file; at most so many characters of
+    /// it. Strings whose array is not in the dump are left out. Takes 16 bytes for each string.
     ///
     /// # Errors
-    /// Those of `visit`, and [`Error`] if the dump is damaged.
+    /// Those of `visit`, and [`Error`] if the dump is damaged, or there is no memory.
     pub fn visit_texts<E: From<Error>>(
         &self,
         most: usize,
@@ -42,39 +46,73 @@ impl Heap<'_> {
         progress: &dyn Progress,
     ) -> Result<(), E> {
         self.dump.unless_changed(|| {
-            let (mut known, mut text, mut bytes) = (None, String::new(), 0);
+            let strings = self.strings_by_array()?;
+            let (mut text, mut bytes) = (String::new(), 0);
             for (count, found) in (0_u64..).zip(self.dump.records()) {
                 let found = found?;
                 bytes += found.record.bytes().len() as u64;
                 if count % STEP == 0 {
                     progress.at(Stage::References, bytes, self.dump.length());
                 }
-                if found.record.kind() == HeapKind::Instance {
-                    let record = records::decode(&found)?;
+                if found.record.kind() != HeapKind::PrimitiveArray {
+                    continue;
+                }
+                let Some(array) = self.id_of(&found) else {
+                    continue;
+                };
+                let first = strings.partition_point(|&[of, _]| of < array);
+                let of_array = strings[first..].iter().take_while(|&&[of, _]| of == array);
+                for &[_, string] in of_array {
+                    let HeapRecord::PrimitiveArray {
+                        element, elements, ..
+                    } = records::decode(&found)?
+                    else {
+                        break;
+                    };
+                    let is_wide = string & 1 == 1;
+                    let units = utf16_units(element, is_wide, elements);
+                    let characters = char::decode_utf16(units).take(most);
                     text.clear();
-                    if let Some((object, length)) =
-                        self.push_text(&record, most, &mut known, &mut text)?
-                    {
-                        visit(Text {
-                            object,
-                            text: &text,
-                            length,
-                        })?;
-                    }
+                    text.extend(characters.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
+                    let has_two_bytes = is_wide || element == BasicType::Char;
+                    let bytes_of_unit = if has_two_bytes { 2 } else { 1 };
+                    // The number of an object has 32 bits.
+                    let number = ObjectNumber((string >> 1) as u32);
+                    visit(Text {
+                        object: self.objects.ids.id(number),
+                        text: &text,
+                        length: (elements.len() / bytes_of_unit) as u64,
+                    })?;
                 }
             }
             Ok(())
         })
     }
 
-    /// Appends the text of a string to `out`, and returns its id and length; `None` for other objects.
-    fn push_text(
+    /// Finds all strings, and sorts them by their arrays. To look for the array of each string would read a part of the file for it.
+    fn strings_by_array(&self) -> Result<Numbers<StringOfArray>, Error> {
+        let mut known = None;
+        let mut strings = self.memory.growing();
+        for found in self.dump.records() {
+            let found = found?;
+            if found.record.kind() == HeapKind::Instance {
+                let record = records::decode(&found)?;
+                if let Some(string) = self.string_of_array(&record, &mut known) {
+                    strings.extend(&[string]);
+                }
+            }
+        }
+        let mut strings = strings.finish()?;
+        strings.sort_unstable();
+        Ok(strings)
+    }
+
+    /// Returns the string in a record; `None` for other objects.
+    fn string_of_array(
         &self,
         record: &HeapRecord<'_>,
-        most: usize,
         known: &mut Option<StringFields>,
-        out: &mut String,
-    ) -> Result<Option<(ObjectId, u64)>, Error> {
+    ) -> Option<StringOfArray> {
         let HeapRecord::Instance {
             object,
             class,
@@ -82,43 +120,24 @@ impl Heap<'_> {
             ..
         } = record
         else {
-            return Ok(None);
+            return None;
         };
-        let class = self.classes.find(class.0);
-        let Some(class) = class.filter(|&class| self.classes.is(class, Known::String)) else {
-            return Ok(None);
-        };
+        let class = self.classes.find(class.0)?;
+        if !self.classes.is(class, Known::String) {
+            return None;
+        }
         if known.as_ref().is_none_or(|known| known.class != class) {
             *known = self.string_fields(class);
         }
-        let Some(known) = known else {
-            return Ok(None);
-        };
+        let known = known.as_ref()?;
         let value = |offset, kind| records::value(fields.get(offset..)?, kind, self.dump.id_size());
-        let array = match value(known.value, BasicType::Object) {
-            Some(Value::Object(array)) => self.objects.ids.find(array),
-            _ => None,
-        };
-        let Some(array) = array else {
-            return Ok(None);
+        let Some(Value::Object(array)) = value(known.value, BasicType::Object) else {
+            return None;
         };
         let coder = known.coder.and_then(|coder| value(coder, BasicType::Byte));
         let is_wide = coder == Some(Value::Byte(1));
-        let Some(HeapRecord::PrimitiveArray {
-            element, elements, ..
-        }) = self.record(array)?
-        else {
-            return Ok(None);
-        };
-        let units = utf16_units(element, is_wide, elements);
-        let characters = char::decode_utf16(units).take(most);
-        out.extend(characters.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
-        let bytes_of_unit = if is_wide || element == BasicType::Char {
-            2
-        } else {
-            1
-        };
-        Ok(Some((*object, (elements.len() / bytes_of_unit) as u64)))
+        let number = self.objects.ids.find(*object)?;
+        Some([array.0, u64::from(number.0) << 1 | u64::from(is_wide)])
     }
 
     fn string_fields(&self, class: ClassIndex) -> Option<StringFields> {
