@@ -4,9 +4,9 @@
 
 use hprof_format::{HeapTotals, ObjectBirth, ObjectId, ObjectLayout, StringId, TraceSerial};
 
-use super::late_classes::LateClasses;
+use super::late_classes::{LateClasses, UndescribedObject};
 use super::numbers::Tag;
-use super::recorder::{Recorder, UndescribedObject};
+use super::recorder::Recorder;
 use crate::engines::heap_dump::{DumpError, DumpOutput};
 use jvmti::{Child, ChildLink, ChildMessage, ForkedVisitor, NoChild};
 use names::class::ClassId;

@@ -9,7 +9,6 @@ use super::classes::{Candidate, ClassKind, DumpClasses};
 use super::describe::Describer;
 use super::layout::basic_type;
 use super::numbers::Tag;
-use super::recorder::UndescribedObject;
 use super::{Dump, DumpError};
 
 /// Objects and classes that the walk met but could not describe.
@@ -17,6 +16,15 @@ pub(super) struct LateClasses {
     pub(super) objects: Vec<UndescribedObject>,
     /// The tags of `java.lang.Class` objects.
     pub(super) classes: Vec<Tag>,
+}
+
+/// An object of an unknown class: its values can be interpreted only once the class's fields are known.
+#[derive(Debug)]
+pub(super) struct UndescribedObject {
+    pub(super) tag: Tag,
+    pub(super) class: Tag,
+    /// By the number of the field or element: an id, or the bits of a primitive value.
+    pub(super) values: Vec<(u32, u64)>,
 }
 
 impl<'a> Dump<'_, '_, 'a> {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::chunk_writer::{ChunkWriter, big_endian, write_at, write_bits};
 use super::classes::{ClassKind, DumpClasses};
-use super::late_classes::LateClasses;
+use super::late_classes::{LateClasses, UndescribedObject};
 use super::layout::{RecordLayout, basic_type};
 use super::numbers::{Numbers, Tag};
 use super::roots::Roots;
@@ -42,15 +42,6 @@ pub(super) struct Recorder<'r, 'o> {
     numbered_before: u64,
     /// The objects that the walk has met first and not visited, except classes.
     pub(super) unvisited: u64,
-}
-
-/// An object of an unknown class: its values can be interpreted only once the class's fields are known.
-#[derive(Debug)]
-pub(super) struct UndescribedObject {
-    pub(super) tag: Tag,
-    pub(super) class: Tag,
-    /// By the number of the field or element: an id, or the bits of a primitive value.
-    pub(super) values: Vec<(u32, u64)>,
 }
 
 /// The object that the VM is reporting.
