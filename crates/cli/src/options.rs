@@ -77,7 +77,7 @@ mod tests {
         assert!(depth.contains("from 0 to 65535"), "{depth}");
         assert!(!depth.contains("interval"), "{depth}");
         let dumper = explanation("dumper");
-        assert!(dumper.contains("\nheap dumps.\n"), "{dumper}");
+        assert!(dumper.contains("See heap dumps.\n"), "{dumper}");
         assert_eq!(explanation("no such"), "");
         assert_eq!(without_links("a [b](c) [d](e)[f"), "a b d[f");
     }

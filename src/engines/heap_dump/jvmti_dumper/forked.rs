@@ -150,9 +150,10 @@ impl Walked {
     fn read(message: &[u8]) -> Result<Self, DumpError> {
         let cut = || DumpError::Walk("a last message that is cut");
         let mut message = Reader(message);
-        let mut totals = HeapTotals::default();
-        totals.objects = message.number().ok_or_else(cut)?;
-        totals.bytes = message.number().ok_or_else(cut)?;
+        let totals = HeapTotals {
+            objects: message.number().ok_or_else(cut)?,
+            bytes: message.number().ok_or_else(cut)?,
+        };
         let failure = message.bytes().ok_or_else(cut)?;
         if !failure.is_empty() {
             let failure = String::from_utf8_lossy(failure);

@@ -194,6 +194,15 @@ struct Dump<'d, 'o, 'a> {
     used: HashSet<ClassId, FixedState>,
 }
 
+/// The loaded classes as they were listed before the walk. The first three are by the place of the class.
+struct ListedClasses<'c> {
+    classes: &'c DumpClasses,
+    candidates: &'c [Candidate<'c>],
+    fields: &'c [Option<ClassFields<'c>>],
+    /// The objects of `int.class` and its kin.
+    primitive_types: &'c [LocalRef<'c>],
+}
+
 impl<'d, 'a> Dump<'d, '_, 'a> {
     fn run(mut self, births: BirthList, link: Option<&ChildLink>) -> Result<Dumped, DumpError> {
         let (env, jni) = (self.engine.env, self.jni);
@@ -215,15 +224,13 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         let mut pause = Duration::ZERO;
         let (found, first) = self.prewalk(&classes, &mut pause)?;
         let last = link.map(|_| self.last_object(first)).transpose()?;
-        let unknown_classes = self.describe(
-            &classes,
-            &candidates,
-            &fields,
-            &primitive_types,
-            &found,
-            last,
-            &mut held,
-        )?;
+        let listed = ListedClasses {
+            classes: &classes,
+            candidates: &candidates,
+            fields: &fields,
+            primitive_types: &primitive_types,
+        };
+        let unknown_classes = self.describe(listed, &found, last, &mut held)?;
         // Local references are roots, and these belong to the agent.
         drop((fields, primitive_types));
         drop(candidates);
@@ -465,14 +472,17 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
     /// Writes the records of classes. Returns `java.lang.Class` objects that they refer to and that are not among them.
     fn describe(
         &mut self,
-        classes: &DumpClasses,
-        candidates: &[Candidate<'_>],
-        fields: &[Option<ClassFields<'_>>],
-        primitive_types: &[LocalRef<'_>],
+        listed: ListedClasses<'_>,
         found: &[ClassReferences],
         last: Option<(Tag, Object<'_>)>,
         held: &mut HeldObjects,
     ) -> Result<Vec<Tag>, DumpError> {
+        let ListedClasses {
+            classes,
+            candidates,
+            fields,
+            primitive_types,
+        } = listed;
         let of_class = classes.class.and_then(|place| fields[place].as_ref());
         let hidden = self.hidden(of_class);
         let mut describer = Describer {
