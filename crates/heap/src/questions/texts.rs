@@ -30,7 +30,7 @@ struct StringFields {
     coder: Option<usize>,
 }
 
-/// A string, with the id of its array first: the id of the array, and twice the string's number, plus 1 if its characters have two bytes.
+/// A string: the id of its array, and twice the string's number, plus 1 if its characters have two bytes.
 type StringOfArray = [u64; 2];
 
 impl Heap<'_> {
@@ -63,25 +63,15 @@ impl Heap<'_> {
                 let first = strings.partition_point(|&[of, _]| of < array);
                 let of_array = strings[first..].iter().take_while(|&&[of, _]| of == array);
                 for &[_, string] in of_array {
-                    let HeapRecord::PrimitiveArray {
-                        element, elements, ..
-                    } = records::decode(&found)?
-                    else {
-                        break;
-                    };
-                    let is_wide = string & 1 == 1;
-                    let units = utf16_units(element, is_wide, elements);
-                    let characters = char::decode_utf16(units).take(most);
+                    let array = records::decode(&found)?;
                     text.clear();
-                    text.extend(characters.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
-                    let has_two_bytes = is_wide || element == BasicType::Char;
-                    let bytes_of_unit = if has_two_bytes { 2 } else { 1 };
+                    let length = push_text(&array, string & 1 == 1, most, &mut text);
                     // The number of an object has 32 bits.
                     let number = ObjectNumber((string >> 1) as u32);
                     visit(Text {
                         object: self.objects.ids.id(number),
                         text: &text,
-                        length: (elements.len() / bytes_of_unit) as u64,
+                        length,
                     })?;
                 }
             }
@@ -153,4 +143,20 @@ impl Heap<'_> {
             coder: offset(b"coder", BasicType::Byte),
         })
     }
+}
+
+/// Appends the first characters of an array to `text`, and returns its length in UTF-16 code units.
+fn push_text(array: &HeapRecord<'_>, is_wide: bool, most: usize, text: &mut String) -> u64 {
+    let &HeapRecord::PrimitiveArray {
+        element, elements, ..
+    } = array
+    else {
+        return 0;
+    };
+    let units = utf16_units(element, is_wide, elements);
+    let characters = char::decode_utf16(units).take(most);
+    text.extend(characters.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
+    let has_two_bytes = is_wide || element == BasicType::Char;
+    let bytes_of_unit = if has_two_bytes { 2 } else { 1 };
+    (elements.len() / bytes_of_unit) as u64
 }

@@ -106,7 +106,7 @@ struct ContinuationLayout {
     code: usize,
 }
 
-/// The time that a walk may take, in nanoseconds: a hundred times what most take.
+/// The CPU time that a walk may take, in nanoseconds: a hundred times what most take.
 const MOST_TIME: u64 = 1_000_000;
 
 impl InterruptedWalker {
@@ -179,7 +179,7 @@ impl InterruptedWalker {
             thread,
             stack,
             memory: &MemoryReader::new(),
-            deadline: monotonic_nanos().wrapping_add(MOST_TIME),
+            deadline: 0,
             frames,
             depth,
             count: 0,
@@ -242,27 +242,15 @@ impl InterruptedWalker {
     }
 }
 
-/// Returns the time of a clock that only moves on, in nanoseconds.
-#[inline(always)]
-pub(crate) fn monotonic_nanos() -> u64 {
-    nanos_of(libc::CLOCK_MONOTONIC)
-}
-
-/// Returns the CPU time of the current thread, in nanoseconds.
+/// Returns the CPU time of the current thread, in nanoseconds. Handlers may call `clock_gettime`.
 #[inline(always)]
 pub(crate) fn thread_cpu_nanos() -> u64 {
-    nanos_of(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// Handlers may call `clock_gettime`.
-#[inline(always)]
-fn nanos_of(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the time is written there.
-    unsafe { libc::clock_gettime(clock, &mut now) };
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
     (now.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
         .wrapping_add(now.tv_nsec as u64)

@@ -7,8 +7,8 @@ use super::code::CodeKind;
 use super::machine::InterruptedCode;
 use super::method::{IN_NATIVE, InterruptedMethod};
 use super::{
-    CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, NoRecord, OwnStack, Place, UnwindTable,
-    monotonic_nanos, read, refused,
+    CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, MOST_TIME, NoRecord, OwnStack, Place,
+    UnwindTable, read, refused, thread_cpu_nanos,
 };
 
 /// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
@@ -24,7 +24,7 @@ pub(super) struct Walk<'a> {
     pub(super) thread: usize,
     pub(super) stack: OwnStack,
     pub(super) memory: &'a MemoryReader,
-    /// The time at which the walk is cut.
+    /// The CPU time of the thread at which the walk is cut; 0 until there have been so many steps that a look at the clock is worth it.
     pub(super) deadline: u64,
     pub(super) frames: *mut CallFrame,
     pub(super) depth: usize,
@@ -98,10 +98,18 @@ impl Walk<'_> {
         self.count as i32
     }
 
-    /// Returns `true` if the walk has taken too long, at every so many steps.
+    /// Returns `true` if the walk has taken too long since its first so many steps, at every so many. A thread that has lost its processor
+    /// meanwhile took no time of it.
     #[inline(always)]
-    fn is_late(&self, steps: usize) -> bool {
-        steps != 0 && steps.is_multiple_of(UNCUT) && monotonic_nanos() >= self.deadline
+    fn is_late(&mut self, steps: usize) -> bool {
+        if steps == 0 || !steps.is_multiple_of(UNCUT) {
+            return false;
+        }
+        let now = thread_cpu_nanos();
+        if self.deadline == 0 {
+            self.deadline = now.wrapping_add(MOST_TIME);
+        }
+        now >= self.deadline
     }
 
     /// Notes that frames are missing, and returns the number of those that are there.
