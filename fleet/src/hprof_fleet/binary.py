@@ -34,7 +34,7 @@ class Hprof:
         self._run("export", ["--to=parquet", f"--output={folder}"], [file])
 
     def export_dump(self, file: Path, folder: Path) -> str:
-        """As `export`, with retained sizes and values; of a dump that was cut, what is there. Returns what is missing."""
+        """As `export`, with retained sizes and values; of a cut dump, what is there. Returns what is missing."""
         options = ["--to=parquet", "--retained", "--values", f"--output={folder}"]
         command = [self.path, "export", *options, "--", _named(file)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
