@@ -284,9 +284,11 @@ fn help_teaches() {
     assert_eq!(output.status.code(), Some(0));
     for words in [
         "Examples:",
-        "hprof check java.hprof",
-        "hprof text java.hprof",
-        "was killed",
+        "Profile a program:",
+        "Read a heap dump:",
+        "hprof record -- java Main",
+        "hprof heap leaks java.hprof",
+        "hprof autopsy",
         "Exit status",
     ] {
         assert!(text(&output.stdout).contains(words), "{words}");
