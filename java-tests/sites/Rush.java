@@ -1,7 +1,7 @@
 /**
  * Allocates faster than any profile could count within a small budget. Known answer: `Rush$Slow` is made 20,000 times,
  * before anything else, and all of it is alive; then, dead, 60,000,000 `Rush$Quick` with a long (24 bytes), of which
- * every 100th stays alive; then, dead, 20,000,000 `byte[100]` made in `arrays`. With the argument `slow`, the last two are
+ * every 10th stays alive; then, dead, 20,000,000 `byte[100]` made in `arrays`. With the argument `slow`, the last two are
  * left out. Prints `made`.
  */
 public class Rush {
@@ -9,7 +9,7 @@ public class Rush {
     static class Quick { long a; }
 
     static final Object[] SLOW = new Object[20_000];
-    static final Object[] KEPT = new Object[600_000];
+    static final Object[] KEPT = new Object[6_000_000];
 
     /** Volatile: objects that are stored here are allocated, whatever the compiler thinks of them. */
     static volatile Object sink;
@@ -24,7 +24,7 @@ public class Rush {
     static void quick() {
         for (int i = 0; i < 60_000_000; i++) {
             Quick next = new Quick();
-            if (i % 100 == 0) KEPT[i / 100] = next;
+            if (i % 10 == 0) KEPT[i / 10] = next;
             else sink = next;
         }
     }

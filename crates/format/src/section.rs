@@ -134,7 +134,7 @@ pub enum NoteMeaning {
         /// The new name.
         name: String,
     },
-    /// What readers should know about the numbers, to be shown beside them.
+    /// What readers should know about the numbers, to be shown with them.
     Remark(String),
     /// The CPU time that the process used while it was profiled, in whole milliseconds.
     ProcessCpu(Duration),

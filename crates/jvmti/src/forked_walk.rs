@@ -1,8 +1,8 @@
-//! A heap walk in a forked child: the program is stopped for the fork, and goes on while its child walks over the memory
+//! A heap walk in a forked child: the program is stopped for the fork, and continues while its child walks over the memory
 //! of that instant.
 //!
 //! The first callback of FollowReferences forks. It runs on the VM's thread, so this is the thread that the child has,
-//! with the walk on its stack. In the parent the callback ends the walk; the child goes on with it. The child's thread
+//! with the walk on its stack. In the parent the callback ends the walk; the child continues it. The child's thread
 //! must not return from the walk: the VM would then wake threads that the child does not have. So the child has to know
 //! the last object. HotSpot visits the objects on a stack, from 11 to 28: what it pushes first it visits last. The first
 //! root is always the object of the first thread in the VM's list. The child lets the VM follow this reference to it and
@@ -395,7 +395,7 @@ fn become_child(connection: RawFd, parent: u32) -> Option<()> {
             rlim_cur: 0,
             rlim_max: 0,
         };
-        // What the VM would write to files when it fails is not to appear beside the program's.
+        // What the VM would write to files when it fails must not appear next to the program's.
         libc::setrlimit(libc::RLIMIT_FSIZE, &none);
         libc::setrlimit(libc::RLIMIT_CORE, &none);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

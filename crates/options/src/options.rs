@@ -262,7 +262,7 @@ pub enum Dumper {
     Vm,
     /// `dumper=jvmti`: a walk over all references.
     Jvmti,
-    /// `dumper=fork`: that walk in a forked child, while the program goes on.
+    /// `dumper=fork`: that walk in a forked child, while the program continues.
     Fork,
 }
 

@@ -49,7 +49,7 @@ pub struct Arguments {
 pub const END_OF_BLACK_BOX: &str = ".blackbox";
 
 const BEGIN_OF_PROFILE: &[u8; 12] = b"JAVA PROFILE";
-/// What is said of a profile without a black box beside it.
+/// What is said of a profile without a black box next to it.
 const NO_BLACK_BOX: &str = "is a profile, and there is no black box next to it: the agent writes one with blackbox=y, and removes it when the profile is complete";
 
 /// The format of the output.
