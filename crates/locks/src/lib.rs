@@ -143,6 +143,8 @@ ranks! {
     HooksLedger
     /// `Ledger::books`.
     Books
+    /// `cpu_times::call_tree`: the traces of a thread's contexts.
+    ContextTraces
     /// `cpu_times::call_tree`: the contexts that a thread has published.
     PublishedContexts
     /// `cpu_times::shadow_stack`: the stack that a thread has published.

@@ -1,40 +1,63 @@
 //! The contexts in which one thread has called methods, and the cost of each.
 //!
-//! A context corresponds to a trace: a method and its callers, at most `depth` frames. Deep recursion cycles through a
-//! few contexts, so there are never more contexts than different traces.
+//! A context corresponds to a trace: a method and its callers, at most `depth` frames. One with fewer frames is found through its
+//! caller's context alone, and gets its trace when the costs are read. One with `depth` frames, whose outer callers are cut
+//! off, is found through its trace, so deep recursion cycles through a few contexts, and there are never more contexts than
+//! different traces.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
-use locks::{Mutex, rank};
+use locks::{Mutex, MutexGuard, rank};
 use names::Tables;
+use names::frame::FrameId;
 use names::thread::ThreadSerial;
-use names::trace::{TraceId, TraceKey};
+use names::trace::{OuterPart, TraceId, TraceKey, Traces};
 
-/// The number of tallies that are allocated together.
+/// The number of contexts that are allocated together.
 const BLOCK: usize = 64;
-/// The number of callees that are searched linearly; further ones are in a hash table.
-const SIDE_BY_SIDE: usize = 12;
+/// The number of callees in a [`CalleeList`]; further ones are in a hash table.
+const SIDE_BY_SIDE: usize = 8;
 /// A number that no method has: memory would run out before there were that many frames.
 const NO_METHOD: u32 = u32::MAX;
+
+/// What the table of traces needs for one more that shares its outer part with others, in bytes: its innermost piece, and its
+/// entry in the index.
+const BYTES_FOR_A_TRACE: usize = 100;
 
 /// The context of a thread that is in no method.
 pub(super) const ROOT: u32 = 0;
 
-/// The cost of a context, in ticks. Only its thread writes it, so plain loads and stores suffice; others read it.
-#[derive(Default)]
-pub(super) struct CallTally {
+/// What an event of a thread reads and writes of a context, on one cache line: with whole stacks there are millions of contexts,
+/// and each further line would have to be fetched from memory at most calls. Only the context's thread writes it, so plain loads
+/// and stores suffice; others read the costs, which are in ticks.
+#[repr(align(64))]
+struct Node {
     calls: AtomicU64,
     gaps: AtomicU64,
     own: AtomicU64,
     total: AtomicU64,
     total_gaps: AtomicU64,
+    /// The callees that were looked up last, the latest first.
+    recent: [Callee; 2],
+    /// The place of its list in [`Tree::lists`], from 1, if there are more callees than `recent` has; 0 if not.
+    list: AtomicU32,
+    /// `true` if the stack has a frame of this context whose time counts as total.
+    open: AtomicBool,
 }
 
-/// The values of a tally at one moment.
+const _: () = assert!(size_of::<Node>() == 64, "one cache line");
+
+/// A method called in a context, and its own context.
+struct Callee {
+    method: AtomicU32,
+    context: AtomicU32,
+}
+
+/// The values of a context's costs at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallSums {
     /// The number of calls that have begun.
@@ -50,41 +73,55 @@ pub(super) struct CallSums {
     pub total_gaps: u64,
 }
 
-type TallyBlock = [CallTally; BLOCK];
+/// What makes a context different from all others of its thread.
+#[derive(Clone, Copy)]
+enum Origin {
+    Root,
+    /// The context has all its callers, `frames` with its own method, fewer than `depth`.
+    Called {
+        caller: u32,
+        method: FrameId,
+        frames: u32,
+    },
+    /// The context has the innermost `depth` frames.
+    Cut(TraceId),
+}
+
+/// Contexts that were made one after the other. Those that exist have an origin.
+struct Block {
+    nodes: [Node; BLOCK],
+    origins: [OnceLock<Origin>; BLOCK],
+}
+
+/// The callees of one context.
+struct CalleeList {
+    methods: [u32; SIDE_BY_SIDE],
+    contexts: [u32; SIDE_BY_SIDE],
+    count: u32,
+}
 
 /// The contexts of one thread.
 pub(super) struct Tree {
-    nodes: Vec<Node>,
-    /// Callees that did not fit into [`Node::callees`].
+    blocks: Vec<Arc<Block>>,
+    count: usize,
+    lists: Vec<CalleeList>,
+    /// Callees that did not fit into their context's list.
     more_callees: HashMap<(u32, u32), u32, FixedState>,
-    by_trace: HashMap<TraceId, u32, FixedState>,
-    thread: Option<ThreadSerial>,
-    depth: usize,
+    /// The contexts with `depth` frames.
+    cut: HashMap<TraceId, u32, FixedState>,
+    depth: u32,
     /// Weak, because a thread keeps its tree when the run is over, but the tables must be freed.
     tables: Weak<Tables>,
     published: Arc<Published>,
 }
 
 /// The part of a tree that other threads read.
-#[derive(Default)]
-pub(super) struct Published(Mutex<Contexts, rank::PublishedContexts>);
-
-#[derive(Default)]
-struct Contexts {
-    traces: Vec<TraceId>,
-    blocks: Vec<Arc<TallyBlock>>,
-}
-
-struct Node {
-    block: Arc<TallyBlock>,
-    slot: u32,
-    trace: TraceId,
-    /// The callee that was looked up last, and its context.
-    last_method: u32,
-    last: u32,
-    /// `true` if the stack has a frame of this context whose time counts as total.
-    open: bool,
-    callees: Vec<(u32, u32)>,
+pub(super) struct Published {
+    /// The thread of its traces, if traces are kept apart by thread.
+    thread: Option<ThreadSerial>,
+    blocks: Mutex<Vec<Arc<Block>>, rank::PublishedContexts>,
+    /// The traces of the contexts, as far as somebody has asked for them.
+    traces: Mutex<Vec<TraceId>, rank::ContextTraces>,
 }
 
 fn add(counter: &AtomicU64, amount: u64) {
@@ -92,18 +129,6 @@ fn add(counter: &AtomicU64, amount: u64) {
         counter.load(Ordering::Relaxed).wrapping_add(amount),
         Ordering::Relaxed,
     );
-}
-
-impl CallTally {
-    fn sums(&self) -> CallSums {
-        CallSums {
-            calls: self.calls.load(Ordering::Relaxed),
-            gaps: self.gaps.load(Ordering::Relaxed),
-            own: self.own.load(Ordering::Relaxed),
-            total: self.total.load(Ordering::Relaxed),
-            total_gaps: self.total_gaps.load(Ordering::Relaxed),
-        }
-    }
 }
 
 impl std::ops::AddAssign for CallSums {
@@ -129,10 +154,103 @@ impl CallSums {
     }
 }
 
-impl Node {
+impl Callee {
+    const fn none() -> Self {
+        Self {
+            method: AtomicU32::new(NO_METHOD),
+            context: AtomicU32::new(ROOT),
+        }
+    }
+
     #[inline]
-    fn tally(&self) -> &CallTally {
-        &self.block[self.slot as usize % BLOCK]
+    fn context_of(&self, method: u32) -> Option<u32> {
+        (self.method.load(Ordering::Relaxed) == method)
+            .then(|| self.context.load(Ordering::Relaxed))
+    }
+
+    fn get(&self) -> (u32, u32) {
+        (
+            self.method.load(Ordering::Relaxed),
+            self.context.load(Ordering::Relaxed),
+        )
+    }
+
+    #[inline]
+    fn set(&self, method: u32, context: u32) {
+        self.method.store(method, Ordering::Relaxed);
+        self.context.store(context, Ordering::Relaxed);
+    }
+}
+
+impl Node {
+    const fn new() -> Self {
+        Self {
+            calls: AtomicU64::new(0),
+            gaps: AtomicU64::new(0),
+            own: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            total_gaps: AtomicU64::new(0),
+            recent: [const { Callee::none() }; 2],
+            list: AtomicU32::new(0),
+            open: AtomicBool::new(false),
+        }
+    }
+
+    fn sums(&self) -> CallSums {
+        CallSums {
+            calls: self.calls.load(Ordering::Relaxed),
+            gaps: self.gaps.load(Ordering::Relaxed),
+            own: self.own.load(Ordering::Relaxed),
+            total: self.total.load(Ordering::Relaxed),
+            total_gaps: self.total_gaps.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Makes a callee the one that was looked up last.
+    #[inline]
+    fn looked_up(&self, method: u32, context: u32) {
+        let [latest, earlier] = &self.recent;
+        earlier.set(
+            latest.method.load(Ordering::Relaxed),
+            latest.context.load(Ordering::Relaxed),
+        );
+        latest.set(method, context);
+    }
+}
+
+impl Block {
+    fn new() -> Self {
+        Self {
+            nodes: [const { Node::new() }; BLOCK],
+            origins: [const { OnceLock::new() }; BLOCK],
+        }
+    }
+}
+
+impl CalleeList {
+    fn new() -> Self {
+        Self {
+            methods: [NO_METHOD; SIDE_BY_SIDE],
+            contexts: [ROOT; SIDE_BY_SIDE],
+            count: 0,
+        }
+    }
+
+    fn context_of(&self, method: u32) -> Option<u32> {
+        let place = self.methods.iter().position(|&callee| callee == method)?;
+        Some(self.contexts[place])
+    }
+
+    /// Adds a callee; returns `false` if the list is full.
+    fn add(&mut self, method: u32, context: u32) -> bool {
+        let place = self.count as usize;
+        if place == SIDE_BY_SIDE {
+            return false;
+        }
+        self.methods[place] = method;
+        self.contexts[place] = context;
+        self.count += 1;
+        true
     }
 }
 
@@ -140,17 +258,21 @@ impl Tree {
     /// Creates a tree with only the root. `thread` is the thread of its traces, if traces are kept apart by thread.
     pub(super) fn new(tables: &Arc<Tables>, depth: usize, thread: Option<ThreadSerial>) -> Self {
         let mut tree = Self {
-            nodes: Vec::new(),
+            blocks: Vec::new(),
+            count: 0,
+            lists: Vec::new(),
             more_callees: HashMap::default(),
-            by_trace: HashMap::default(),
-            thread,
-            depth,
+            cut: HashMap::default(),
+            // A stack with more frames does not exist.
+            depth: u32::try_from(depth).unwrap_or(u32::MAX),
             tables: Arc::downgrade(tables),
-            published: Arc::default(),
+            published: Arc::new(Published {
+                thread,
+                blocks: Mutex::default(),
+                traces: Mutex::default(),
+            }),
         };
-        tree.push(TraceId::EMPTY);
-        // With a depth of 0 calls have the empty trace, too, but in a context other than the root.
-        tree.by_trace.clear();
+        tree.push(Origin::Root);
         tree
     }
 
@@ -159,150 +281,326 @@ impl Tree {
         self.published.clone()
     }
 
+    #[inline]
+    fn node(&self, context: u32) -> &Node {
+        &self.blocks[context as usize / BLOCK].nodes[context as usize % BLOCK]
+    }
+
     /// Charges time to a context.
     #[inline]
     pub(super) fn charge(&self, context: u32, ticks: u64) {
-        let tally = self.nodes[context as usize].tally();
-        add(&tally.own, ticks);
-        add(&tally.gaps, 1);
+        let node = self.node(context);
+        add(&node.own, ticks);
+        add(&node.gaps, 1);
     }
 
     /// Counts a call.
     #[inline]
     pub(super) fn count(&self, context: u32) {
-        add(&self.nodes[context as usize].tally().calls, 1);
+        add(&self.node(context).calls, 1);
     }
 
     /// Begins to count total time for a context; returns `false` if a frame further out already does.
     #[inline]
-    pub(super) fn open(&mut self, context: u32) -> bool {
-        !std::mem::replace(&mut self.nodes[context as usize].open, true)
+    pub(super) fn open(&self, context: u32) -> bool {
+        let open = &self.node(context).open;
+        let was_open = open.load(Ordering::Relaxed);
+        open.store(true, Ordering::Relaxed);
+        !was_open
     }
 
     /// Ends counting total time for a context.
     #[inline]
-    pub(super) fn close(&mut self, context: u32, ticks: u64, gaps: u64) {
-        let node = &mut self.nodes[context as usize];
-        node.open = false;
-        add(&node.tally().total, ticks);
-        add(&node.tally().total_gaps, gaps);
+    pub(super) fn close(&self, context: u32, ticks: u64, gaps: u64) {
+        let node = self.node(context);
+        node.open.store(false, Ordering::Relaxed);
+        add(&node.total, ticks);
+        add(&node.total_gaps, gaps);
     }
 
     /// As `close`, for a frame that stays on a stack which leaves the thread.
-    pub(super) fn suspend(&mut self, context: u32) {
-        self.nodes[context as usize].open = false;
+    pub(super) fn suspend(&self, context: u32) {
+        self.node(context).open.store(false, Ordering::Relaxed);
     }
 
     /// Returns the context of a method called in another context; `None` if there is no such method.
     #[inline]
     pub(super) fn callee(&mut self, context: u32, method: u32) -> Option<u32> {
-        let node = &self.nodes[context as usize];
-        if node.last_method == method {
-            return Some(node.last);
+        let node = self.node(context);
+        let [latest, earlier] = &node.recent;
+        if let Some(found) = latest.context_of(method) {
+            return Some(found);
+        }
+        if let Some(found) = earlier.context_of(method) {
+            node.looked_up(method, found);
+            return Some(found);
         }
         self.find(context, method)
     }
 
     #[inline(never)]
     fn find(&mut self, context: u32, method: u32) -> Option<u32> {
-        let node = &mut self.nodes[context as usize];
-        let known = node.callees.iter().find(|(callee, _)| *callee == method);
-        let known = known.map(|&(_, found)| found);
-        let known = match known {
-            None if node.callees.len() == SIDE_BY_SIDE => {
-                self.more_callees.get(&(context, method)).copied()
-            }
-            known => known,
-        };
-        let found = match known {
+        let found = match self.listed(context, method) {
             Some(found) => found,
             None => self.make(context, method)?,
         };
-        let node = &mut self.nodes[context as usize];
-        node.last_method = method;
-        node.last = found;
+        self.node(context).looked_up(method, found);
         Some(found)
+    }
+
+    fn listed(&self, context: u32, method: u32) -> Option<u32> {
+        let list = self.node(context).list.load(Ordering::Relaxed);
+        let list = self.lists.get(list.checked_sub(1)? as usize)?;
+        let found = list.context_of(method);
+        found.or_else(|| match list.count as usize {
+            SIDE_BY_SIDE => self.more_callees.get(&(context, method)).copied(),
+            _ => None,
+        })
     }
 
     fn make(&mut self, context: u32, method: u32) -> Option<u32> {
         let tables = self.tables.upgrade()?;
-        let method_frame = tables.frames.find(method)?;
-        let callers = tables.traces.get(self.nodes[context as usize].trace).frames;
-        let frames: Vec<_> = std::iter::once(method_frame)
-            .chain(callers)
-            .take(self.depth)
-            .collect();
-        let trace = tables.traces.intern(TraceKey {
-            thread: self.thread,
-            frames: &frames,
-        });
+        let frame = tables.frames.find(method)?;
+        let origin = self.callee_origin(&tables, context, frame);
+        self.need_for_a_callee();
+        let found = match origin {
+            Origin::Cut(trace) => match self.cut.get(&trace) {
+                Some(&found) => found,
+                None => {
+                    let made = self.push(origin);
+                    self.cut.insert(trace, made);
+                    made
+                }
+            },
+            Origin::Root | Origin::Called { .. } => self.push(origin),
+        };
+        self.list(context, method, found);
+        Some(found)
+    }
+
+    /// Makes sure of the memory for one more context.
+    fn need_for_a_callee(&self) {
+        let blocks = self.blocks.len();
+        memory::need_to_grow(blocks, self.blocks.capacity(), 2 * size_of::<Arc<Block>>());
+        let lists = self.lists.len();
+        memory::need_to_grow(lists, self.lists.capacity(), size_of::<CalleeList>());
         memory::need_to_hash(
             self.more_callees.len(),
             self.more_callees.capacity(),
             size_of::<((u32, u32), u32)>(),
         );
-        let found = match self.by_trace.get(&trace) {
-            Some(&found) => found,
-            None => self.push(trace),
-        };
-        let callees = &mut self.nodes[context as usize].callees;
-        if callees.len() < SIDE_BY_SIDE {
-            callees.push((method, found));
-        } else {
-            self.more_callees.insert((context, method), found);
-        }
-        Some(found)
-    }
-
-    fn push(&mut self, trace: TraceId) -> u32 {
-        let index = self.nodes.len();
-        memory::need_to_grow(index, self.nodes.capacity(), size_of::<Node>());
         memory::need_to_hash(
-            self.by_trace.len(),
-            self.by_trace.capacity(),
+            self.cut.len(),
+            self.cut.capacity(),
             size_of::<(TraceId, u32)>(),
         );
-        let block = {
-            let mut contexts = self.published.0.lock();
-            memory::need_to_grow(index, contexts.traces.capacity(), size_of::<TraceId>());
-            if index.is_multiple_of(BLOCK) {
-                contexts
-                    .blocks
-                    .push(Arc::new(std::array::from_fn(|_| CallTally::default())));
-            }
-            contexts.traces.push(trace);
-            contexts.blocks[index / BLOCK].clone()
+    }
+
+    /// Returns the origin of a method called in a context.
+    fn callee_origin(&self, tables: &Tables, context: u32, method: FrameId) -> Origin {
+        let caller = origin(&self.blocks, context).unwrap_or(Origin::Root);
+        let frames = 1 + match caller {
+            Origin::Root => 0,
+            Origin::Called { frames, .. } => frames,
+            Origin::Cut(_) => self.depth,
         };
-        let context = u32::try_from(index).expect("4 G contexts do not fit in memory");
-        #[expect(clippy::cast_possible_truncation, reason = "BLOCK is 64")]
-        let slot = context % BLOCK as u32;
-        self.nodes.push(Node {
-            block,
-            slot,
-            trace,
-            last_method: NO_METHOD,
-            last: ROOT,
-            open: false,
-            callees: Vec::new(),
-        });
-        self.by_trace.insert(trace, context);
+        if frames < self.depth {
+            return Origin::Called {
+                caller: context,
+                method,
+                frames,
+            };
+        }
+        let mut innermost = vec![method];
+        match caller {
+            Origin::Cut(trace) => innermost.extend(tables.traces.get(trace).frames),
+            Origin::Root | Origin::Called { .. } => {
+                innermost.extend(callers(&self.blocks, context).map(|(_, method)| method));
+            }
+        }
+        innermost.truncate(self.depth as usize);
+        Origin::Cut(tables.traces.intern(TraceKey {
+            thread: self.published.thread,
+            frames: &innermost,
+        }))
+    }
+
+    /// Adds a context; [`Tree::need_for_a_callee`] comes first.
+    fn push(&mut self, origin: Origin) -> u32 {
+        let place = self.count % BLOCK;
+        if place == 0 {
+            let block = Arc::new(Block::new());
+            self.published.blocks.lock().push(block.clone());
+            self.blocks.push(block);
+        }
+        let context = u32::try_from(self.count).expect("4 G contexts do not fit in memory");
+        self.blocks[self.count / BLOCK].origins[place].get_or_init(|| origin);
+        self.count += 1;
         context
+    }
+
+    /// Keeps a callee that is new to a context, unless there is still room for it in [`Node::recent`].
+    fn list(&mut self, context: u32, method: u32, found: u32) {
+        let node = self.node(context);
+        let list = node.list.load(Ordering::Relaxed) as usize;
+        if list != 0 {
+            if !self.lists[list - 1].add(method, found) {
+                self.more_callees.insert((context, method), found);
+            }
+            return;
+        }
+        let [latest, earlier] = node.recent.each_ref().map(Callee::get);
+        if earlier.0 == NO_METHOD {
+            return;
+        }
+        let mut list = CalleeList::new();
+        for (method, context) in [latest, earlier, (method, found)] {
+            list.add(method, context);
+        }
+        self.lists.push(list);
+        let place = u32::try_from(self.lists.len()).expect("no more lists than contexts");
+        self.node(context).list.store(place, Ordering::Relaxed);
     }
 }
 
+/// Returns the origin of a context; `None` if there is no such context yet.
+fn origin(blocks: &[Arc<Block>], context: u32) -> Option<Origin> {
+    let block = blocks.get(context as usize / BLOCK)?;
+    block.origins[context as usize % BLOCK].get().copied()
+}
+
+/// Iterates over a context that has all its callers, and these, outermost last, each with its method.
+fn callers(blocks: &[Arc<Block>], context: u32) -> impl Iterator<Item = (u32, FrameId)> {
+    let mut next = context;
+    std::iter::from_fn(move || match origin(blocks, next)? {
+        Origin::Called { caller, method, .. } => {
+            Some((std::mem::replace(&mut next, caller), method))
+        }
+        Origin::Root | Origin::Cut(_) => None,
+    })
+}
+
 impl Published {
-    /// Returns the trace of a context.
-    pub(super) fn trace(&self, context: u32) -> Option<TraceId> {
-        self.0.lock().traces.get(context as usize).copied()
+    /// Gives the contexts that are new since the last call their traces: where there is no memory for them, of their innermost frame
+    /// alone. That can take a second for millions of them, during which the thread itself does not wait.
+    pub(super) fn name(&self, traces: &Traces) -> ContextTraces<'_> {
+        let blocks = self.blocks();
+        self.name_in(&blocks, traces)
     }
 
     /// Calls `visit` with every trace and its cost up to now.
-    pub(super) fn each(&self, mut visit: impl FnMut(TraceId, CallSums)) {
-        let contexts = self.0.lock();
-        let tallies = contexts.blocks.iter().flat_map(|block| block.iter());
-        for (&trace, tally) in contexts.traces.iter().zip(tallies).skip(1) {
-            visit(trace, tally.sums());
+    pub(super) fn each(&self, traces: &Traces, mut visit: impl FnMut(TraceId, CallSums)) {
+        let blocks = self.blocks();
+        let named = self.name_in(&blocks, traces);
+        let nodes = blocks.iter().flat_map(|block| &block.nodes);
+        for (&trace, node) in named.0.iter().zip(nodes).skip(1) {
+            visit(trace, node.sums());
         }
+    }
+
+    /// Calls `visit` with the method of every context, and the number of its calls up to now.
+    pub(super) fn each_method(&self, traces: &Traces, mut visit: impl FnMut(FrameId, u64)) {
+        for block in self.blocks() {
+            for (node, origin) in block.nodes.iter().zip(&block.origins) {
+                let method = match origin.get() {
+                    Some(&Origin::Called { method, .. }) => Some(method),
+                    Some(&Origin::Cut(trace)) => traces.frame(trace, 0),
+                    Some(Origin::Root) | None => None,
+                };
+                if let Some(method) = method {
+                    visit(method, node.calls.load(Ordering::Relaxed));
+                }
+            }
+        }
+    }
+
+    fn blocks(&self) -> Vec<Arc<Block>> {
+        let blocks = self.blocks.lock();
+        memory::need(blocks.len() * size_of::<Arc<Block>>());
+        blocks.clone()
+    }
+
+    fn name_in(&self, blocks: &[Arc<Block>], traces: &Traces) -> ContextTraces<'_> {
+        let mut named = self.traces.lock();
+        let new = (blocks.len() * BLOCK).saturating_sub(named.len());
+        let mut naming = Naming {
+            blocks,
+            traces,
+            thread: self.thread,
+            whole: !memory::is_out() && memory::claim(new * BYTES_FOR_A_TRACE).is_ok(),
+            path: Vec::new(),
+            frames: Vec::new(),
+            outer: OuterPart::default(),
+        };
+        memory::need(new * size_of::<TraceId>());
+        let first = u32::try_from(named.len()).expect("no more traces than contexts");
+        for context in first.. {
+            let Some(origin) = origin(blocks, context) else {
+                break;
+            };
+            named.push(naming.trace(context, origin));
+        }
+        ContextTraces(named)
+    }
+}
+
+/// The traces of a thread's contexts.
+pub(super) struct ContextTraces<'a>(MutexGuard<'a, Vec<TraceId>, rank::ContextTraces>);
+
+impl ContextTraces<'_> {
+    /// Returns the trace of a context.
+    pub(super) fn get(&self, context: u32) -> Option<TraceId> {
+        self.0.get(context as usize).copied()
+    }
+}
+
+/// Finds the traces of contexts in the order in which these were made: most have their outer frames in common with the one
+/// before.
+struct Naming<'a> {
+    blocks: &'a [Arc<Block>],
+    traces: &'a Traces,
+    thread: Option<ThreadSerial>,
+    /// `false` if there is no memory for whole traces.
+    whole: bool,
+    /// The context that was named last and its callers, outermost first, and their methods.
+    path: Vec<u32>,
+    frames: Vec<FrameId>,
+    outer: OuterPart,
+}
+
+impl Naming<'_> {
+    fn trace(&mut self, context: u32, origin: Origin) -> TraceId {
+        match origin {
+            Origin::Root => TraceId::EMPTY,
+            Origin::Cut(trace) => trace,
+            Origin::Called { method, .. } if !self.whole => self.traces.intern(TraceKey {
+                thread: self.thread,
+                frames: &[method],
+            }),
+            Origin::Called { frames, .. } => self.whole_trace(context, frames as usize),
+        }
+    }
+
+    /// Returns the trace of a context that has all its callers, `count` frames in all.
+    fn whole_trace(&mut self, context: u32, count: usize) -> TraceId {
+        let mut shared = count;
+        let mut new = Vec::new();
+        for (context, method) in callers(self.blocks, context) {
+            if self.path.get(shared - 1) == Some(&context) {
+                break;
+            }
+            shared -= 1;
+            new.push((context, method));
+        }
+        self.path.truncate(shared);
+        self.frames.truncate(shared);
+        for (context, method) in new.into_iter().rev() {
+            self.path.push(context);
+            self.frames.push(method);
+        }
+        self.outer.keep(shared);
+        self.traces
+            .intern_onto(&mut self.outer, self.thread, &self.frames)
     }
 }
 
@@ -354,7 +652,8 @@ pub(super) mod tests {
         let deep = context(&mut tree, &[0, 1, 2, 3]);
         assert_eq!(context(&mut tree, &[4, 2, 3]), deep, "two frames make it");
         assert_ne!(context(&mut tree, &[2, 3]), context(&mut tree, &[1, 3]));
-        let trace = tree.published.trace(deep).expect("a trace");
+        let trace = tree.published.name(&tables.traces).get(deep);
+        let trace = trace.expect("a trace");
         let frames = tables.traces.get(trace).frames;
         assert_eq!(
             frames.iter().map(|frame| frame.index()).collect::<Vec<_>>(),
@@ -367,7 +666,7 @@ pub(super) mod tests {
         let (mut tree, _tables) = tree(4, 2);
         let path: Vec<u32> = (0..10_000).map(|step| step % 2).collect();
         context(&mut tree, &path);
-        assert!(tree.nodes.len() <= 1 + 3 + 2, "{}", tree.nodes.len());
+        assert!(tree.count <= 1 + 3 + 2, "{}", tree.count);
     }
 
     #[test]
@@ -394,7 +693,7 @@ pub(super) mod tests {
 
     #[test]
     fn costs_add_up() {
-        let (mut tree, _tables) = tree(3, 2);
+        let (mut tree, tables) = tree(3, 2);
         let context = context(&mut tree, &[0, 1]);
         assert!(tree.open(context) && !tree.open(context));
         for ticks in [5, 7] {
@@ -403,7 +702,8 @@ pub(super) mod tests {
         }
         tree.close(context, 20, 3);
         let mut seen = Vec::new();
-        tree.published.each(|_, sums| seen.push(sums));
+        tree.published
+            .each(&tables.traces, |_, sums| seen.push(sums));
         let cost = CallSums {
             calls: 2,
             gaps: 2,

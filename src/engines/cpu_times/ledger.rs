@@ -17,7 +17,7 @@ use names::Tables;
 use names::frame::{self, FrameId};
 use names::string::StringId;
 use names::thread::ThreadSerial;
-use names::trace::TraceId;
+use names::trace::{TraceId, Traces};
 use stacks::{StackBuffer, Stacks, TraceShape};
 
 /// A thread's state, as others see it.
@@ -169,6 +169,9 @@ impl Ledger {
 
     /// Notes that the thread of a record has stopped measuring.
     pub(super) fn closed(&self, record: &Arc<ThreadRecord>) {
+        let traces = &self.tables.traces;
+        // Not while other threads wait for the books.
+        drop(record.contexts.name(traces));
         let mut books = self.books.lock();
         let Some(place) = books
             .threads
@@ -182,24 +185,32 @@ impl Ledger {
         books.shortest_leaf = books.shortest_leaf.min(leaf);
         books.events += record.stack.events();
         let ended = &mut books.ended;
-        record.contexts.each(|trace, sums| ended.add(trace, sums));
+        record
+            .contexts
+            .each(traces, |trace, sums| ended.add(trace, sums));
     }
 
     /// Returns the costs since the last reset, by trace; traces without a cost are omitted.
     pub(super) fn costs(&self, totals: Totals) -> Vec<TraceCost> {
+        let table = &self.tables.traces;
+        // Not while other threads wait for the books.
+        let threads = self.books.lock().threads.clone();
+        for record in threads {
+            drop(record.contexts.name(table));
+        }
         let mut books = self.books.lock();
         // The memory for the sums, the difference to the last reset, and the rows of a report.
-        let traces = self.tables.traces.count();
+        let traces = table.count();
         memory::need(traces * (size_of::<CallSums>() + 4 * size_of::<TraceCost>()));
         let mut now = books.ended.clone();
         for record in &books.threads {
-            record.contexts.each(|trace, sums| now.add(trace, sums));
-            add_open(&mut now, record);
+            let add = |trace, sums| now.add(trace, sums);
+            record.contexts.each(table, add);
+            add_open(&mut now, record, table);
         }
         let overhead = books.current_overhead();
         let mut costs = Vec::new();
-        let traces = self.tables.traces.ids();
-        for trace in traces.take(now.0.len()) {
+        for trace in table.ids().take(now.0.len()) {
             let index = trace.index() as usize;
             let new = now.get(index).since(books.reported.get(index));
             let cost = self.cost(new, overhead);
@@ -225,19 +236,20 @@ impl Ledger {
     /// Returns the number of calls of each method since the beginning.
     pub(super) fn calls_by_method(&self) -> HashMap<FrameId, u64, FixedState> {
         let books = self.books.lock();
+        let traces = &self.tables.traces;
         let mut calls = HashMap::<FrameId, u64, FixedState>::default();
-        let mut add = |trace: TraceId, count: u64| {
-            if count > 0
-                && let Some(&method) = self.tables.traces.get(trace).frames.first()
-            {
+        let mut add = |method: FrameId, count: u64| {
+            if count > 0 {
                 *calls.entry(method).or_default() += count;
             }
         };
-        for (trace, sums) in self.tables.traces.ids().zip(&books.ended.0) {
-            add(trace, sums.calls);
+        for (trace, sums) in traces.ids().zip(&books.ended.0) {
+            if let Some(method) = traces.frame(trace, 0) {
+                add(method, sums.calls);
+            }
         }
         for record in &books.threads {
-            record.contexts.each(|trace, sums| add(trace, sums.calls));
+            record.contexts.each_method(traces, &mut add);
         }
         calls
     }
@@ -273,27 +285,30 @@ impl Books {
 }
 
 /// Adds the time of calls that have not returned yet.
-fn add_open(costs: &mut CallCosts, record: &ThreadRecord) {
+fn add_open(costs: &mut CallCosts, record: &ThreadRecord, traces: &Traces) {
     let context = record.top.load(Ordering::Relaxed);
     let open = record.clock.since_last();
+    let mut calls = Vec::new();
     let own = CallSums {
         own: open,
         gaps: 1,
         ..CallSums::default()
     };
-    if context != super::call_tree::ROOT
-        && let Some(trace) = record.contexts.trace(context)
-    {
-        costs.add(trace, own);
+    if context != super::call_tree::ROOT {
+        calls.push((context, own));
     }
     record.stack.each_open(|context, ticks, gaps| {
-        if let Some(trace) = record.contexts.trace(context) {
-            let sums = CallSums {
-                total: ticks + open,
-                total_gaps: gaps + 1,
-                ..CallSums::default()
-            };
+        let sums = CallSums {
+            total: ticks + open,
+            total_gaps: gaps + 1,
+            ..CallSums::default()
+        };
+        calls.push((context, sums));
+    });
+    let named = record.contexts.name(traces);
+    for (context, sums) in calls {
+        if let Some(trace) = named.get(context) {
             costs.add(trace, sums);
         }
-    });
+    }
 }
