@@ -12,7 +12,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * Truth: `print:TEXT` prints TEXT. `busy:N` uses N ms of CPU time in Recorded.busy. `wait` prints `ready`, then stays in
  * Recorded.busy until there is a file `end` in the working folder. `child:N` runs another JVM with `busy:N`, and waits for
  * it. `rest:N` sleeps N ms in Recorded.rest. `lock:N` has a thread hold a ReentrantLock for N ms in Recorded.hold, and waits for it in
- * Recorded.want. `pid` prints its process id. `killed` ends by SIGKILL.
+ * Recorded.want. `tree:N` has Recorded.left and Recorded.right call each other, with 2 to the power of N stacks. `pid` prints its
+ * process id. `killed` ends by SIGKILL.
  */
 public class Recorded {
     static volatile double result;
@@ -31,6 +32,10 @@ public class Recorded {
                 }
                 case "rest": rest(Integer.parseInt(value)); break;
                 case "lock": want(Integer.parseInt(value)); break;
+                case "tree": {
+                    for (int round = 0; round < 10; round++) left(Integer.parseInt(value));
+                    break;
+                }
                 case "child": child("busy:" + value); break;
                 case "pid": System.out.println(ProcessHandle.current().pid()); break;
                 case "killed": {
@@ -56,6 +61,20 @@ public class Recorded {
 
     static void rest(int millis) throws InterruptedException {
         Thread.sleep(millis);
+    }
+
+    static void left(int levels) {
+        if (levels > 0) {
+            left(levels - 1);
+            right(levels - 1);
+        }
+    }
+
+    static void right(int levels) {
+        if (levels > 0) {
+            left(levels - 1);
+            right(levels - 1);
+        }
     }
 
     static void want(int millis) throws InterruptedException {

@@ -148,6 +148,13 @@ fn each_measurement_has_an_answer() {
     }
 }
 
+#[test]
+fn calls_that_are_spread_over_many_stacks_are_listed() {
+    let run = recorded(any_jvm(), "calls", &["tree:15"]).run();
+    assert_says(&run, &["  Recorded.left\n", "  Recorded.right\n"]);
+    assert!(!run.stderr.contains("<not listed>"), "{}", run.stderr);
+}
+
 on_every_jvm!(the_answer_names_states_and_holders);
 
 fn the_answer_names_states_and_holders(jvm: &Jvm) {

@@ -66,6 +66,19 @@ impl<V: Hash + Eq> Interner<V> {
         shard.insert_unique(hash, index, |&index| self.hasher.hash_one(self.get(index)));
         index
     }
+
+    /// Makes room for this many more values, so that what finds them is not rebuilt several times while they come.
+    pub fn reserve(&self, values: usize) {
+        let each = values / SHARDS;
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let room = shard.capacity() - shard.len();
+            if room < each {
+                memory::need((shard.capacity() + 2 * each) * (size_of::<u32>() + 1));
+                shard.reserve(each, |&index| self.hasher.hash_one(self.get(index)));
+            }
+        }
+    }
 }
 
 /// Makes sure of the memory for a push. Buckets of such a vector double in size, starting at 32 values; the next one is

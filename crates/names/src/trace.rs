@@ -101,11 +101,18 @@ impl OuterPart {
 }
 
 /// The trace table.
-pub struct Traces(Interner<Node>);
+pub struct Traces {
+    nodes: Interner<Node>,
+    /// `true` if a trace has a thread: otherwise nobody needs to look for it at the outer end of long ones.
+    has_threads: AtomicBool,
+}
 
 impl Default for Traces {
     fn default() -> Self {
-        let traces = Self(Interner::default());
+        let traces = Self {
+            nodes: Interner::default(),
+            has_threads: AtomicBool::new(false),
+        };
         let empty = traces.intern(TraceKey {
             thread: None,
             frames: &[],
@@ -128,7 +135,12 @@ impl Traces {
 
     /// Returns the number of traces, including pieces of longer ones.
     pub fn count(&self) -> usize {
-        self.0.count()
+        self.nodes.count()
+    }
+
+    /// Makes room for this many more traces.
+    pub fn reserve(&self, traces: usize) {
+        self.nodes.reserve(traces);
     }
 
     /// Returns the id of a trace whose frames are given outermost first. `outer` belongs to the previously requested
@@ -147,7 +159,10 @@ impl Traces {
         }
         let mut before = match (outer.pieces.last(), thread) {
             (Some(&trace), _) => Outer::Trace(trace),
-            (None, Some(thread)) => Outer::Thread(thread),
+            (None, Some(thread)) => {
+                self.has_threads.store(true, Ordering::Relaxed);
+                Outer::Thread(thread)
+            }
             (None, None) => Outer::Nothing,
         };
         let new = &frames[(outer.pieces.len() * PIECE).min(frames.len())..];
@@ -178,11 +193,11 @@ impl Traces {
             piece,
             is_asked_for: AtomicBool::new(false),
         };
-        TraceId(self.0.intern(&piece, make))
+        TraceId(self.nodes.intern(&piece, make))
     }
 
     fn node(&self, id: TraceId) -> &Node {
-        self.0.get(id.0)
+        self.nodes.get(id.0)
     }
 
     /// Returns the trace with this id.
@@ -206,6 +221,9 @@ impl Traces {
 
     /// Returns the thread of the trace with this id; see [`Trace::thread`].
     pub fn thread(&self, id: TraceId) -> Option<ThreadSerial> {
+        if !self.has_threads.load(Ordering::Relaxed) {
+            return None;
+        }
         let mut next = id;
         loop {
             next = match self.node(next).piece.outer {
@@ -236,7 +254,7 @@ impl Traces {
     /// Iterates over all traces that were requested.
     pub fn iter(&self) -> impl Iterator<Item = TraceId> {
         let asked_for = |&(_, node): &(u32, &Node)| node.is_asked_for.load(Ordering::Relaxed);
-        self.0
+        self.nodes
             .iter()
             .filter(asked_for)
             .map(|(index, _)| TraceId(index))
@@ -244,7 +262,7 @@ impl Traces {
 
     /// Iterates over all ids, of traces and of pieces of them.
     pub fn ids(&self) -> impl Iterator<Item = TraceId> {
-        self.0.iter().map(|(index, _)| TraceId(index))
+        self.nodes.iter().map(|(index, _)| TraceId(index))
     }
 }
 

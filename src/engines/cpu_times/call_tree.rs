@@ -28,6 +28,9 @@ const NO_METHOD: u32 = u32::MAX;
 /// entry in the index.
 const BYTES_FOR_A_TRACE: usize = 100;
 
+/// The number of new contexts from which room is made for all their traces at once: most of so many are not known yet.
+const MANY: usize = 100_000;
+
 /// The context of a thread that is in no method.
 pub(super) const ROOT: u32 = 0;
 
@@ -533,6 +536,9 @@ impl Published {
             outer: OuterPart::default(),
         };
         memory::need(new * size_of::<TraceId>());
+        if naming.whole && new >= MANY {
+            traces.reserve(new);
+        }
         let first = u32::try_from(named.len()).expect("no more traces than contexts");
         for context in first.. {
             let Some(origin) = origin(blocks, context) else {
@@ -654,11 +660,7 @@ pub(super) mod tests {
         assert_ne!(context(&mut tree, &[2, 3]), context(&mut tree, &[1, 3]));
         let trace = tree.published.name(&tables.traces).get(deep);
         let trace = trace.expect("a trace");
-        let frames = tables.traces.get(trace).frames;
-        assert_eq!(
-            frames.iter().map(|frame| frame.index()).collect::<Vec<_>>(),
-            [3, 2]
-        );
+        assert_eq!(numbers(&tables, trace), [3, 2]);
     }
 
     #[test]
@@ -667,6 +669,75 @@ pub(super) mod tests {
         let path: Vec<u32> = (0..10_000).map(|step| step % 2).collect();
         context(&mut tree, &path);
         assert!(tree.count <= 1 + 3 + 2, "{}", tree.count);
+    }
+
+    /// Returns frames as the numbers of their methods.
+    fn numbers(tables: &Tables, trace: TraceId) -> Vec<u32> {
+        let frames = tables.traces.get(trace).frames;
+        frames.iter().map(|frame| frame.index()).collect()
+    }
+
+    #[test]
+    fn contexts_get_the_innermost_frames_of_every_path_to_them() {
+        for depth in [0, 1, 3, 8, 9, 40] {
+            let (mut tree, tables) = tree(depth, 5);
+            let mut step = 1_u32;
+            let mut path = Vec::new();
+            let mut paths = Vec::new();
+            for round in 0..2_000 {
+                step = step.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                match step >> 28 {
+                    0..6 => path.truncate(path.len().saturating_sub((step >> 20 & 15) as usize)),
+                    _ => path.push((step >> 16) % 5),
+                }
+                paths.push((context(&mut tree, &path), path.clone()));
+                // Traces that were found earlier stay as they are.
+                if round % 500 == 0 {
+                    drop(tree.published.name(&tables.traces));
+                }
+            }
+            let named = tree.published.name(&tables.traces);
+            for (context, path) in paths.iter().filter(|(_, path)| !path.is_empty()) {
+                let expected: Vec<u32> = path.iter().rev().take(depth).copied().collect();
+                let trace = named.get(*context).expect("it is named");
+                assert_eq!(numbers(&tables, trace), expected, "depth {depth}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_memory_a_context_is_its_method() {
+        let (mut tree, tables) = tree(10, 4);
+        let deep = context(&mut tree, &[0, 1, 3]);
+        let blocks = tree.published.blocks();
+        let mut naming = Naming {
+            blocks: &blocks,
+            traces: &tables.traces,
+            thread: None,
+            whole: false,
+            path: Vec::new(),
+            frames: Vec::new(),
+            outer: OuterPart::default(),
+        };
+        let origin = origin(&blocks, deep).expect("it was made");
+        let trace = naming.trace(deep, origin);
+        assert_eq!(numbers(&tables, trace), [3]);
+    }
+
+    #[test]
+    fn calls_of_a_method_count_in_every_context() {
+        for depth in [1, 10] {
+            let (mut tree, tables) = tree(depth, 4);
+            for path in [&[0, 3][..], &[1, 3], &[1, 2, 3], &[1]] {
+                let context = context(&mut tree, path);
+                tree.count(context);
+            }
+            let mut calls = [0; 4];
+            tree.published.each_method(&tables.traces, |method, count| {
+                calls[method.index() as usize] += count;
+            });
+            assert_eq!(calls, [0, 1, 0, 3], "depth {depth}");
+        }
     }
 
     #[test]

@@ -62,8 +62,9 @@ impl What {
             Self::Alloc => "heap=sites,lifetimes=y,sort=alloc,format=b",
             Self::Heap { forks: false } => "heap=dump,format=b",
             Self::Heap { forks: true } => "heap=dump,dumper=fork,format=b",
-            // Call times exist only as text, and a binary file lacks the single waits of `monitor=y`.
-            Self::Calls => "cpu=times",
+            // Call times exist only as text, where small rows are left out unless `fold=y` is given: with whole stacks nearly all are
+            // small. A binary file lacks the single waits of `monitor=y`.
+            Self::Calls => "cpu=times,fold=y",
             Self::Locks => "monitor=y",
             Self::Options(options) => return options.clone(),
         };
