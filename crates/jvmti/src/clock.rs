@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::stack_bounds::StackBounds;
+
 /// A clock that is cheap to read and never stops. Only [`TickLength`] knows its unit.
 ///
 /// Reads the processor's time stamp counter (9 ns) if the kernel itself keeps time by it, otherwise `CLOCK_MONOTONIC`
@@ -174,8 +176,8 @@ fn read(clock: libc::clockid_t) -> Option<u64> {
     (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Returns the lowest address and the size of the current thread's stack; `None` if the system does not reveal them.
-pub fn own_stack() -> Option<(usize, usize)> {
+/// Returns the bounds of the current thread's stack; `None` if the system does not reveal them.
+pub fn own_stack() -> Option<StackBounds> {
     // SAFETY: an attribute object may be all zeros before it is filled in; the thread is alive; the object is destroyed
     // once it was filled in.
     unsafe {
@@ -186,7 +188,11 @@ pub fn own_stack() -> Option<(usize, usize)> {
         let (mut lowest, mut size) = (std::ptr::null_mut(), 0);
         let status = libc::pthread_attr_getstack(&attributes, &mut lowest, &mut size);
         libc::pthread_attr_destroy(&mut attributes);
-        (status == 0).then_some((lowest.addr(), size))
+        let begin = lowest.addr();
+        (status == 0).then_some(StackBounds {
+            begin,
+            end: begin + size,
+        })
     }
 }
 
@@ -252,8 +258,8 @@ mod tests {
 
     #[test]
     fn the_stack_is_around_us() {
-        let (lowest, size) = own_stack().expect("a stack");
-        let here = std::ptr::from_ref(&size).addr();
-        assert!((lowest..lowest + size).contains(&here));
+        let stack = own_stack().expect("a stack");
+        let here = std::ptr::from_ref(&stack).addr();
+        assert!(stack.contains(here));
     }
 }

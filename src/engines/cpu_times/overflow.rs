@@ -19,9 +19,9 @@ pub(super) struct Overflow {
 impl Overflow {
     pub(super) fn of_current_thread() -> Self {
         let (near, far) = match own_stack() {
-            Some((lowest, size)) => (
-                lowest + NEAR_THE_END.min(size / 4),
-                lowest + (2 * NEAR_THE_END).min(size / 2),
+            Some(stack) => (
+                stack.begin + NEAR_THE_END.min(stack.size() / 4),
+                stack.begin + (2 * NEAR_THE_END).min(stack.size() / 2),
             ),
             None => (0, 0),
         };

@@ -38,6 +38,7 @@ use super::registers::{Registers, StackPosition};
 use super::ring::{Head, Ring};
 use super::trace::{AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA};
 use crate::native_code::UnwindTable;
+use crate::stack_bounds::StackBounds;
 use crate::sys;
 
 /// The state of the handler. All of it is set before [`State::ring`].
@@ -374,7 +375,7 @@ fn set_apart(record: &InterruptedThread, took: u64) {
 struct AsyncWalk {
     /// The current thread in the VM's memory, and its stack.
     java_thread: usize,
-    stack: (usize, usize),
+    stack: StackBounds,
     depth: sys::jint,
     trace: CallTrace,
     context: *mut c_void,
@@ -485,7 +486,7 @@ impl AsyncWalk {
     /// Returns `true` if the address is that of a word on the thread's stack, at `lowest` or above.
     #[inline(always)]
     fn is_on_stack(&self, address: usize, lowest: usize) -> bool {
-        let (begin, end) = self.stack;
+        let StackBounds { begin, end } = self.stack;
         address.is_multiple_of(WORD)
             && address >= begin
             && address >= lowest
@@ -498,11 +499,14 @@ impl AsyncWalk {
 /// # Safety
 /// `thread` is the current thread in the VM's memory.
 #[inline(always)]
-unsafe fn stack_of(thread: usize) -> (usize, usize) {
+unsafe fn stack_of(thread: usize) -> StackBounds {
     let at = |offset: &AtomicUsize| thread.wrapping_add(offset.load(Ordering::Relaxed));
     // SAFETY: fields of every thread of the VM; this one sets them before it runs anything else.
     let (base, size) = unsafe { (word(at(&STATE.stack_base)), word(at(&STATE.stack_size))) };
-    (base.wrapping_sub(size), base)
+    StackBounds {
+        begin: base.wrapping_sub(size),
+        end: base,
+    }
 }
 
 /// Returns `true` if the current thread is in the agent's own code.

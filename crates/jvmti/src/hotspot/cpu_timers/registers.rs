@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use super::super::stack_walk::Interrupted;
+use crate::stack_bounds::StackBounds;
 
 /// Where the context is in the frame that the kernel makes for a handler: behind the return address.
 #[cfg(target_arch = "x86_64")]
@@ -52,7 +53,7 @@ impl Registers {
     /// As for `from_context`; `stack` are the bounds of the current thread's stack.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    pub(super) unsafe fn below_handlers(self, info: usize, stack: (usize, usize)) -> Self {
+    pub(super) unsafe fn below_handlers(self, info: usize, stack: StackBounds) -> Self {
         let mut registers = self;
         let mut passed = 0;
         while passed < MOST_HANDLERS {
@@ -77,15 +78,10 @@ impl Registers {
     /// # Safety
     /// As for `below_handlers`; `own` is the context of the handler that is running.
     #[inline(always)]
-    unsafe fn below_entry(
-        self,
-        own: Self,
-        info: usize,
-        (begin, end): (usize, usize),
-    ) -> Option<Self> {
+    unsafe fn below_entry(self, own: Self, info: usize, stack: StackBounds) -> Option<Self> {
         let (sp, context) = (self.place().sp, self.context_at_entry()?);
         let behind = context.wrapping_add(size_of::<libc::ucontext_t>());
-        if sp < begin || context < sp || behind < context || behind > end {
+        if sp < stack.begin || context < sp || behind < context || behind > stack.end {
             return None;
         }
         // SAFETY: the words at and behind the stack pointer of interrupted code are there, up to the stack's end.
@@ -144,12 +140,13 @@ impl Registers {
     /// # Safety
     /// As for `below_entry`.
     #[inline(always)]
-    unsafe fn below_running(self, own: Self, (begin, end): (usize, usize)) -> Option<Self> {
+    unsafe fn below_running(self, own: Self, stack: StackBounds) -> Option<Self> {
         const WORD: usize = size_of::<usize>();
         let StackPosition { sp, mut fp, .. } = self.place();
-        if sp < begin || sp >= end {
+        if !stack.contains(sp) {
             return None;
         }
+        let end = stack.end;
         // SAFETY: as in `is_at_entry`.
         let own_return = unsafe { *own.0.cast::<usize>().sub(1) };
         let mut least = sp;
@@ -266,7 +263,7 @@ impl Registers {
     /// # Safety
     /// None is needed.
     #[inline(always)]
-    unsafe fn below_running(self, _own: Self, _stack: (usize, usize)) -> Option<Self> {
+    unsafe fn below_running(self, _own: Self, _stack: StackBounds) -> Option<Self> {
         None
     }
 
@@ -341,9 +338,10 @@ mod tests {
             }
         }
 
-        fn bounds(&self) -> (usize, usize) {
+        fn bounds(&self) -> StackBounds {
             let begin = self.0.as_ptr().addr();
-            (begin, begin + size_of_val(&self.0))
+            let end = begin + size_of_val(&self.0);
+            StackBounds { begin, end }
         }
 
         /// Sets the registers in its context to those at the first instruction of the handler of `other`.
@@ -352,7 +350,7 @@ mod tests {
                 ptr::with_exposed_provenance_mut(self.0.as_mut_ptr().expose_provenance());
             // SAFETY: the frame has room for a context there, and every number is one.
             let machine = unsafe {
-                let context = context.byte_add(self.context() - self.bounds().0);
+                let context = context.byte_add(self.context() - self.bounds().begin);
                 &mut (*context).uc_mcontext
             };
             let arguments = [signal, other.info(), other.context()];
@@ -383,7 +381,7 @@ mod tests {
         }
 
         /// Returns the context at which a walk begins, if this is the frame of the handler that runs.
-        fn begins_at(&self, stack: (usize, usize)) -> usize {
+        fn begins_at(&self, stack: StackBounds) -> usize {
             let context: *mut c_void = ptr::with_exposed_provenance_mut(self.context());
             // SAFETY: a context, and the bounds of memory that is there.
             let below =
@@ -400,7 +398,10 @@ mod tests {
         assert_eq!(own.begins_at(last.bounds()), own.context(), "another stack");
         // Two of them.
         let (one, other) = (pending.bounds(), last.bounds());
-        let all = (one.0.min(other.0), one.1.max(other.1));
+        let all = StackBounds {
+            begin: one.begin.min(other.begin),
+            end: one.end.max(other.end),
+        };
         pending.is_before(&last, 64);
         assert_eq!(own.begins_at(all), last.context());
     }
@@ -412,7 +413,7 @@ mod tests {
         let (mut own, mut running) = (Frame::new(), Frame::new());
         own.0[FRAME_AT] = RETURN;
         let stack = running.bounds();
-        let word = |index: usize| stack.0 + 8 * index;
+        let word = |index: usize| stack.begin + 8 * index;
         running.0[FRAME_AT - 1] = word(4);
         // It has called a function.
         running.0[FRAME_AT - 21] = word(FRAME_AT - 1);

@@ -3,6 +3,7 @@
 use std::arch::asm;
 
 use super::layout::WORD;
+use crate::stack_bounds::StackBounds;
 use crate::vm_kind::vm_structs::read;
 
 /// The part of the current thread's stack that is in use.
@@ -23,10 +24,11 @@ impl OwnStack {
     }
 
     /// Returns the part that was in use when a signal interrupted the current thread at this stack pointer; `None` if it
-    /// is not on the stack from `begin` to `base`.
+    /// is not on the thread's stack.
     #[inline(always)]
-    pub(super) fn interrupted(sp: usize, (begin, base): (usize, usize)) -> Option<Self> {
-        if sp < begin || sp >= base || !base.is_multiple_of(WORD) {
+    pub(super) fn interrupted(sp: usize, stack: StackBounds) -> Option<Self> {
+        let base = stack.end;
+        if !stack.contains(sp) || !base.is_multiple_of(WORD) {
             return None;
         }
         Some(Self { low: sp, base })

@@ -43,6 +43,7 @@ use super::probe::{self, MemoryReader};
 use super::{
     Env, Jni, Layout, MOST_FRAMES, NoRecord, Object, OwnStack, Place, StackWalker, VmStructs, read,
 };
+use crate::stack_bounds::StackBounds;
 use code::CodeLayout;
 pub(crate) use method::ClassMethod;
 pub(in crate::hotspot) use method::MethodLayout;
@@ -150,7 +151,7 @@ impl InterruptedWalker {
     pub(crate) unsafe fn walk(
         &self,
         thread: usize,
-        stack: (usize, usize),
+        stack: StackBounds,
         mut interrupted: Interrupted,
         (frames, depth): (*mut CallFrame, usize),
         native: Option<&UnwindTable>,
@@ -216,7 +217,7 @@ impl InterruptedWalker {
     #[inline(never)]
     pub(crate) unsafe fn walk_native(
         &self,
-        stack: (usize, usize),
+        stack: StackBounds,
         mut interrupted: Interrupted,
         (frames, depth): (*mut CallFrame, usize),
         native: &UnwindTable,
