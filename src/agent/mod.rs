@@ -221,10 +221,10 @@ fn wire(
         &options,
         &status.options,
         sampling_method.clone(),
-        &output,
+        &output.destination,
     );
-    let path = output.path();
-    outputs.first(&output);
+    let path = output.destination.path_for_temporary_files();
+    outputs.first(&output.destination);
     let (destination, writer) = outputs.start(output, Begun::First)?;
     let tables = Arc::new(Tables::default());
     let journal = Arc::new(Journal::start(tables.clone(), writer, settings(&options)));

@@ -1,55 +1,20 @@
 //! The destination of the profile: a file or a receiver, compressed or not.
 
-use std::net::TcpStream;
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::StartError;
+use crate::session::Destination;
 use jvmti::Env;
 use options::{Options, Surroundings};
 use output::console;
-use output::{
-    ClientRequests, ClientSink, FileError, FileSink, GzipSink, Sink, SocketSink, may_be_replaced,
-};
+use output::{ClientSink, FileError, FileSink, GzipSink, Sink, SocketSink, may_be_replaced};
 
 /// An opened output.
 pub(super) struct OpenOutput {
     /// Takes the encoded profile.
     pub(super) sink: Box<dyn Sink>,
-    /// The path, if it is a file.
-    pub(super) file: Option<PathBuf>,
-    /// `true` for a regular file that nobody else writes to.
-    pub(super) is_plain: bool,
-    /// The connection that commands come from, if it is a receiver.
-    pub(super) commands: Option<TcpStream>,
-    /// The requests of an `hprof live`.
-    pub(super) requests: Option<ClientRequests>,
-}
-
-impl OpenOutput {
-    /// Returns the name shown to the user.
-    pub(super) fn name(&self, options: &Options) -> String {
-        match (&self.file, &options.net) {
-            (Some(file), _) => {
-                let path = path::absolute(file).unwrap_or_else(|_| file.clone());
-                path.display().to_string()
-            }
-            (None, Some(address)) => address.to_string(),
-            (None, None) if options.live.is_some() => "hprof live".to_owned(),
-            (None, None) => options.file.clone(),
-        }
-    }
-
-    /// Returns the path next to which temporary files are put: the output's own, if it is a file. A descriptor
-    /// (`/dev/stdout`) has that of the file behind it.
-    pub(super) fn path(&self) -> PathBuf {
-        let found = match &self.file {
-            Some(file) if self.is_plain => Some(file.clone()),
-            // A pipe without a name has none, nor has a file that was removed.
-            Some(file) => file.canonicalize().ok(),
-            None => None,
-        };
-        found.unwrap_or_else(|| std::env::temp_dir().join("java.hprof"))
-    }
+    /// Where it goes.
+    pub(super) destination: Destination,
 }
 
 /// Returns the path of the file that the options name, if any; creates nothing.
@@ -72,10 +37,9 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput,
         let (sink, requests) = ClientSink::connect(socket).map_err(refused)?;
         return Ok(OpenOutput {
             sink: Box::new(sink),
-            file: None,
-            is_plain: false,
-            commands: None,
-            requests: Some(requests),
+            destination: Destination::Client {
+                requests: Some(requests),
+            },
         });
     }
     if let Some(address) = &options.net {
@@ -87,24 +51,18 @@ pub(super) fn open(options: &Options, path: Option<&Path>) -> Result<OpenOutput,
         let commands = sink.commands().map_err(refused)?;
         return Ok(OpenOutput {
             sink: compressed(sink, options.compress == Some(true)),
-            file: None,
-            is_plain: false,
-            commands: Some(commands),
-            requests: None,
+            destination: Destination::receiver(address.to_string(), commands, options.net_exit),
         });
     }
     let path = path.unwrap_or(Path::new(&options.file));
     let sink = create(path, options.force)?;
-    let file = sink.path().to_owned();
-    if options.rotate.is_some() && !sink.is_plain() {
-        return Err(cannot(&file, FileError::NotPlain));
+    let (path, is_plain) = (sink.path().to_owned(), sink.is_plain());
+    if options.rotate.is_some() && !is_plain {
+        return Err(cannot(&path, FileError::NotPlain));
     }
     Ok(OpenOutput {
-        is_plain: sink.is_plain(),
-        sink: compressed(sink, is_compressed(options, &file)),
-        file: Some(file),
-        commands: None,
-        requests: None,
+        sink: compressed(sink, is_compressed(options, &path)),
+        destination: Destination::File { path, is_plain },
     })
 }
 
@@ -123,11 +81,11 @@ pub(super) fn open_beside(options: &Options, path: &Path) -> Result<OpenOutput, 
     let other = options::with_number(path, std::process::id());
     let sink = FileSink::create_new(&other).map_err(|error| cannot(&other, error))?;
     Ok(OpenOutput {
-        is_plain: true,
         sink: compressed(sink, is_compressed(options, &other)),
-        file: Some(other),
-        commands: None,
-        requests: None,
+        destination: Destination::File {
+            path: other,
+            is_plain: true,
+        },
     })
 }
 

@@ -11,7 +11,7 @@ use super::open_output::{self, OpenOutput};
 use super::period_files::PeriodFiles;
 use super::{StartError, head, verify};
 use crate::engines::SamplingMethod;
-use crate::session::{BlackBoxOutput, Destination, Exhausted, Receiver};
+use crate::session::{BlackBoxOutput, Destination, Exhausted};
 use jvmti::Env;
 use locks::{Mutex, rank};
 use options::{Cpu, Format, Options, beside, with_number};
@@ -39,7 +39,7 @@ impl Outputs {
         options: &Arc<Options>,
         given: &str,
         sampling_method: Option<SamplingMethod>,
-        first: &OpenOutput,
+        first: &Destination,
     ) -> Self {
         let method = sampling_method.as_ref();
         let facts = || head::facts(env, given, options.redact, method, Begun::First);
@@ -50,14 +50,14 @@ impl Outputs {
             given: given.to_owned(),
             sampling_method,
             files: Mutex::new(PeriodFiles::new(options)),
-            place_beside: first.file.clone().filter(|_| first.is_plain),
+            place_beside: first.plain_file().map(Path::to_owned),
         }
     }
 
     /// Records the first output, which is open already.
-    pub(super) fn first(&self, output: &OpenOutput) {
+    pub(super) fn first(&self, destination: &Destination) {
         if self.options.rotate.is_some()
-            && let Some(file) = &output.file
+            && let Some(file) = destination.file()
         {
             let wanted = open_output::path(self.env, &self.options).ok().flatten();
             self.files.lock().first(wanted, file);
@@ -71,22 +71,12 @@ impl Outputs {
         begun: Begun,
     ) -> Result<(Destination, Writer), StartError> {
         let options = &self.options;
-        let name = output.name(options);
         let method = self.sampling_method.as_ref();
         let facts = head::facts(self.env, &self.given, self.options.redact, method, begun);
         let encoder = encoder(options, options.format, facts);
         let writer = Writer::start(encoder, output.sink, now(), options.block);
         let writer = writer.map_err(StartError::Thread)?;
-        let destination = Destination {
-            name,
-            file: output.file,
-            receiver: output.commands.map(|commands| Receiver {
-                commands,
-                may_exit: options.net_exit,
-            }),
-            requests: output.requests,
-        };
-        Ok((destination, writer))
+        Ok((output.destination, writer))
     }
 
     /// Opens the output of the next period, and starts writing to it.
@@ -94,10 +84,7 @@ impl Outputs {
         let path = open_output::path(self.env, &self.options)?;
         let path = path.map(|wanted| self.files.lock().name(wanted));
         let output = self.open(path.as_deref())?;
-        if let OpenOutput {
-            file: Some(file), ..
-        } = &output
-        {
+        if let Some(file) = output.destination.file() {
             self.files.lock().opened(file);
         }
         self.start(output, Begun::Next)
@@ -119,7 +106,7 @@ impl Outputs {
         let is_compressed = open_output::is_compressed(&self.options, profile);
         let path = beside(profile, what, is_compressed);
         let output = open_output::open_beside(&self.options, &path)?;
-        let path = output.file.unwrap_or(path);
+        let path = output.destination.file().map_or(path, Path::to_owned);
         let path = path::absolute(&path).unwrap_or(path);
         let method = self.sampling_method.as_ref();
         let mut facts = head::facts(

@@ -97,7 +97,7 @@ impl Session {
             self.dump_without_vm(&words);
         }
         self.close();
-        if self.destination.lock().listener.is_some() {
+        if self.destination.lock().listener().is_some() {
             thread::sleep(LINGER);
         }
     }

@@ -89,7 +89,7 @@ pub fn start_attached(jni: Jni<'_>) -> Option<Result<String, JvmtiError>> {
     GATE.run(|session| {
         session.start(jni)?;
         session.begun(jni);
-        Ok(session.destination.lock().name.clone())
+        Ok(session.destination.lock().name())
     })
 }
 
@@ -145,7 +145,7 @@ pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
         let session = closed.get();
         Stopped {
             is_whole: session.stop(jni),
-            output: session.destination.lock().name.clone(),
+            output: session.destination.lock().name(),
         }
     });
     if let Some(held) = held.take() {
@@ -248,7 +248,7 @@ impl Session {
     }
 
     fn status_line(&self, panicked: bool) -> String {
-        let output = self.destination.lock().name.clone();
+        let output = self.destination.lock().name();
         self.status.line(&output, panicked)
     }
 
@@ -284,11 +284,11 @@ impl Session {
         for engine in self.engines.iter().rev() {
             engine.start(jni)?;
         }
-        let listener = self.destination.lock().listener.clone();
+        let listener = self.destination.lock().listener().cloned();
         if let Some(listener) = listener {
             self.listen(jni, &listener)?;
         }
-        let requests = self.destination.lock().requests.take();
+        let requests = self.destination.lock().take_requests();
         if let Some(requests) = requests {
             self.answer(jni, requests)?;
         }

@@ -18,16 +18,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// thread.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// The sender of commands: the receiver's end of the connection.
-pub struct Receiver {
-    /// The connection they are read from.
-    pub commands: TcpStream,
-    /// `true` if a command may make the VM exit.
-    pub may_exit: bool,
-}
-
 /// The state of the conversation with a receiver.
-pub(super) struct Listener {
+pub struct Listener {
     /// Taken by the thread.
     source: Mutex<Option<TcpStream>, rank::CommandSource>,
     pub(super) may_exit: bool,
@@ -44,10 +36,11 @@ pub(super) struct CommandStream {
 }
 
 impl Listener {
-    pub(super) fn new(receiver: Receiver) -> Self {
+    /// `commands` is the connection that they are read from, `may_exit` whether one may make the VM exit.
+    pub(super) fn new(commands: TcpStream, may_exit: bool) -> Self {
         Self {
-            source: Mutex::new(Some(receiver.commands)),
-            may_exit: receiver.may_exit,
+            source: Mutex::new(Some(commands)),
+            may_exit,
             exiting: AtomicBool::new(false),
             complaints: AtomicU32::new(0),
             last_moment: OnceLock::new(),

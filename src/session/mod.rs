@@ -33,7 +33,6 @@ pub use destination::{BlackBoxOutput, Destination};
 pub use events::begin;
 pub use exhaustion::Exhausted;
 pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};
-pub use listener::Receiver;
 pub use owner::Owner;
 pub use state::Session;
 pub use status::{Status, cpu_of_process};

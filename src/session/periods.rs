@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hprof_format::Note;
 
-use super::destination::OpenDestination;
+use super::destination::Destination;
 use super::lifecycle::GATE;
 use super::state::Session;
 use crate::engines::{Moment, Totals, Worker};
@@ -103,11 +103,10 @@ impl Session {
     /// Ends a period. It goes on if the next output cannot be opened. If the period's own output has failed, nothing is
     /// written: the values count in the next period.
     fn end_period(&self, jni: Jni<'_>) {
-        let Some((destination, writer)) = self.owner.open_next() else {
+        let Some((new, writer)) = self.owner.open_next() else {
             return;
         };
-        let new = OpenDestination::new(destination);
-        let listener = new.listener.clone();
+        let listener = new.listener().cloned();
         let (old, writer, _closing) = {
             let _dumping = self.dumping.lock();
             if self.context.journal.is_sound() {
@@ -133,11 +132,11 @@ impl Session {
     }
 
     /// Tells whoever is concerned that an output has been closed.
-    pub(super) fn closed(&self, destination: &OpenDestination, is_whole: bool) {
-        if let Some(listener) = &destination.listener {
+    pub(super) fn closed(&self, destination: &Destination, is_whole: bool) {
+        if let Some(listener) = destination.listener() {
             listener.finish();
         }
-        self.owner.closed(destination.file.as_deref(), is_whole);
+        self.owner.closed(destination.file(), is_whole);
     }
 
     /// Returns the text of the output's last line.

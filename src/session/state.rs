@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
-use super::destination::{Destination, OpenDestination};
+use super::destination::Destination;
 use super::exhaustion::Exhaustions;
 use super::owner::Owner;
 use super::status::Status;
@@ -21,7 +21,7 @@ pub struct Session {
     pub(super) engines: Arc<Engines>,
     pub(super) threads: ThreadRegistry,
     pub(super) status: Status,
-    pub(super) destination: Mutex<OpenDestination, rank::Destination>,
+    pub(super) destination: Mutex<Destination, rank::Destination>,
     pub(super) owner: Arc<dyn Owner>,
     /// The number of periods that have ended.
     pub(super) period: AtomicU32,
@@ -77,7 +77,7 @@ impl Session {
             context,
             engines,
             status,
-            destination: Mutex::new(OpenDestination::new(destination)),
+            destination: Mutex::new(destination),
             owner,
             period: AtomicU32::new(0),
             closing: Mutex::new(()),
