@@ -51,6 +51,8 @@ enum Refused {
     Withdrawn,
     #[error("a fault of the agent ended the profile")]
     Fault,
+    #[error(transparent)]
+    NoHeap(#[from] session::NoHeap),
     #[error("stopped, but the profile is incomplete: the program's stderr says why")]
     NotWhole,
 }
@@ -110,18 +112,20 @@ fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Outcome, Refused> {
 }
 
 fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Outcome, Refused> {
-    if command.verb != Verb::Start {
-        options::refuse_options(command)?;
-    }
+    let forks = command.verb != Verb::Start && options::forks(command)?;
     match command.verb {
         Verb::Start => match options::parse(command.options, None)? {
             Request::Help => Ok(Outcome::Answer(options::help())),
             Request::Profile(options) => start(vm, jni, &options, command.options),
         },
-        Verb::Dump => session::request_dump()
-            .map(|status| Outcome::Done(format!("dumped; {status}")))
-            .ok_or(Refused::NotRunning),
-        Verb::Stop => stop(jni),
+        Verb::Dump => {
+            let status = session::request_dump(forks).ok_or(Refused::NotRunning)??;
+            Ok(Outcome::Done(format!("dumped; {status}")))
+        }
+        Verb::Stop => {
+            session::check_heap(forks).ok_or(Refused::NotRunning)??;
+            stop(jni, forks)
+        }
         Verb::Status => {
             let nothing = || Refused::NotRunning.to_string();
             let status = session::status().unwrap_or_else(nothing);
@@ -147,7 +151,7 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome
         Some(Err(error)) => Refused::Begin(error),
         None => Refused::Fault,
     };
-    session::stop(jni);
+    session::stop(jni, false);
     Err(refused)
 }
 
@@ -169,7 +173,7 @@ pub(super) fn time_is_up(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
     if !is_running() {
         return;
     }
-    match stop(jni) {
+    match stop(jni, false) {
         Ok(Outcome::Answer(text) | Outcome::Done(text)) => {
             console::line(format_args!("time is up: {text}"));
         }
@@ -188,14 +192,14 @@ pub(super) fn client_has_gone(jni: Jni<'_>, is_running: &dyn Fn() -> bool) {
         };
         if is_running() {
             // There is nobody to tell.
-            let _ = stop(jni);
+            let _ = stop(jni, false);
         }
         return;
     }
 }
 
-fn stop(jni: Jni<'_>) -> Result<Outcome, Refused> {
-    let stopped = session::stop(jni).ok_or(Refused::NotRunning)?;
+fn stop(jni: Jni<'_>, forks: bool) -> Result<Outcome, Refused> {
+    let stopped = session::stop(jni, forks).ok_or(Refused::NotRunning)?;
     return_free_memory();
     let stopped = stopped.map_err(|_| Refused::Fault)?;
     match stopped.is_whole {

@@ -88,6 +88,10 @@ pub struct Report<'a> {
     pub verbose: bool,
     /// `true` if a section could not be written completely.
     pub failed: Cell<bool>,
+    /// `true` if a heap dump is to come from a forked child, whatever the options say.
+    pub forks: bool,
+    /// How the heap was dumped.
+    pub heap_dump: Cell<Option<String>>,
 }
 
 /// The treatment of costs once they have been reported.

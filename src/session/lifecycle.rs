@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::state::{Beginning, Session};
-use crate::engines::{Moment, Totals, Worker};
+use crate::engines::{Moment, Report, Totals, Worker};
 use jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
 };
 use locks::{Mutex, MutexGuard, rank};
 use memory::OutOfMemory;
+use options::Heap;
 use output::console;
 
 /// The longest that VMDeath waits for running events, and that a `stop` waits for the agent's threads to end.
@@ -122,12 +123,27 @@ pub(super) fn vm_init(jni: Jni<'_>, main: Object<'_>) {
     }
 }
 
-/// Makes a dump and returns the status line; `None` if no session runs or a panic ended it.
-pub fn request_dump() -> Option<String> {
+/// Makes a dump, of the heap in a forked child if `forks`, and returns the status line; `None` if no session runs or a panic
+/// ended it.
+pub fn request_dump(forks: bool) -> Option<Result<String, NoHeap>> {
     GATE.run(|session| {
-        session.dump_request();
-        session.status_line(false)
+        session.check_heap(forks)?;
+        let how = session.dump_request(forks);
+        Ok(with_heap_dump(session.status_line(false), how))
     })
+}
+
+/// Returns an error if the heap is to be dumped in a forked child, and is in no dump of the session; `None` if none runs.
+pub fn check_heap(forks: bool) -> Option<Result<(), NoHeap>> {
+    GATE.run(|session| session.check_heap(forks))
+}
+
+/// Returns a line with how the heap was dumped, if it was.
+fn with_heap_dump(line: String, how: Option<String>) -> String {
+    match how {
+        Some(how) => format!("{line}; {how}"),
+        None => line,
+    }
 }
 
 /// Returns the status in one line; `None` if no session runs.
@@ -138,14 +154,17 @@ pub fn status() -> Option<String> {
 
 /// Ends the session while the VM goes on: waits until no event is running and releases everything the session held of
 /// the VM. Returns where the profile is, or that it is incomplete; `None` if no session runs.
-pub fn stop(jni: Jni<'_>) -> Option<Result<Stopped, Panicked>> {
+///
+/// `forks` if the heap is to be dumped in a forked child.
+pub fn stop(jni: Jni<'_>, forks: bool) -> Option<Result<Stopped, Panicked>> {
     let mut held = VM_HOLD.lock();
     let closed = GATE.close(DUMP_TIMEOUT)?;
     let answer = caught(|| {
         let session = closed.get();
+        let (is_whole, heap_dump) = session.stop(jni, forks);
         Stopped {
-            is_whole: session.stop(jni),
-            output: session.destination.lock().name(),
+            is_whole,
+            output: with_heap_dump(session.destination.lock().name(), heap_dump),
         }
     });
     if let Some(held) = held.take() {
@@ -175,9 +194,14 @@ fn end_without_memory(jni: Jni<'_>) {
 pub struct Stopped {
     /// `true` if all of the profile could be written.
     pub is_whole: bool,
-    /// The file or the receiver.
+    /// The file or the receiver, and how the heap was dumped into it.
     pub output: String,
 }
+
+/// The reason why a dump cannot come from a forked child.
+#[derive(Debug, thiserror::Error)]
+#[error("dumper=fork is for profiles with heap=dump or heap=all, and this one has no heap dump")]
+pub struct NoHeap;
 
 /// Ends the session because the VM ends.
 pub(super) fn vm_death(jni: Jni<'_>) {
@@ -257,7 +281,7 @@ impl Session {
         let before = std::mem::replace(&mut *self.beginning.lock(), Beginning::Done);
         self.watch_resources();
         if let Beginning::DumpAsked(totals) = before {
-            self.dump_on_request(jni, totals);
+            self.dump_on_request(jni, totals, false);
         }
     }
 
@@ -299,13 +323,22 @@ impl Session {
         Ok(())
     }
 
-    /// `hprof dump`: counting goes on.
-    fn dump_request(&self) {
-        if self.may_dump(Totals::Keep) {
-            self.context
-                .env
-                .with_current_jni(|jni| self.dump_on_request(jni, Totals::Keep));
+    /// Returns an error if the heap is to be dumped in a forked child, and is in no dump.
+    pub(super) fn check_heap(&self, forks: bool) -> Result<(), NoHeap> {
+        let heap = self.context.options.heap;
+        match forks && !heap.is_some_and(Heap::has_dump) {
+            true => Err(NoHeap),
+            false => Ok(()),
         }
+    }
+
+    /// `hprof dump`: counting goes on. Returns how the heap was dumped, if it was.
+    fn dump_request(&self, forks: bool) -> Option<String> {
+        if !self.may_dump(Totals::Keep) {
+            return None;
+        }
+        let env = self.context.env;
+        env.with_current_jni(|jni| self.dump_on_request(jni, Totals::Keep, forks))?
     }
 
     /// Handles SIGQUIT: counting starts anew from there, as with the original.
@@ -337,7 +370,7 @@ impl Session {
         let relaxed = Ordering::Relaxed;
         let is_asked = self.dumps_asked.fetch_update(relaxed, relaxed, one_less);
         if is_asked.is_ok() {
-            self.dump_on_request(jni, Totals::Reset);
+            self.dump_on_request(jni, Totals::Reset, false);
         }
         is_asked.is_ok()
     }
@@ -363,24 +396,29 @@ impl Session {
 
     /// Ends the profile while the program continues. Writes a dump despite `doe=n`, which is about the end of the
     /// program: a user who stops a profile wants to see it. The heap is not in it again if there were dumps of it on
-    /// request. Returns `false` if not everything could be written.
-    fn stop(&self, jni: Jni<'_>) -> bool {
+    /// request. Returns `false` if not everything could be written, and how the heap was dumped.
+    fn stop(&self, jni: Jni<'_>, forks: bool) -> (bool, Option<String>) {
         self.dump_thread.stop();
         self.black_box_thread.ask_to_stop();
         self.stop_clocks();
         self.end(jni);
         let is_sound = !GATE.has_panicked();
+        let report = Report {
+            forks,
+            ..self.report(Moment::Running, Totals::Keep)
+        };
         if is_sound && memory::is_out() {
             self.dump_without_memory();
         } else if is_sound && !self.is_live() {
             let _dumping = self.dumping.lock();
             let engines = self.engines.iter();
             engines.for_each(|engine| engine.prepare_last_report());
-            self.dump(jni, Moment::Running, Totals::Keep);
+            self.write(jni, &report);
         }
+        let heap_dump = report.heap_dump.take();
         let is_whole = self.close();
         self.give_back(jni);
-        is_whole && is_sound
+        (is_whole && is_sound, heap_dump)
     }
 
     /// Releases what the session holds of the VM, which goes on.

@@ -32,7 +32,9 @@ pub use counts::{CountError, begin_count, end_count, live_of_count};
 pub use destination::{BlackBoxOutput, Destination};
 pub use events::begin;
 pub use exhaustion::Exhausted;
-pub use lifecycle::{NotBegun, is_running, request_dump, start_attached, status, stop};
+pub use lifecycle::{
+    NoHeap, NotBegun, check_heap, is_running, request_dump, start_attached, status, stop,
+};
 pub use owner::Owner;
 pub use state::Session;
 pub use status::{Status, cpu_of_process};

@@ -148,9 +148,6 @@ impl Session {
         }
         journal.sync();
         let how = dumps.and_then(|dumps| dumps.dump_binary(jni, &report));
-        if let Some(how) = &how {
-            journal.entry(|entry| entry.note(&format!("heap dump {how}")));
-        }
         journal.ended(&[&self.last_note()]);
         journal.sync();
         let is_whole = journal.close();

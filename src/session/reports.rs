@@ -16,15 +16,26 @@ use output::console;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// Writes a dump while the program continues. Waits for a dump that is being written.
-    pub(super) fn dump_on_request(&self, jni: Jni<'_>, totals: Totals) {
+    /// Writes a dump while the program continues; `forks` if the heap is to be dumped in a forked child. Waits for a dump
+    /// that is being written. Returns how the heap was dumped, if it was.
+    pub(super) fn dump_on_request(
+        &self,
+        jni: Jni<'_>,
+        totals: Totals,
+        forks: bool,
+    ) -> Option<String> {
+        let report = Report {
+            forks,
+            ..self.report(Moment::Running, totals)
+        };
         {
             let _dumping = self.dumping.lock();
             let _own = self.exhaustions.of_the_agent();
-            self.dump(jni, Moment::Running, totals);
+            self.write(jni, &report);
         }
         // The user who asked for the dump looks at the file next.
         self.context.journal.drain();
+        report.heap_dump.take()
     }
 
     /// Writes the dump at the end of the program. A dump on request may be waiting for a collection that never comes,
@@ -48,13 +59,17 @@ impl Session {
     /// The words are the original's, which scripts look for. The line is written twice, whole each time: pieces would
     /// mix with the program's own output.
     pub(super) fn dump(&self, jni: Jni<'_>, moment: Moment, totals: Totals) {
+        self.write(jni, &self.report(moment, totals));
+    }
+
+    /// As [`Session::dump`], for a report that says more.
+    pub(super) fn write(&self, jni: Jni<'_>, report: &Report<'_>) {
         self.threads.look_at_names(jni);
-        let report = self.report(moment, totals);
         self.write_sections(
-            &report,
+            report,
             |engine| engine.section(),
             |engine| {
-                engine.report(jni, &report);
+                engine.report(jni, report);
             },
         );
     }
@@ -105,6 +120,8 @@ impl Session {
             threads: &self.threads,
             verbose: self.context.options.verbose && !self.is_live(),
             failed: Cell::new(false),
+            forks: false,
+            heap_dump: Cell::new(None),
         }
     }
 

@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Profile a program",
         &[
-            "record", "live", "list", "doctor", "attach", "status", "dump", "stop",
+            "record", "live", "leaks", "list", "doctor", "attach", "status", "dump", "stop",
         ],
     ),
     (

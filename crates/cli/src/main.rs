@@ -93,6 +93,7 @@ Examples:
   hprof record wall Main --for 30s         where do the threads of a running program wait?
   hprof record alloc Main --for 1m         what does it allocate, and what of it stays?
   hprof live Main                          watch it, like top
+  hprof leaks Main                         what fills its heap, and what keeps it?
   hprof report java.hprof -o java.html     a page for a browser: flame graphs, tables
   hprof diff old.hprof new.hprof           what has changed?
   hprof heap leaks java.hprof              what fills the heap, and what keeps it?
@@ -150,6 +151,7 @@ enum Command {
     Recv(recv::Arguments),
     Completions(packaging::Completions),
     Manual(packaging::Manual),
+    Leaks(heap::LiveLeaks),
     #[command(subcommand)]
     Heap(heap::HeapCommand),
     #[cfg(feature = "browse")]
@@ -195,6 +197,7 @@ fn main() -> ExitCode {
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Completions(arguments) => arguments.run(help::grouped::<Arguments>()),
         Command::Manual(arguments) => arguments.run(&help::grouped::<Arguments>()),
+        Command::Leaks(arguments) => arguments.run(),
         Command::Heap(command) => command.run(),
         #[cfg(feature = "browse")]
         Command::Browse(arguments) => browse::run(&arguments),

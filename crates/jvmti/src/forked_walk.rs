@@ -12,7 +12,7 @@
 use std::ffi::c_int;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
@@ -32,6 +32,16 @@ const PATIENCE: u32 = 10;
 
 /// The callbacks after which the child has made progress.
 const PROGRESS: u64 = 1 << 16;
+
+/// The longest time that the child waits for a parent that takes nothing, as its own output may hang.
+const PARENT_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The time between two checks whether the child may continue.
+const CHECK: Duration = Duration::from_millis(100);
+
+/// The checks in a row without anything from the child, after which the parent ends it: about a minute in which the parent
+/// itself runs. A debugger may hold the child, whose own alarm then waits, too.
+const SILENT_CHECKS: u32 = 600;
 
 /// The longest time that the parent waits for the end of a child that has nothing more to send.
 const REAPING: Duration = Duration::from_secs(30);
@@ -88,7 +98,9 @@ impl ChildLink {
     /// Creates the connection, before the fork.
     pub fn new() -> io::Result<Self> {
         let (parent, child) = UnixStream::pair()?;
-        parent.set_read_timeout(Some(Duration::from_secs(1)))?;
+        parent.set_read_timeout(Some(CHECK))?;
+        child.set_write_timeout(Some(PARENT_PATIENCE))?;
+        child.set_read_timeout(Some(PARENT_PATIENCE))?;
         Ok(Self {
             parent,
             child,
@@ -143,21 +155,30 @@ fn waiting<T>(wait: impl FnOnce() -> T) -> T {
 /// The child, seen from the program.
 pub struct Child<'l> {
     link: &'l ChildLink,
-    pid: libc::pid_t,
+    process: Process,
     is_reaped: bool,
+    last_check: Instant,
+}
+
+/// A child process.
+struct Process {
+    pid: libc::pid_t,
+    /// Means this process even when the number has been given to another. `None` in kernels before 5.3.
+    descriptor: Option<OwnedFd>,
 }
 
 impl Child<'_> {
-    /// Waits for the child's next message. An error says why there is none.
-    pub fn receive(&mut self) -> io::Result<ChildMessage> {
+    /// Waits for the child's next message. An error says why there is none. `check` is called every 100 ms; if it returns an
+    /// error, the child is ended.
+    pub fn receive(&mut self, check: &dyn Fn() -> io::Result<()>) -> io::Result<ChildMessage> {
         let mut head = [0; 9];
-        self.read(&mut head)?;
+        self.read(&mut head, check)?;
         let [kind, length @ ..] = head;
         let length = u64::from_ne_bytes(length);
         let length = usize::try_from(length.min(MOST_BYTES)).unwrap_or(usize::MAX);
         memory::need(length);
         let mut content = vec![0; length];
-        self.read(&mut content)?;
+        self.read(&mut content, check)?;
         Ok(match kind {
             CONTENT => ChildMessage::Content(content),
             QUESTION => ChildMessage::Question(content),
@@ -165,22 +186,51 @@ impl Child<'_> {
         })
     }
 
-    fn read(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
+    fn read(&mut self, mut bytes: &mut [u8], check: &dyn Fn() -> io::Result<()>) -> io::Result<()> {
+        let mut silent = 0;
         while !bytes.is_empty() {
+            if self.last_check.elapsed() >= CHECK {
+                check().inspect_err(|_| self.kill())?;
+                self.last_check = Instant::now();
+            }
             match (&self.link.parent).read(bytes) {
                 Ok(0) => return Err(self.ended()),
-                Ok(count) => bytes = &mut bytes[count..],
+                Ok(count) => {
+                    bytes = &mut bytes[count..];
+                    silent = 0;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     // A process that the program forked meanwhile may keep the child's end open.
                     if let Some(ended) = self.reap() {
                         return Err(ended);
                     }
+                    silent += 1;
+                    if silent > SILENT_CHECKS {
+                        self.kill();
+                        return Err(io::Error::other("it sent nothing for a minute"));
+                    }
                 }
                 Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// Ends the child. Where the kernel has no descriptors for processes, it ends when it finds nobody to write to.
+    fn kill(&self) {
+        if let Some(process) = &self.process.descriptor {
+            // SAFETY: the descriptor is that of the child; a null pointer stands for the usual information.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_pidfd_send_signal,
+                    process.as_raw_fd(),
+                    libc::SIGKILL,
+                    std::ptr::null::<libc::siginfo_t>(),
+                    0,
+                );
+            }
+        }
     }
 
     /// Returns the way in which a child ended that has closed its connection.
@@ -203,10 +253,10 @@ impl Child<'_> {
         }
         let mut status = 0;
         // SAFETY: `status` receives the answer.
-        let answer = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) };
+        let answer = unsafe { libc::waitpid(self.process.pid, &mut status, libc::WNOHANG) };
         match answer {
             0 => None,
-            pid if pid == self.pid => {
+            pid if pid == self.process.pid => {
                 self.is_reaped = true;
                 Some(io::Error::other(match libc::WIFSIGNALED(status) {
                     true if libc::WTERMSIG(status) == libc::SIGALRM => {
@@ -226,11 +276,12 @@ impl Child<'_> {
     }
 }
 
-/// Leaves no zombie. A child that has not finished ends when it finds nobody to write to.
+/// Leaves no zombie, and ends a child that has not finished.
 impl Drop for Child<'_> {
     fn drop(&mut self) {
         let _ = self.link.parent.shutdown(std::net::Shutdown::Both);
         if !self.is_reaped {
+            self.kill();
             self.ended();
         }
     }
@@ -254,10 +305,11 @@ impl Tags {
             forked: Err(NoChild::NoRoot),
         };
         self.follow(wanted, &mut walk)?;
-        walk.forked.map(|pid| Child {
+        walk.forked.map(|process| Child {
             link,
-            pid,
+            process,
             is_reaped: false,
+            last_check: Instant::now(),
         })
     }
 }
@@ -269,7 +321,7 @@ struct ForkedWalk<'v, V> {
     /// Those in the child.
     callbacks: u64,
     /// The child, in the parent.
-    forked: Result<libc::pid_t, NoChild>,
+    forked: Result<Process, NoChild>,
 }
 
 impl<V: ForkedVisitor> ForkedWalk<'_, V> {
@@ -357,8 +409,8 @@ fn end(status: c_int) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Forks. Returns the child's number in the parent.
-fn fork(link: &ChildLink) -> io::Result<libc::pid_t> {
+/// Forks. Returns the child in the parent.
+fn fork(link: &ChildLink) -> io::Result<Process> {
     let parent = process::id();
     // SAFETY: the child uses the VM's walk, which takes no lock that a thread of the program keeps over a safepoint, the
     // allocator, which the C library mends, and its own end of the connection. It never returns from the walk.
@@ -369,10 +421,24 @@ fn fork(link: &ChildLink) -> io::Result<libc::pid_t> {
             if become_child(link.child.as_raw_fd(), parent).is_none() {
                 end(1);
             }
-            Ok(0)
+            Ok(Process {
+                pid: 0,
+                descriptor: None,
+            })
         }
-        pid => Ok(pid),
+        pid => Ok(Process {
+            pid,
+            descriptor: descriptor_of(pid),
+        }),
     }
+}
+
+fn descriptor_of(pid: libc::pid_t) -> Option<OwnedFd> {
+    // SAFETY: the numbers are passed as words. The kernel closes the descriptor when another program is executed.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let descriptor = RawFd::try_from(descriptor).ok().filter(|&fd| fd >= 0)?;
+    // SAFETY: the descriptor is new, and nobody else's.
+    Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// Gives up what the child has in common with the program. `None` if it cannot.

@@ -24,6 +24,9 @@ const VERBS: [(&str, Verb); 4] = [
     ("status", Verb::Status),
 ];
 
+/// The option of a dump whose heap comes from a forked child.
+const FORK: &str = "dumper=fork";
+
 /// A parsed command.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Command<'a> {
@@ -60,16 +63,20 @@ pub fn command(text: &str) -> Command<'_> {
     }
 }
 
-/// Refuses options after a verb that takes none.
-pub fn refuse_options(command: &Command<'_>) -> Result<(), OptionError> {
-    if command.options.is_empty() {
-        return Ok(());
-    }
+/// Returns `true` if a dump, or the one of a stop, is to have the heap from a forked child. That is the only option after a
+/// verb but `start`.
+pub fn forks(command: &Command<'_>) -> Result<bool, OptionError> {
+    let may_fork = matches!(command.verb, Verb::Dump | Verb::Stop);
     let verb = VERBS.iter().find(|(_, verb)| *verb == command.verb);
-    Err(OptionError::BehindVerb {
-        verb: verb.map_or("", |(name, _)| name),
-        option: command.options.to_owned(),
-    })
+    match command.options {
+        "" => Ok(false),
+        FORK if may_fork => Ok(true),
+        other => Err(OptionError::BehindVerb {
+            verb: verb.map_or("", |(name, _)| name),
+            allowed: if may_fork { FORK } else { "none" },
+            option: other.to_owned(),
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -110,12 +117,31 @@ mod tests {
     }
 
     #[test]
-    fn only_start_takes_options() {
-        assert_eq!(refuse_options(&command("dump")), Ok(()));
-        let refused = refuse_options(&command("stop,file=x")).expect_err("an option");
+    fn only_start_takes_options_but_for_a_fork() {
+        for (text, expected) in [
+            ("dump", false),
+            ("status", false),
+            ("dump,dumper=fork", true),
+            ("stop,reply=/r,dumper=fork", true),
+        ] {
+            assert_eq!(forks(&command(text)), Ok(expected), "{text}");
+        }
+        for text in [
+            "stop,file=x",
+            "status,dumper=fork",
+            "dump,dumper=vm",
+            "dump,dumper=fork,x",
+        ] {
+            assert!(forks(&command(text)).is_err(), "{text}");
+        }
+        let refused = |text| forks(&command(text)).expect_err(text).to_string();
         assert_eq!(
-            refused.to_string(),
-            "unknown option file=x: 'stop' takes none"
+            refused("status,file=x"),
+            "unknown option file=x: 'status' takes none"
+        );
+        assert_eq!(
+            refused("stop,file=x"),
+            "unknown option file=x: 'stop' takes dumper=fork"
         );
     }
 }

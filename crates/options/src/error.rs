@@ -14,11 +14,13 @@ pub enum OptionError {
         /// The option that was probably meant.
         nearest: &'static str,
     },
-    /// Options after a verb that takes none.
-    #[error("unknown option {option}: '{verb}' takes none")]
+    /// Options after a verb that does not take them.
+    #[error("unknown option {option}: '{verb}' takes {allowed}")]
     BehindVerb {
         /// The verb.
         verb: &'static str,
+        /// What it takes.
+        allowed: &'static str,
         /// The text after it.
         option: String,
     },

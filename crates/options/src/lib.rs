@@ -43,7 +43,7 @@ mod table;
 mod values;
 
 pub use address::Address;
-pub use command::{Command, Verb, command, refuse_options};
+pub use command::{Command, Verb, command, forks};
 pub use error::OptionError;
 pub use file_name::{Surroundings, beside, with_number};
 pub use help::{describe, help};

@@ -264,6 +264,8 @@ pub enum Dumper {
     Jvmti,
     /// `dumper=fork`: that walk in a forked child, while the program continues.
     Fork,
+    /// `dumper=forkonly`: as `Fork`, and no dump if there can be no child: the program must not be stopped.
+    ForkOnly,
 }
 
 /// `stacks=`.

@@ -487,7 +487,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "dumper",
-        values: "auto|vm|jvmti|fork",
+        values: "auto|vm|jvmti|fork|forkonly",
         allowed: None,
         default: "auto",
         description: "how the heap is dumped",
@@ -498,6 +498,7 @@ pub(super) const ROWS: &[OptionRow] = &[
                 "vm" => Dumper::Vm,
                 "jvmti" => Dumper::Jvmti,
                 "fork" => Dumper::Fork,
+                "forkonly" => Dumper::ForkOnly,
                 _ => return Err(ValueRefusal::NotAllowed),
             };
             Ok(())

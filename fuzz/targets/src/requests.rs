@@ -1,7 +1,7 @@
 //! Requests of users and receivers to the agent.
 
 use hprof_format::{Commands, Received};
-use hprof_options::{Request, Surroundings, command, parse, refuse_options};
+use hprof_options::{Request, Surroundings, command, forks, parse};
 
 /// Parses the command line and, after a NUL, the environment. Accepted values are in their ranges; refusals have one
 /// line.
@@ -13,7 +13,7 @@ pub fn options(data: &[u8]) {
     };
     let command = command(line);
     assert!(line.ends_with(command.options));
-    let refused = refuse_options(&command).err();
+    let refused = forks(&command).err();
     let error = match parse(command.options, environment) {
         Ok(Request::Help) => None,
         Ok(Request::Profile(options)) => {

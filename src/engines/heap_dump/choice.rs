@@ -1,5 +1,6 @@
 //! Chooses the dumper, and gives the reason.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
@@ -18,8 +19,8 @@ pub struct Dumpers {
     choice: DumperChoice,
     vm: Box<dyn HeapDumper>,
     walk: Box<dyn HeapDumper>,
-    /// The first choice, if it is there.
-    fork: Option<Box<dyn HeapDumper>>,
+    fork: Box<dyn HeapDumper>,
+    forks: Forks,
 }
 
 /// The dumper of a run, as far as it is known before a dump.
@@ -33,6 +34,38 @@ pub enum DumperChoice {
     Walk(&'static str),
 }
 
+/// Whether dumps come from a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forks {
+    /// If a dump is requested that way.
+    IfAsked,
+    /// If there can be a child; otherwise they are made by another dumper.
+    First,
+    /// Only if there can be a child.
+    Only,
+}
+
+impl Forks {
+    /// Returns that of a run.
+    pub fn of(options: &Options) -> Self {
+        match options.dumper {
+            Dumper::Auto | Dumper::Vm | Dumper::Jvmti => Self::IfAsked,
+            Dumper::Fork => Self::First,
+            Dumper::ForkOnly => Self::Only,
+        }
+    }
+}
+
+/// The methods of a run to dump the heap.
+pub struct Methods {
+    /// The VM's dumper.
+    pub vm: Box<dyn HeapDumper>,
+    /// The walk.
+    pub walk: Box<dyn HeapDumper>,
+    /// The walk in a forked child.
+    pub fork: Box<dyn HeapDumper>,
+}
+
 impl DumperChoice {
     /// Chooses for an output that is a file, or else a pipe or a receiver.
     pub fn new(env: Env, options: &Options, is_file: bool) -> Self {
@@ -40,13 +73,13 @@ impl DumperChoice {
         match options.dumper {
             Dumper::Vm => Self::Vm,
             Dumper::Jvmti => Self::Walk("asked for"),
-            Dumper::Auto | Dumper::Fork if options.redact => {
+            Dumper::Auto | Dumper::Fork | Dumper::ForkOnly if options.redact => {
                 Self::Walk("no content may reach a disk")
             }
-            Dumper::Auto | Dumper::Fork if !is_file && may_walk => {
+            Dumper::Auto | Dumper::Fork | Dumper::ForkOnly if !is_file && may_walk => {
                 Self::Walk("it needs no temporary file")
             }
-            Dumper::Auto | Dumper::Fork => Self::Auto,
+            Dumper::Auto | Dumper::Fork | Dumper::ForkOnly => Self::Auto,
         }
     }
 }
@@ -61,6 +94,22 @@ pub struct Done {
     pub reason: String,
 }
 
+/// `by JVMTI: asked for; the program stood still for 7 ms`.
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            dumped,
+            dumper,
+            reason,
+        } = self;
+        let millis = dumped.pause.as_millis();
+        write!(
+            f,
+            "by {dumper}: {reason}; the program stood still for {millis} ms"
+        )
+    }
+}
+
 const VM: &str = "the VM's dumper";
 const WALK: &str = "JVMTI";
 const FORK: &str = "JVMTI in a forked child";
@@ -72,10 +121,10 @@ impl Dumpers {
         registered: Arc<RegisteredThreads>,
         stacks: Arc<Stacks>,
         choice: DumperChoice,
-        vm: Box<dyn HeapDumper>,
-        walk: Box<dyn HeapDumper>,
-        fork: Option<Box<dyn HeapDumper>>,
+        methods: Methods,
+        forks: Forks,
     ) -> Self {
+        let Methods { vm, walk, fork } = methods;
         Self {
             env,
             registered,
@@ -84,6 +133,7 @@ impl Dumpers {
             vm,
             walk,
             fork,
+            forks,
         }
     }
 
@@ -112,14 +162,16 @@ impl Dumpers {
             .collect())
     }
 
-    /// Dumps with the chosen dumper, or with the other one if that fails before it has written anything.
+    /// Dumps with the chosen dumper, or with the other one if that fails before it has written anything. `forks` if that is
+    /// the walk in a child.
     pub fn dump(
         &self,
         jni: Jni<'_>,
-        moment: Moment,
+        forks: bool,
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Done, DumpError> {
+        let moment = subject.moment;
         let kind = self.env.vm_kind();
         let vm_is_right = moment != Moment::Death
             || !cannot_gc_at_vm_death(self.env)
@@ -127,10 +179,10 @@ impl Dumpers {
             || !kind.is_known()
             // Garbage is better than no dump.
             || kind.has_value_objects();
-        let fork = self.fork.as_deref().filter(|_| self.forks(moment));
-        let failed = match fork.map(|fork| in_child(fork, jni, subject, output)) {
+        let fork = forks.then(|| in_child(&*self.fork, jni, subject, output));
+        let failed = match fork {
             None => None,
-            Some(Err(error)) if error.is_of_child() => {
+            Some(Err(error)) if error.is_of_child() && self.forks != Forks::Only => {
                 output.begin_again();
                 Some(error.to_string())
             }
@@ -165,14 +217,15 @@ impl Dumpers {
         }
     }
 
-    /// Returns `true` if a dump is tried in a child. At the end nobody waits, and without memory there is none for a child.
-    pub fn forks(&self, moment: Moment) -> bool {
-        self.fork.is_some() && moment == Moment::Running
+    /// Returns `true` if a dump is tried in a child, for which this dump may ask. At the end nobody waits, and without memory
+    /// there is none for a child.
+    pub fn forks(&self, moment: Moment, is_asked: bool) -> bool {
+        (self.forks != Forks::IfAsked || is_asked) && moment == Moment::Running
     }
 
-    /// Returns `true` if a walk is the first choice.
-    pub fn may_walk(&self) -> bool {
-        self.fork.is_some() || matches!(self.choice, DumperChoice::Walk(_))
+    /// Returns `true` if a walk is the first choice for a dump that is not tried in a child.
+    pub fn walks(&self) -> bool {
+        matches!(self.choice, DumperChoice::Walk(_))
     }
 
     /// See [`HeapDumper::abandon`].

@@ -29,13 +29,12 @@ use jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, WeakObject};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
-use options::{Dumper, Format, Heap, Oom, Options};
-use output::Journal;
+use options::{Format, Heap, Oom, Options};
 use output::console;
 use stacks::WholeStack;
 
 use births::BirthsFile;
-use choice::{Done, DumperChoice, Dumpers};
+use choice::{Done, DumperChoice, Dumpers, Forks, Methods};
 use disk::Disk;
 use jvmti_dumper::WalkEngine;
 use memory::OutOfMemory;
@@ -57,6 +56,8 @@ pub struct HeapDumps {
     primitive_arrays: bool,
     redact: bool,
     form: DumpForm,
+    /// A folder for temporary copies of dumps.
+    folder: PathBuf,
     /// A number that all births files of the profile have.
     run: u64,
 }
@@ -65,8 +66,8 @@ pub struct HeapDumps {
 struct DumpForm {
     /// See [`Subject::constant_entries`].
     constant_entries: bool,
-    /// A folder for a temporary copy of a dump, because the text of a heap dump begins with its totals.
-    spool: Option<PathBuf>,
+    /// `true` for a temporary copy of each dump, because the text of a heap dump begins with its totals.
+    spools: bool,
     /// The path of the output, if there is to be a births file beside it.
     births: Option<PathBuf>,
 }
@@ -75,7 +76,7 @@ impl DumpForm {
     /// For an output of the binary format beside the profile.
     const BINARY: Self = Self {
         constant_entries: false,
-        spool: None,
+        spools: false,
         births: None,
     };
 }
@@ -112,7 +113,7 @@ impl HeapDumps {
             disk.clone(),
         );
         let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
-        let fork = dumps_fork(options).then(|| walk.forking());
+        let fork = walk.forking();
         Some(Self {
             env,
             disk,
@@ -121,9 +122,12 @@ impl HeapDumps {
                 context.registered.clone(),
                 stacks.clone(),
                 DumperChoice::new(env, options, is_file),
-                Box::new(vm),
-                Box::new(walk),
-                fork.map(|fork| Box::new(fork) as Box<dyn HeapDumper>),
+                Methods {
+                    vm: Box::new(vm),
+                    walk: Box::new(walk),
+                    fork: Box::new(fork),
+                },
+                Forks::of(options),
             ),
             tracker,
             in_reports,
@@ -134,16 +138,16 @@ impl HeapDumps {
             redact: options.redact,
             form: match options.format {
                 Format::Binary => DumpForm {
-                    spool: dumps_fork(options).then_some(folder),
                     births: births_beside(options, is_file).then(|| context.path.clone()),
                     ..DumpForm::BINARY
                 },
                 Format::Text => DumpForm {
                     constant_entries: true,
-                    spool: Some(folder),
+                    spools: true,
                     births: None,
                 },
             },
+            folder,
             run: RandomState::new().hash_one(()),
         })
     }
@@ -159,19 +163,16 @@ impl HeapDumps {
     }
 
     fn dump_as(&self, form: &DumpForm, jni: Jni<'_>, report: &Report<'_>) -> Option<String> {
-        let dump = || self.try_to_dump(form, jni, report.journal, report.moment);
+        let dump = || self.try_to_dump(form, jni, report);
         let answer = match &self.tracker {
             Some(tracker) => tracker.untracked(dump),
             None => dump(),
         };
         match answer {
             Ok(done) => {
-                let millis = done.dumped.pause.as_millis();
-                let Done { dumper, reason, .. } = done;
-                let how = format!("by {dumper}: {reason}");
-                report.say(&format!(
-                    "Java heap ({how}; the program stood still for {millis} ms)"
-                ));
+                let how = done.to_string();
+                report.say(&format!("Java heap ({how})"));
+                report.heap_dump.set(Some(format!("heap dump {how}")));
                 Some(how)
             }
             // The writer has reported the error.
@@ -190,6 +191,7 @@ impl HeapDumps {
                     _ => "; the program continues",
                 };
                 console::line(format_args!("no heap dump: {error}{goes_on}"));
+                report.heap_dump.set(Some(format!("no heap dump: {error}")));
                 None
             }
         }
@@ -197,8 +199,8 @@ impl HeapDumps {
 
     /// Returns an error if the dump would fill the disk. Only what is alive is dumped, so garbage is collected before that
     /// is said.
-    fn check_disk(&self, form: &DumpForm, moment: Moment) -> Result<(), DumpError> {
-        let temporary = u64::from(form.spool.is_some() && self.dumpers.may_walk());
+    fn check_disk(&self, form: &DumpForm, forks: bool, moment: Moment) -> Result<(), DumpError> {
+        let temporary = u64::from(forks || form.spools && self.dumpers.walks());
         let checked = self.disk.check(temporary);
         let is_full = matches!(checked, Err(DumpError::Disk { .. }));
         if !is_full || moment != Moment::Running {
@@ -212,10 +214,11 @@ impl HeapDumps {
         &self,
         form: &DumpForm,
         jni: Jni<'_>,
-        journal: &Journal,
-        moment: Moment,
+        report: &Report<'_>,
     ) -> Result<Done, DumpError> {
-        self.check_disk(form, moment)?;
+        let moment = report.moment;
+        let forks = self.dumpers.forks(moment, report.forks);
+        self.check_disk(form, forks, moment)?;
         let threads = self.dumpers.live_threads(jni)?;
         let tracked = self.tracker.as_deref();
         let births = form.births.as_deref().zip(tracked);
@@ -234,9 +237,10 @@ impl HeapDumps {
             births: births.is_some(),
         };
         let redactor = self.redact.then(redaction::redactor).transpose()?;
-        let spool = form.spool.as_deref();
-        report::heap_dump(journal, spool, redactor, births, |output| {
-            self.dumpers.dump(jni, moment, &subject, output)
+        // Nothing of a child's dump may be written before the child has finished.
+        let spool = (forks || form.spools).then_some(self.folder.as_path());
+        report::heap_dump(report.journal, spool, redactor, births, |output| {
+            self.dumpers.dump(jni, forks, &subject, output)
         })
     }
 }
@@ -259,7 +263,7 @@ impl Engine for HeapDumps {
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         if let Some(tracker) = &self.tracker {
-            match self.dumpers.forks(report.moment) {
+            match self.dumpers.forks(report.moment, report.forks) {
                 // A walk meets no garbage, and a collection would stop the program.
                 true => tracker.settle_with(jni, report.moment, false),
                 false => tracker.settle(jni, report.moment),
@@ -310,11 +314,6 @@ impl Births<'_> {
             self.file.begin(&head);
         }
     }
-}
-
-/// Returns `true` if dumps come from a child: it may end at any moment, and nothing of its dump is to be written then.
-fn dumps_fork(options: &Options) -> bool {
-    options.dumper == Dumper::Fork
 }
 
 /// Returns `true` if a births file is wanted beside the output; says so if it is and cannot be.

@@ -222,6 +222,7 @@ impl SegmentWriter<'_> {
             entry.records.write(&Record::HeapDumpEnd(HeapDumpEndRecord));
             entry.dump_ended();
             entry.dump_is_whole();
+            entry.note(&format!("heap dump {done}"));
         });
         if let Some(births) = &mut self.births {
             births.file.finish();

@@ -2,6 +2,7 @@
 //! object for the child.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::DumpError;
@@ -10,18 +11,43 @@ use jvmti::{Env, HeapSize};
 /// The memory that a child may take, in heaps: one for copies of what the program writes, one for tags.
 const HEAPS: u64 = 2;
 
-/// Returns an error if the system, or a control group of the program, has less memory left than a child may take.
-pub(super) fn check(env: Env) -> Result<(), DumpError> {
-    let heap = HeapSize::find(env)
-        .ok_or_else(|| refused("the VM does not report how full the heap is"))?;
-    let needed = heap.fill().used.saturating_mul(HEAPS);
-    let free = free(Path::new("/"))
-        .ok_or_else(|| refused("the system does not report how much memory is free"))?;
-    match needed <= free {
-        true => Ok(()),
-        false => Err(DumpError::NoFork(format!(
-            "the child may take {needed} bytes of memory, and {free} are free"
-        ))),
+/// The least memory that is left to the program while its child works, or a heap if that is less: more than a program writes
+/// between two looks.
+const LEAST: u64 = 256 << 20;
+
+/// The memory for a child.
+pub(super) struct Room {
+    least: u64,
+}
+
+impl Room {
+    /// Returns an error if the system, or a control group of the program, has less memory left than a child may take.
+    pub(super) fn check(env: Env) -> Result<Self, DumpError> {
+        let heap = HeapSize::find(env)
+            .ok_or_else(|| refused("the VM does not report how full the heap is"))?;
+        let used = heap.fill().used;
+        let needed = used.saturating_mul(HEAPS);
+        let free = free(Path::new("/"))
+            .ok_or_else(|| refused("the system does not report how much memory is free"))?;
+        match needed <= free {
+            true => Ok(Self {
+                least: used.min(LEAST),
+            }),
+            false => Err(DumpError::NoFork(format!(
+                "the child may take {needed} bytes of memory, and {free} are free"
+            ))),
+        }
+    }
+
+    /// Returns an error if the program, or others, have left too little of it meanwhile.
+    pub(super) fn is_left(&self) -> io::Result<()> {
+        match free(Path::new("/")) {
+            Some(free) if free < self.least => {
+                let reason = format!("it was ended because only {free} bytes of memory were free");
+                Err(io::Error::other(reason))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{EXACT, busy, end, go, made, profile, steps, text};
+use crate::dump::heap::File;
 use crate::harness::{Jvm, Program, agent, any_jvm, cli};
 use crate::profile::Profile;
 
@@ -229,4 +230,68 @@ fn a_vm_that_is_starting_is_waited_for(jvm: &Jvm) {
         go(&run, 1);
         end(run);
     }
+}
+
+on_every_jvm!(a_fork_dumps_the_heap_if_that_is_requested, and 17);
+
+fn a_fork_dumps_the_heap_if_that_is_requested(jvm: &Jvm) {
+    let run = steps(jvm, &["-XX:+UseSerialGC"], &["make:1"]);
+    run.hprof_well("attach", &["heap=dump,format=b,verbose=n,file=x.hprof"]);
+    let usual = "; heap dump by the VM's dumper: the fastest; the program stood still for ";
+    let forked = "; heap dump by JVMTI in a forked child: asked for; the program stood still for ";
+    for (options, how) in [(&[][..], usual), (&["--fork"], forked)] {
+        let said = run.hprof_well("dump", options);
+        assert!(said.contains(how), "{}: {said}", jvm.feature);
+    }
+    run.hprof_well("stop", &[]);
+    run.hprof_well("attach", &["cpu=samples,verbose=n,file=y.txt"]);
+    for verb in ["dump", "stop"] {
+        let (is_well, said) = run.hprof(verb, &["--fork"]);
+        let refused = "dumper=fork is for profiles with heap=dump or heap=all";
+        assert!(!is_well && said.contains(refused), "{said}");
+    }
+    run.hprof_well("stop", &[]);
+    run.hprof_well("attach", &["heap=dump,format=b,verbose=n,file=z.hprof"]);
+    let stopped = run.hprof_well("stop", &["--fork"]);
+    assert!(stopped.contains(forked), "{}: {stopped}", jvm.feature);
+    go(&run, 1);
+    let run = end(run);
+    let file = File::read(&run.path("x.hprof"));
+    assert_eq!(file.dumps.len(), 2);
+    let noted = |how: &str| {
+        let how = how.trim_start_matches("; ");
+        file.notes.iter().any(|note| note.starts_with(how))
+    };
+    assert!(noted(usual) && noted(forked), "{:?}", file.notes);
+    assert_eq!(File::read(&run.path("z.hprof")).dumps.len(), 1);
+}
+
+on_every_jvm!(the_heap_of_a_running_program_is_looked_at, and 28);
+
+fn the_heap_of_a_running_program_is_looked_at(jvm: &Jvm) {
+    let run = steps(jvm, &["-XX:+UseSerialGC"], &["make:1"]);
+    let folder = run.path("tmp");
+    fs::create_dir(&folder).expect("a folder");
+    let process = run.id().to_string();
+    let questions = [
+        &["leaks", &process, "--threshold", "1"][..],
+        &["heap", "summary", &process],
+        &["heap", "who", &process, "--class", "java.lang.String"],
+    ];
+    for question in questions {
+        let mut hprof = Command::new(cli());
+        let output = hprof.args(question).env("TMPDIR", &folder).output();
+        let output = output.expect("hprof");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{question:?}: {said}");
+        let how = ": heap dump by JVMTI in a forked child: asked for; the program stood still for ";
+        assert!(said.contains(how), "{question:?}: {said}");
+        assert!(!output.stdout.is_empty(), "{question:?}");
+        let left = fs::read_dir(&folder).expect("the folder").count();
+        assert_eq!(left, 0, "{question:?}");
+    }
+    let status = run.hprof_well("status", &[]);
+    assert!(status.starts_with("no profile is running; "), "{status}");
+    go(&run, 1);
+    end(run);
 }

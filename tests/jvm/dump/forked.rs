@@ -1,11 +1,15 @@
 //! `dumper=fork`: the walk in a forked child.
 
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::heap::File;
+use hprof_format::Value;
+
+use super::heap::{Dump, File};
 use super::{DUMP, dump, program};
 use crate::cells::Cell;
-use crate::harness::{Jvm, Running, any_jvm};
+use crate::harness::{Jvm, Program, Running, any_jvm, c_library, skip};
 
 const CHILD: &str =
     "Java heap (by JVMTI in a forked child: asked for; the program stood still for ";
@@ -115,4 +119,157 @@ fn a_program_that_ignores_the_end_of_children_gets_its_dump() {
     let run = run.wait();
     assert!(run.status.success(), "{}", run.stderr);
     assert!(run.stderr.contains(CHILD), "{}", run.stderr);
+}
+
+on_paired_cells!(a_dump_of_a_program_that_changes_is_of_one_moment, row 1);
+
+fn a_dump_of_a_program_that_changes_is_of_one_moment(cell: &Cell) {
+    let Some(library) = c_library("java-tests/dump/malloc_storm.c") else {
+        return;
+    };
+    let vm_options = [&["-Xmx128m"], &cell.vm_options()[..]].concat();
+    let run = program(cell.jvm, &options(), &vm_options, "Invariants");
+    let native = format!("native={}", library.display());
+    let run = run.args(["classes", "collect", "short", &native]).start();
+    run.wait_for_output("ready");
+    for number in 1..=4 {
+        dump(&run, number);
+    }
+    fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.status.success(), "{cell}: {}", run.stderr);
+    assert!(run.stdout.ends_with("done\n"), "{cell}");
+    let file = File::read(&run.path("x.hprof"));
+    assert_eq!(file.dumps.len(), 4, "{cell}");
+    for dump in &file.dumps {
+        let counters = dump.instances("Invariants$Counter");
+        assert_eq!(counters.len(), 2, "{cell}");
+        for counter in counters {
+            assert_is_of_one_moment(dump, counter, cell);
+        }
+    }
+}
+
+/// Asserts what `Invariants` says of its counters.
+fn assert_is_of_one_moment(dump: &Dump, counter: u64, cell: &Cell) {
+    let reference = |name| dump.reference(counter, "Invariants$Counter", name);
+    let long = |object, class: &str, name| match dump.field(object, class, name) {
+        Value::Long(number) => number,
+        other => panic!("{cell}: {other:?}"),
+    };
+    let version = reference("version");
+    let twice = 2 * long(version, "Invariants$Version", "number");
+    assert_eq!(long(version, "Invariants$Version", "twice"), twice);
+    let copies = dump.reference(version, "Invariants$Version", "copies");
+    assert_eq!(dump.primitives(copies), [Value::Long(twice); 5], "{cell}");
+
+    let mut link = reference("head");
+    let mut numbers = vec![twice / 2, long(link, "Invariants$Link", "number")];
+    let slots = dump.elements(reference("slots")).iter();
+    numbers.extend(slots.map(|&slot| long(slot, "Invariants$Slot", "number")));
+    assert!(
+        numbers.is_sorted_by(|one, next| one >= next),
+        "{cell}: {numbers:?}"
+    );
+    assert!(
+        numbers[0] - numbers[numbers.len() - 1] <= 1,
+        "{cell}: {numbers:?}"
+    );
+
+    let mut links = 1;
+    loop {
+        let next = dump.reference(link, "Invariants$Link", "next");
+        if next == 0 {
+            break;
+        }
+        let number = |link| long(link, "Invariants$Link", "number");
+        assert_eq!(number(next), number(link) - 1, "{cell}");
+        (link, links) = (next, links + 1);
+    }
+    assert!((500..=1501).contains(&links), "{cell}: {links} links");
+}
+
+#[test]
+fn a_program_that_is_killed_takes_its_child_along() {
+    let run = program(any_jvm(), &options(), &["-XX:+UseSerialGC"], "Shapes").start();
+    run.wait_for_output("ready");
+    run.send("QUIT");
+    run.wait_until(|| !children(&run).is_empty() || run.stderr().contains(" done.\n"));
+    let children = children(&run);
+    run.send("KILL");
+    let run = run.wait();
+    for child in children {
+        let is_there = || fs::exists(format!("/proc/{child}/exe")).unwrap_or(false);
+        let end = Instant::now() + Duration::from_secs(60);
+        while is_there() {
+            assert!(Instant::now() < end, "{child} is left");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let (_, found, _) = run.hprof("text", "x.hprof");
+    let of = |line: &str| {
+        found
+            .lines()
+            .filter(|found| found.starts_with(line))
+            .count()
+    };
+    assert!(of("HEAP DUMP END") <= 1, "{found}");
+}
+
+/// Returns the line about the only dump of a program that is prepared by `prepare`.
+fn said_of_dump(vm_options: &[&str], prepare: impl FnOnce(Program) -> Program) -> String {
+    let run = program(any_jvm(), &options(), vm_options, "Graph");
+    let run = prepare(run).start();
+    run.wait_for_output("ready");
+    dump(&run, 1);
+    fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.status.success(), "{}", run.stderr);
+    assert_eq!(File::read(&run.path("x.hprof")).dumps.len(), 1);
+    let mut lines = run.stderr.lines();
+    let line = lines.find(|line| line.starts_with("Java heap ("));
+    line.unwrap_or_else(|| panic!("{}", run.stderr)).to_owned()
+}
+
+#[test]
+fn a_process_that_cannot_fork_dumps_by_itself() {
+    let Some(library) = c_library("java-tests/dump/no_fork.c") else {
+        return;
+    };
+    let library = library.display().to_string();
+    let said = said_of_dump(&[], |run| run.env("LD_PRELOAD", &library));
+    let expected = "Java heap (by the VM's dumper: no fork: the process cannot be forked: Resource temporarily unavailable";
+    assert!(said.starts_with(expected), "{said}");
+}
+
+#[test]
+fn a_heap_in_a_file_is_not_forked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let option = format!("-XX:AllocateHeapAt={}", folder.path().display());
+    let said = said_of_dump(&[&option, "-Xmx64m"], |run| run);
+    let expected = "Java heap (by the VM's dumper: no fork: the heap is mapped shared; ";
+    assert!(said.starts_with(expected), "{said}");
+}
+
+#[test]
+fn a_control_group_without_room_means_no_fork() {
+    let group = format!("/sys/fs/cgroup/memory/hprof-test-{}", std::process::id());
+    if fs::create_dir(&group).is_err() {
+        skip("a fork in a tight control group: this user may not make one of the first version");
+        return;
+    }
+    let limit = format!("{group}/memory.limit_in_bytes");
+    fs::write(limit, (400 << 20).to_string()).expect("a limit");
+    // More than 160 MB are in use, and with the VM's own memory less than twice that is left.
+    let vm_options = ["-XX:+UseSerialGC", "-Xms256m", "-Xmx256m"];
+    let run = program(any_jvm(), &options(), &vm_options, "Big").arg("4000000");
+    let run = run.after(&format!("echo $$ >{group}/cgroup.procs")).start();
+    run.wait_for_output("ready");
+    dump(&run, 1);
+    run.send("KILL");
+    let run = run.wait();
+    fs::remove_dir(&group).expect("it is empty");
+    let expected = "Java heap (by the VM's dumper: no fork: the child may take ";
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
+    assert_eq!(File::read(&run.path("x.hprof")).dumps.len(), 1);
 }

@@ -1,7 +1,7 @@
 //! How long a profile stops its program, and what may slow it down: what is said before, and asked on a terminal.
 
-use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
 
 use hprof_format::printable;
 use hprof_options::{Dumper, Heap, Options, Request};
@@ -20,15 +20,76 @@ const FORK: f64 = 0.05;
 const SMALLEST_FORK: f64 = 0.03;
 /// Shorter stops are those of any collection, and not worth a word.
 const NOTICED: f64 = 0.2;
-/// A longer one is asked about on a terminal.
+/// A longer one is asked about on a terminal; one that a fork would avoid, from [`NOTICED`] on.
 const LONG: f64 = 1.0;
 
 /// The user's consent to long stops.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub struct Consent {
-    /// Do not ask before the program is stopped for more than a second
+    /// Do not ask before the program is stopped for more than a second, or for a heap dump that a fork could make
     #[arg(long)]
     yes: bool,
+}
+
+impl Consent {
+    /// Returns `true` if the user has agreed to any stop.
+    pub fn is_given(&self) -> bool {
+        self.yes
+    }
+}
+
+/// The way in which the heap is to be dumped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpWay {
+    /// As the profile's options say.
+    Usual,
+    /// In a forked copy of the program, which continues.
+    Fork,
+}
+
+impl DumpWay {
+    /// The agent's option.
+    pub const FORK: &str = "dumper=fork";
+
+    /// Returns the way that a flag of the command line asks for.
+    pub fn of(forks: bool) -> Self {
+        if forks { Self::Fork } else { Self::Usual }
+    }
+
+    /// Returns options with this way.
+    pub fn added_to(self, options: &str) -> String {
+        match self {
+            Self::Usual => options.to_owned(),
+            Self::Fork => format!("{options},{}", Self::FORK),
+        }
+    }
+}
+
+/// A question on a terminal.
+enum Question {
+    Continue,
+    ContinueOrFork,
+}
+
+impl Question {
+    /// Asks, and returns what is to be done; an error for nothing.
+    fn ask(&self) -> Result<DumpWay, Failure> {
+        let question = match self {
+            Self::Continue => "continue? [y/N]",
+            Self::ContinueOrFork => "continue? [y/N, or f to continue with a fork]",
+        };
+        let _ = write!(io::stderr(), "hprof: {question} ");
+        let mut answer = String::new();
+        // Whoever cannot answer agrees to nothing.
+        let _ = io::stdin().lock().read_line(&mut answer);
+        match (answer.trim().to_lowercase().as_str(), self) {
+            ("y" | "yes", _) => Ok(DumpWay::Usual),
+            ("f" | "fork", Self::ContinueOrFork) => Ok(DumpWay::Fork),
+            _ => Err(Failure::Message(
+                "nothing was done; --yes skips the question".to_owned(),
+            )),
+        }
+    }
 }
 
 /// Says what a profile with these options of the program, `name`, may cost, if that has no bound.
@@ -47,6 +108,17 @@ pub fn announce_cost(options: &str, name: &str) {
     let _ = writeln!(io::stderr(), "hprof: {}", printable(&line));
 }
 
+/// Says what a forked copy of the program, `name`, may take to dump the heap into a folder.
+pub fn announce_copy(name: &str, heap: &HeapUse, folder: &Path) {
+    let most = size(2 * heap.bytes);
+    let line = format!(
+        "a forked copy of {name} may take {most} of memory, and the dump {most} in {}, for a moment",
+        folder.display()
+    );
+    // If nobody can be told, the dump is made all the same.
+    let _ = writeln!(io::stderr(), "hprof: {}", printable(&line));
+}
+
 /// The stops of a profile, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stops {
@@ -54,8 +126,10 @@ pub struct Stops {
     start: f64,
     /// For each dump, and at the end.
     dump: f64,
+    /// For a dump by a fork, where that could be had.
+    fork: Option<f64>,
     /// The options that avoid them, or a part of them.
-    way: Cow<'static, str>,
+    way: &'static str,
 }
 
 impl Stops {
@@ -90,7 +164,7 @@ impl Stops {
         let is_exact = options.sample.is_none();
         // The heap of ZGC is mapped shared, which the agent refuses.
         let may_fork = has_objects && !heap.collector.starts_with('Z');
-        let forks = may_fork && options.dumper == Dumper::Fork;
+        let forks = may_fork && matches!(options.dumper, Dumper::Fork | Dumper::ForkOnly);
         let gigabytes = heap.bytes as f64 / 1e9;
         let seconds = |is_done: bool, rate: f64| if is_done { rate * gigabytes } else { 0.0 };
         // Some collectors work beside the program.
@@ -105,26 +179,24 @@ impl Stops {
                 true => seconds(true, DUMP),
                 false => collection(options.collect) + seconds(is_exact, SWEEP),
             },
+            fork: (may_fork && !forks).then(|| fork(gigabytes)),
             way: match (has_objects, is_exact, options.collect) {
-                (true, ..) if may_fork && !forks => Cow::Owned(format!(
-                    "with dumper=fork (`hprof record heap --fork`) {}, and up to {} of memory for the time of writing",
-                    about(fork(gigabytes)),
-                    size(2 * heap.bytes),
-                )),
-                (true, ..) => "heap=sites writes no objects, which takes less".into(),
-                (false, true, _) => "sample=512k,gc=n estimates without a stop".into(),
-                (false, false, _) => "gc=n leaves collections out".into(),
+                (true, ..) => "heap=sites writes no objects, which takes less",
+                (false, true, _) => "sample=512k,gc=n estimates without a stop",
+                (false, false, _) => "gc=n leaves collections out",
             },
         })
     }
 
     /// Says how long the program, `name`, will be stopped by a profile that is about to start, and asks if that is long.
+    /// `fork` is what the user would write for a fork.
     pub fn announce_start(
         &self,
         name: &str,
         heap: &HeapUse,
+        fork: &str,
         consent: &Consent,
-    ) -> Result<(), Failure> {
+    ) -> Result<DumpWay, Failure> {
         let stops = [
             (self.start, "at the start"),
             (self.dump, "for each dump and at the end"),
@@ -134,7 +206,7 @@ impl Stops {
             .map(|(seconds, when)| format!("{} {when}", about(seconds)))
             .collect();
         let longest = self.start.max(self.dump);
-        self.announce(&stops.join(" and "), longest, name, heap, consent)
+        self.announce((&stops.join(" and "), longest), name, heap, fork, consent)
     }
 
     /// The same for a dump of a profile that runs.
@@ -142,42 +214,48 @@ impl Stops {
         &self,
         name: &str,
         heap: &HeapUse,
+        fork: &str,
         consent: &Consent,
-    ) -> Result<(), Failure> {
-        self.announce(&about(self.dump), self.dump, name, heap, consent)
+    ) -> Result<DumpWay, Failure> {
+        let stop = (&*about(self.dump), self.dump);
+        self.announce(stop, name, heap, fork, consent)
     }
 
     fn announce(
         &self,
-        stops: &str,
-        longest: f64,
+        (stops, longest): (&str, f64),
         name: &str,
         heap: &HeapUse,
+        fork: &str,
         consent: &Consent,
-    ) -> Result<(), Failure> {
+    ) -> Result<DumpWay, Failure> {
         if longest < NOTICED {
-            return Ok(());
+            return Ok(DumpWay::Usual);
         }
         let (used, HeapUse { collector, .. }) = (size(heap.bytes), heap);
+        // Nobody would take a fork for less.
+        let forked = self.fork.filter(|_| self.dump >= NOTICED);
+        let way = match forked {
+            Some(forked) => format!(
+                "with {fork} {} for a dump, and up to {} of memory for the time of writing",
+                about(forked),
+                size(2 * heap.bytes),
+            ),
+            None => self.way.to_owned(),
+        };
         let line = format!(
-            "{name} will be stopped for {stops}: its heap has {used} in use ({collector}); {}",
-            self.way
+            "{name} will be stopped for {stops}: its heap has {used} in use ({collector}); {way}"
         );
         let mut stderr = io::stderr();
         // If nobody can be told, nobody waits for it.
         let _ = writeln!(stderr, "hprof: {}", printable(&line));
-        if longest < LONG || consent.yes || !io::stdin().is_terminal() || !stderr.is_terminal() {
-            return Ok(());
+        if consent.yes || !io::stdin().is_terminal() || !stderr.is_terminal() {
+            return Ok(DumpWay::Usual);
         }
-        let _ = write!(stderr, "hprof: continue? [y/N] ");
-        let mut answer = String::new();
-        let read = io::stdin().lock().read_line(&mut answer);
-        let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-        match read.is_ok() && is_yes {
-            true => Ok(()),
-            false => Err(Failure::Message(
-                "nothing was done; --yes skips the question".to_owned(),
-            )),
+        match forked {
+            Some(_) => Question::ContinueOrFork.ask(),
+            None if longest >= LONG => Question::Continue.ask(),
+            None => Ok(DumpWay::Usual),
         }
     }
 }

@@ -8,7 +8,7 @@ use hprof_options::Request;
 use rustix::fs::FileType;
 
 use super::client_socket::ClientSocket;
-use super::pause::{self, Consent, Stops};
+use super::pause::{self, Consent, DumpWay, Stops};
 use super::process::Process;
 use super::program::{Program, main_class};
 use super::threads::{self, ThreadTime};
@@ -20,6 +20,9 @@ const SHORT: Duration = Duration::from_secs(60);
 const START: Duration = Duration::from_secs(10);
 /// The longest that a profile may take to be written: a heap dump of 100 GB on a slow disk.
 const LONG: Duration = Duration::from_secs(60 * 60);
+
+/// If this command is killed while a copy of the program dumps the heap, the agent ends the profile by itself.
+const LEFT_ALONE: &str = "timeout=60000ms";
 
 /// A running program that this command profiles.
 pub struct Session {
@@ -79,39 +82,71 @@ impl Session {
         pause::announce_cost(options, &self.name());
     }
 
-    /// Says how long a profile with these options will stop the program, and asks if that is long.
-    pub fn announce_start(&self, options: &str, consent: &Consent) -> Result<(), Failure> {
+    /// Says how long a profile with these options will stop the program, and asks if that is long. `fork` is what the user
+    /// would write for a fork. Returns the options that the user has agreed to.
+    pub fn announce_start(
+        &self,
+        options: &str,
+        fork: &str,
+        consent: &Consent,
+    ) -> Result<String, Failure> {
         let heap = perf_data::heap_use(&self.process);
         let stops = heap.and_then(|heap| Some((Stops::of(options, &heap)?, heap)));
-        match stops {
-            Some((stops, heap)) => stops.announce_start(&self.name(), &heap, consent),
-            None => Ok(()),
-        }
+        let Some((stops, heap)) = stops else {
+            return Ok(options.to_owned());
+        };
+        let way = stops.announce_start(&self.name(), &heap, fork, consent)?;
+        Ok(way.added_to(options))
     }
 
-    /// Says how long a dump of the profile that runs will stop the program, and asks if that is long.
-    pub fn announce_dump(&self, consent: &Consent) -> Result<(), Failure> {
+    /// Says how long a dump of the profile that runs will stop the program, made in this way, and asks if that is long. Returns
+    /// the way that the user has agreed to.
+    pub fn announce_dump(&self, way: DumpWay, consent: &Consent) -> Result<DumpWay, Failure> {
         let Some(heap) = perf_data::heap_use(&self.process) else {
-            return Ok(());
+            return Ok(way);
         };
         // Of a heap that is so small no dump takes long, whatever is measured.
         if !Stops::may_be_noticed(&heap) {
-            return Ok(());
+            return Ok(way);
         }
-        let status = self.send("status")?;
-        match options_in(&status).and_then(|options| Stops::of(options, &heap)) {
-            Some(stops) => stops.announce_dump(&self.name(), &heap, consent),
-            None => Ok(()),
+        let status = self.status()?;
+        let options = options_in(&status).map(|options| way.added_to(options));
+        let stops = options.and_then(|options| Stops::of(&options, &heap));
+        let Some(stops) = stops else {
+            return Ok(way);
+        };
+        let chosen = stops.announce_dump(&self.name(), &heap, "--fork", consent)?;
+        Ok(if way == DumpWay::Fork { way } else { chosen })
+    }
+
+    /// Returns `true` if a dump of the heap would stop the program for a time that somebody would notice, or if that is not
+    /// known.
+    pub fn notices_dump(&self) -> bool {
+        let heap = perf_data::heap_use(&self.process);
+        heap.is_none_or(|heap| Stops::may_be_noticed(&heap))
+    }
+
+    /// Says what a forked copy of the program may take to dump the heap into a folder, if that is much.
+    pub fn announce_copy(&self, folder: &Path) {
+        if let Some(heap) = perf_data::heap_use(&self.process)
+            && Stops::may_be_noticed(&heap)
+        {
+            pause::announce_copy(&self.name(), &heap, folder);
         }
     }
 
-    /// Sends a command without options; returns the agent's answer.
-    pub fn send(&self, verb: &str) -> Result<String, Failure> {
-        let limit = match verb {
-            "status" => SHORT,
-            _ => LONG,
+    /// Returns what the agent says of the profile.
+    pub fn status(&self) -> Result<String, Failure> {
+        self.command(("status", ""), SHORT)
+    }
+
+    /// Has a dump written, or the profile ended (`verb`), with the heap dumped in this way; returns the agent's answer.
+    pub fn write(&self, verb: &str, way: DumpWay) -> Result<String, Failure> {
+        let options = match way {
+            DumpWay::Usual => "",
+            DumpWay::Fork => DumpWay::FORK,
         };
-        self.command((verb, ""), limit)
+        self.command((verb, options), LONG)
     }
 
     fn command(&self, command: (&str, &str), limit: Duration) -> Result<String, Failure> {
@@ -155,6 +190,32 @@ impl Session {
             let _ = self.stop_within(START);
         }
         Ok(accepted?)
+    }
+
+    /// Has a forked copy of the program dump its heap into a new file. If there can be none, the program does so by itself if it
+    /// may be stopped. Returns how the heap was dumped.
+    pub fn dump_heap(&self, file: &Path, may_stop: bool) -> Result<String, Failure> {
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        self.check_sees(folder)?;
+        let path = file.to_str().filter(|path| !path.contains([',', '%']));
+        let path = path.ok_or_else(|| {
+            let what = "options of the agent cannot hold this path; name another folder";
+            Failure::about(folder, what)
+        })?;
+        let dumper = if may_stop { "fork" } else { "forkonly" };
+        self.start(&format!(
+            "heap=dump,dumper={dumper},format=b,doe=n,verbose=n,force=n,{LEFT_ALONE},file={path}"
+        ))?;
+        let stopped = self.write("stop", DumpWay::Usual)?;
+        let how = stopped.split_once(&format!("{path}; "));
+        let how = how.map_or("", |(_, how)| how.trim_end());
+        match how.starts_with("heap dump ") {
+            true => Ok(how.to_owned()),
+            false => Err(Failure::Message(format!(
+                "{}: {how}; `hprof record heap` makes a dump for which the program may be stopped",
+                self.name()
+            ))),
+        }
     }
 
     /// Returns the program's threads, and the CPU time that each has used.
@@ -221,9 +282,14 @@ fn limit(without: Duration, stop: Option<f64>) -> Duration {
     (without + stop).min(LONG)
 }
 
-/// Returns the options in the agent's answer to `status`: `profiling for 3 s into /x (heap=sites)`.
+/// Returns the options in the agent's answer to `status`: `profiling for 3 s into /x (heap=sites); the agent holds 7 bytes of
+/// memory`.
 fn options_in(status: &str) -> Option<&str> {
-    let (_, options) = status.trim_end().strip_suffix(')')?.rsplit_once(" (")?;
+    let status = status.trim_end();
+    let (profile, _) = status
+        .rsplit_once("; the agent holds ")
+        .unwrap_or((status, ""));
+    let (_, options) = profile.strip_suffix(')')?.rsplit_once(" (")?;
     Some(options)
 }
 
@@ -233,8 +299,11 @@ mod tests {
 
     #[test]
     fn the_status_tells_the_options() {
-        let status = "profiling for 3 s into /a (b)/x.txt (heap=sites,file=x.txt)\n";
-        assert_eq!(options_in(status), Some("heap=sites,file=x.txt"));
+        let profile = "profiling for 3 s into /a (b)/x.txt (heap=sites,file=x.txt)";
+        for end in ["", "\n", "; the agent holds 4711 bytes of memory\n"] {
+            let status = format!("{profile}{end}");
+            assert_eq!(options_in(&status), Some("heap=sites,file=x.txt"));
+        }
         assert_eq!(options_in("no profile is running"), None);
     }
 }

@@ -43,6 +43,11 @@ struct LeaksDocument {
 }
 
 impl Leaks {
+    /// Returns the dump that is looked at.
+    pub fn source(&mut self) -> &mut DumpArguments {
+        &mut self.source
+    }
+
     pub fn run(&self) -> Result<(), Failure> {
         let DumpArguments {
             file,

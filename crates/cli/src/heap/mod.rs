@@ -14,6 +14,7 @@ pub mod pages;
 mod print;
 mod print_loaders;
 mod print_waste;
+mod running;
 mod why;
 
 use std::io::{self, Write};
@@ -37,6 +38,7 @@ use index::Index;
 use leaks::Leaks;
 use opened::OpenedDump;
 use options::{Choice, Reading, object_id};
+pub use running::LiveLeaks;
 
 /// Show the live objects of a heap dump, the objects that keep them alive and the stacks that allocated them
 ///
@@ -238,8 +240,9 @@ impl ByOrAge {
 
 impl HeapCommand {
     /// Reads the dump and prints the answer of the subcommand.
-    pub fn run(&self) -> Result<(), Failure> {
-        match self {
+    pub fn run(mut self) -> Result<(), Failure> {
+        let _dump = self.dump_running()?;
+        match &self {
             HeapCommand::Summary(source) => source.with_heap(|heap| {
                 let summary = heap.summary().map_err(fault(&source.file))?;
                 source.print(heap.dump(), &summary, |out, sizes| {

@@ -65,6 +65,11 @@ impl GraphReading {
 }
 
 impl Reading {
+    /// Leaves the index out: nobody will ask about the dump again.
+    pub fn leave_index_out(&mut self) {
+        self.no_index = true;
+    }
+
     /// Opens a file for one of its dumps.
     pub fn open<'p>(
         &self,

@@ -18,6 +18,8 @@ pub enum Action {
     Quit,
     /// The profile as a file.
     Write,
+    /// A heap dump as a file, and a new session.
+    Dump,
     /// A new session that measures more.
     Measure(Measured),
     /// The stack of this thread.
@@ -70,7 +72,7 @@ pub struct App {
     pub message: Option<String>,
 }
 
-const HELP: [&str; 16] = [
+const HELP: [&str; 18] = [
     "1 2 3 4 5, Tab    the pages: CPU, Allocation, Locks, Threads, Holders",
     "Up Down PgUp PgDn Home End    select a row",
     "s                 order by the next column, marked with *",
@@ -79,6 +81,8 @@ const HELP: [&str; 16] = [
     "Enter             the callers of the selected row, since the beginning; of",
     "                  a thread its stack now: the program stops for a moment",
     "w                 write the profile since the beginning into a file here",
+    "d                 dump the heap into a file here, by a forked copy of the program,",
+    "                  which continues; counting begins anew",
     "a                 measure what the page shows, if it is not measured yet",
     "q, Ctrl-C         leave; nothing stays in the program",
     "",
@@ -116,6 +120,16 @@ impl App {
             selected: 0,
             height: 1,
             message: None,
+        }
+    }
+
+    /// Creates the screen of another session in this program, with the same page.
+    pub fn again(self, measured: Measured) -> Self {
+        Self {
+            view: self.view,
+            sort: self.sort,
+            filter: self.filter,
+            ..Self::new(self.title, measured)
         }
     }
 
@@ -205,6 +219,7 @@ impl App {
         match code {
             KeyCode::Char('q') => return Action::Quit,
             KeyCode::Char('w') => return Action::Write,
+            KeyCode::Char('d') => return Action::Dump,
             KeyCode::Char('a') if !self.is_measured() => {
                 let mut more = self.measured;
                 more.allocation |= self.view == View::Allocation;
@@ -373,6 +388,7 @@ pub mod tests {
             after("wqp", "cpu").1,
             [Action::Write, Action::Quit, Action::None]
         );
+        assert_eq!(after("d", "cpu").1, [Action::Dump]);
         assert!(after("p", "cpu").0.is_paused);
     }
 }

@@ -227,11 +227,22 @@ impl<'a> Screen<'a> {
                 Action::Measure(more) => {
                     client.leave();
                     *client = Client::start(self.session, more)?;
-                    app = App {
-                        view: app.view,
-                        sort: app.sort,
-                        filter: app.filter,
-                        ..App::new(self.title.clone(), more)
+                    app = app.again(more);
+                    next = Instant::now() + interval.min(FIRST);
+                }
+                Action::Dump => {
+                    app.message = Some("dumping the heap".to_owned());
+                    let drawn = terminal.draw(|frame| view::draw(frame, &mut app, &status));
+                    drawn.map_err(terminal_failed)?;
+                    // Only one profile can run in a program.
+                    client.leave();
+                    let dumped = self.dump();
+                    *client = Client::start(self.session, app.measured)?;
+                    let measured = app.measured;
+                    app = app.again(measured);
+                    app.message = match dumped {
+                        Ok(dumped) => Some(dumped),
+                        Err(failure) => said(&failure),
                     };
                     next = Instant::now() + interval.min(FIRST);
                 }
@@ -246,6 +257,14 @@ impl<'a> Screen<'a> {
             Ok(path) => Some(format!("written: {}", path.display())),
             Err(failure) => said(&failure),
         };
+    }
+
+    /// Has a forked copy of the program dump its heap into a file; returns which, and how.
+    fn dump(&self) -> Result<String, Failure> {
+        let path = written::new_path(&self.session.main_class(), self.session.process())?;
+        let may_stop = !self.session.notices_dump();
+        let how = self.session.dump_heap(&path, may_stop)?;
+        Ok(page::safe(&format!("written: {}, {how}", path.display())))
     }
 
     /// Returns what stands at the right of the first line.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::files::Files;
 use super::signals::{Event, Signals};
 use super::what::What;
-use crate::attach::{Consent, Session};
+use crate::attach::{Consent, DumpWay, Session};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
@@ -36,8 +36,11 @@ pub fn run(
     let files = Files::choose(folder, what.suffix())?;
     session.check_sees(files.folder())?;
     let name = session.name();
-    let measured = what.options_of_running();
-    session.announce_start(&measured, consent)?;
+    let fork = match what {
+        What::Heap { .. } => "--fork",
+        _ => DumpWay::FORK,
+    };
+    let measured = session.announce_start(&what.options_of_running(), fork, consent)?;
     let signals = Signals::catch_and_count().map_err(|error: io::Error| {
         Failure::Message(format!("signals cannot be caught: {error}"))
     })?;

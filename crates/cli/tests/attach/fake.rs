@@ -222,6 +222,16 @@ impl Fake {
         rest.contains("asked")
     }
 
+    /// Ends it; returns the options of each request that it has received.
+    pub fn were_asked_for(mut self) -> Vec<String> {
+        drop(self.child.stdin.take());
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).expect("UTF-8");
+        let requests = rest.lines().filter_map(|line| line.strip_prefix("for "));
+        let options = requests.map(|words| words.splitn(3, ',').nth(2).unwrap_or_default());
+        options.map(str::to_owned).collect()
+    }
+
     /// Returns an `hprof` command for it, with the agent it claims to have.
     pub fn command(&self, verb: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hprof"));

@@ -134,6 +134,62 @@ fn on_terminal(mut command: Command, answer: &str) -> (bool, String) {
 }
 
 #[test]
+fn a_fork_is_offered_where_a_dump_would_stop_the_program() {
+    for (answer, is_done, forks) in [
+        ("f\n", true, true),
+        ("y\n", true, false),
+        ("n\n", false, false),
+    ] {
+        let fake = Fake::new(STARTS);
+        let published = Published::heap(fake.pid);
+        let (is_well, shown) = on_terminal(attach(&fake, &["heap=dump,format=b"]), answer);
+        drop(published);
+        assert_eq!(is_well, is_done, "{answer}: {shown}");
+        let figures = "about 13.7 s for each dump and at the end: its heap has 2.1 GB in use (G1); with dumper=fork about 0.1 s for \
+            a dump, and up to 4.2 GB of memory for the time of writing";
+        assert!(shown.contains(figures), "{shown}");
+        assert!(
+            shown.contains("continue? [y/N, or f to continue with a fork]"),
+            "{shown}"
+        );
+        let options = "heap=dump,format=b,force=n";
+        let expected = match (is_done, forks) {
+            (false, _) => Vec::new(),
+            (true, true) => vec![format!("{options},dumper=fork")],
+            (true, false) => vec![options.to_owned()],
+        };
+        assert_eq!(fake.were_asked_for(), expected, "{answer}");
+    }
+}
+
+#[test]
+fn a_dump_is_made_in_the_way_that_was_chosen() {
+    let replies =
+        "done\nprofiling for 3 s into /x (heap=dump,format=b); the agent holds 7 bytes of memory";
+    let forked = Some("dumper=fork");
+    for (arguments, answer, chosen) in [
+        (&[][..], "f\n", forked),
+        (&[], "y\n", None),
+        (&["--yes"], "", None),
+        (&["--fork"], "", forked),
+    ] {
+        let fake = Fake::new(Says::Replies(replies));
+        let published = Published::heap(fake.pid);
+        let mut command = fake.command("dump");
+        command.args(arguments);
+        let (is_well, shown) = on_terminal(command, answer);
+        drop(published);
+        assert!(is_well, "{shown}");
+        let is_said = shown.contains("will be stopped for about 13.7 s: ");
+        let is_forked = arguments.contains(&"--fork");
+        assert_ne!(is_said, is_forked, "{arguments:?}: {shown}");
+        let asked = fake.were_asked_for();
+        let last = asked.last().expect("a request");
+        assert_eq!(*last, chosen.unwrap_or_default(), "{arguments:?} {answer}");
+    }
+}
+
+#[test]
 fn a_long_stop_is_asked_about_on_a_terminal() {
     for (options, answer, is_done, is_asked) in [
         (&["heap=sites"][..], "n\n", false, true),

@@ -132,6 +132,9 @@ const EFFECTS: &[Effect] = &[
     ("heap=dump", "primarrays=n", |o| !o.primitive_arrays),
     ("heap=dump", "dumper=jvmti", |o| o.dumper == Dumper::Jvmti),
     ("heap=dump", "dumper=fork", |o| o.dumper == Dumper::Fork),
+    ("heap=dump", "dumper=forkonly", |o| {
+        o.dumper == Dumper::ForkOnly
+    }),
     ("heap=dump", "redact=y", |o| o.redact),
     ("heap=sites", "stacks=jvmti", |o| {
         o.stacks == StackSource::Jvmti
@@ -371,7 +374,7 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         ),
         (
             "heap=dump,dumper=hotspot",
-            "option dumper=hotspot: must be auto|vm|jvmti|fork",
+            "option dumper=hotspot: must be auto|vm|jvmti|fork|forkonly",
         ),
         (
             "heap=dump,dumper=vm,redact=y",

@@ -7,6 +7,7 @@ use hprof_format::{HeapTotals, ObjectBirth, ObjectId, ObjectLayout, StringId, Tr
 use super::late_classes::{LateClasses, UndescribedObject};
 use super::numbers::Tag;
 use super::recorder::Recorder;
+use crate::engines::heap_dump::room::Room;
 use crate::engines::heap_dump::{DumpError, DumpOutput};
 use jvmti::{Child, ChildLink, ChildMessage, ForkedVisitor, NoChild};
 use names::class::ClassId;
@@ -95,10 +96,12 @@ pub(super) struct Walked {
 pub(super) fn receive(
     mut child: Child<'_>,
     link: &ChildLink,
+    room: &Room,
     output: &mut dyn DumpOutput,
 ) -> Result<Walked, DumpError> {
+    let check = || room.is_left();
     loop {
-        match child.receive().map_err(DumpError::Child)? {
+        match child.receive(&check).map_err(DumpError::Child)? {
             ChildMessage::Content(content) => {
                 if !output.records(&content) {
                     return Err(DumpError::Output);

@@ -28,7 +28,7 @@ use hprof_format::{HeapTotals, ObjectId, TraceSerial};
 use std::collections::{HashMap, HashSet};
 
 use super::births::BirthList;
-use super::room;
+use super::room::Room;
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
 use jvmti::{
@@ -85,8 +85,8 @@ impl WalkEngine {
         }
     }
 
-    /// Returns an error if a child cannot do the walk.
-    fn check_fork(&self, subject: &Subject<'_>) -> Result<(), DumpError> {
+    /// Returns the memory for a child, or an error if none can do the walk.
+    fn check_fork(&self, subject: &Subject<'_>) -> Result<Room, DumpError> {
         let refused = |reason: &str| DumpError::NoFork(reason.to_owned());
         if !self.env.vm_kind().is_known() {
             return Err(refused("this VM is not known"));
@@ -97,7 +97,7 @@ impl WalkEngine {
         let thread = subject.threads.first();
         let thread = thread.ok_or_else(|| refused("no thread is known"))?;
         check_heap_is_private(&thread.object).map_err(refused)?;
-        room::check(self.env)
+        Room::check(self.env)
     }
 
     /// Returns an error if the system has less memory than the Java heap has in use. The VM needs some for the tag of each
@@ -119,14 +119,15 @@ impl HeapDumper for WalkEngine {
         if subject.moment == Moment::Exhausted {
             self.check_memory()?;
         }
-        let link = match self.forks {
-            true => {
-                self.check_fork(subject)?;
-                Some(ChildLink::new()?)
-            }
+        let fork = match self.forks {
+            true => Some(Fork {
+                room: self.check_fork(subject)?,
+                link: ChildLink::new()?,
+            }),
             false => None,
         };
-        let mut output = ForkedOutput::new(output, link.as_ref());
+        let link = fork.as_ref().map(|fork| &fork.link);
+        let mut output = ForkedOutput::new(output, link);
         let output: &mut dyn DumpOutput = &mut output;
         let tags = Tags::new(self.env)?;
         let tracked = track(jni, &tags, subject);
@@ -143,12 +144,18 @@ impl HeapDumper for WalkEngine {
             chunks: ChunkWriter::new(output),
             used: HashSet::default(),
         };
-        let answer = dump.run(births, link.as_ref());
+        let answer = dump.run(births, fork.as_ref());
         if subject.moment == Moment::Death {
             tags.leave();
         }
         answer
     }
+}
+
+/// What a walk in a child needs.
+struct Fork {
+    room: Room,
+    link: ChildLink,
 }
 
 /// The tracked objects, in the order of their tags.
@@ -204,7 +211,7 @@ struct ListedClasses<'c> {
 }
 
 impl<'d, 'a> Dump<'d, '_, 'a> {
-    fn run(mut self, births: BirthList, link: Option<&ChildLink>) -> Result<Dumped, DumpError> {
+    fn run(mut self, births: BirthList, fork: Option<&Fork>) -> Result<Dumped, DumpError> {
         let (env, jni) = (self.engine.env, self.jni);
         if self.subject.moment != Moment::Exhausted {
             self.link(&env.loaded_classes(jni)?);
@@ -223,7 +230,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
 
         let mut pause = Duration::ZERO;
         let (found, first) = self.prewalk(&classes, &mut pause)?;
-        let last = link.map(|_| self.last_object(first)).transpose()?;
+        let last = fork.map(|_| self.last_object(first)).transpose()?;
         let listed = ListedClasses {
             classes: &classes,
             candidates: &candidates,
@@ -251,13 +258,13 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
             arrays: self.subject.primitive_arrays,
         };
         let begin = Instant::now();
-        let mut totals = match (link, last) {
-            (Some(link), Some((last, _))) => {
+        let mut totals = match (fork, last) {
+            (Some(fork), Some((last, _))) => {
                 let child = self
                     .tags
-                    .follow_in_child(wanted, &mut recorder, link, last.0);
+                    .follow_in_child(wanted, &mut recorder, &fork.link, last.0);
                 pause += begin.elapsed();
-                let answer = self.receive(child.map_err(DumpError::from), link, &mut classes);
+                let answer = self.receive(child.map_err(DumpError::from), fork, &mut classes);
                 self.untag(&held, &mut pause)?;
                 answer?
             }
@@ -415,10 +422,10 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
     fn receive(
         &mut self,
         child: Result<Child<'_>, DumpError>,
-        link: &ChildLink,
+        Fork { room, link }: &Fork,
         classes: &mut DumpClasses,
     ) -> Result<HeapTotals, DumpError> {
-        let walked = forked::receive(child?, link, self.chunks.output)?;
+        let walked = forked::receive(child?, link, room, self.chunks.output)?;
         let mut late = walked.late_classes.objects.iter();
         // The child's tags do not tell which class of the program it is.
         if late.any(|object| classes.place(&self.numbers, object.class).is_none()) {
