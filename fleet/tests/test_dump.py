@@ -14,7 +14,7 @@ from hprof_fleet import cli
 
 pytest.importorskip("duckdb")
 HPROF = shutil.which(os.environ.get("HPROF_CLI", "hprof"))
-PAGE = Path(__file__).parents[2] / "docs/guide/sql.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/sql.md"
 COUNT = "SELECT count(*) AS objects FROM objects"
 
 pytestmark = pytest.mark.skipif(HPROF is None, reason="there is no `hprof`: $HPROF_CLI names none")

@@ -1,8 +1,6 @@
-//! `hprof heap --json` prints what docs/reference/json.md says.
+//! `hprof heap --json` prints what its schema says, each field of it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -10,20 +8,21 @@ use crate::harness::{Program, any_jvm};
 use crate::heap_graph::{agent, heap};
 use crate::schemas;
 
-/// The fields of each kind of object, and the field's type, as in the page.
+/// The kinds of objects in the answers, as the schema has them.
 struct Documented {
-    kinds: BTreeMap<String, BTreeMap<String, String>>,
-    optional: BTreeSet<(String, String)>,
-    /// The type of each command's answer.
-    answers: BTreeMap<String, String>,
+    schema: Value,
 }
 
+/// The kinds and their fields that answers had.
+type Seen = BTreeSet<(String, String)>;
+
 /// The kinds that only the answers about special programs have.
-const ELSEWHERE: [&str; 13] = [
+const ELSEWHERE: [&str; 14] = [
     "appeared",
     "bound",
     "excluding",
     "loader_holder",
+    "objects_made",
     "outside_holder",
     "outside_kind",
     "piling",
@@ -39,9 +38,10 @@ const ELSEWHERE: [&str; 13] = [
 pub fn assert_documented(list: &Value, kind: &str) {
     let documented = Documented::read();
     let mut seen = BTreeSet::new();
-    let values = list.as_array().expect("a list").iter();
-    values.for_each(|value| schemas::assert_heap(kind, value));
-    documented.check(list, &format!("list of [{kind}](#{kind})"), &mut seen);
+    for value in list.as_array().expect("a list") {
+        schemas::assert_heap(kind, value);
+        documented.note_fields(value, kind, &mut seen);
+    }
     for name in [kind].into_iter().chain(ELSEWHERE) {
         if seen.iter().any(|(seen, _)| seen == name) {
             documented.assert_seen(name, &seen);
@@ -51,141 +51,117 @@ pub fn assert_documented(list: &Value, kind: &str) {
 }
 
 impl Documented {
+    fn read() -> Self {
+        Self {
+            schema: schemas::read("hprof-heap"),
+        }
+    }
+
+    fn definition(&self, name: &str) -> &Value {
+        let definition = &self.schema["$defs"][name];
+        assert!(definition.is_object(), "the schema does not have {name}");
+        definition
+    }
+
+    /// The kinds of objects with fields.
+    fn kinds(&self) -> impl Iterator<Item = &str> {
+        let definitions = self.schema["$defs"].as_object().expect("the definitions");
+        let kinds = definitions
+            .iter()
+            .filter(|(_, kind)| kind["properties"].is_object());
+        kinds.map(|(name, _)| name.as_str())
+    }
+
     /// Asserts that each field of a kind has been seen.
-    fn assert_seen(&self, name: &str, seen: &BTreeSet<(String, String)>) {
-        for field in self.kinds[name].keys() {
+    fn assert_seen(&self, name: &str, seen: &Seen) {
+        let definition = self.definition(name);
+        let required = definition["required"].as_array().expect("a list");
+        let fields = definition["properties"].as_object().expect("the fields");
+        for field in fields.keys() {
             let key = (name.to_owned(), field.clone());
             // Not every dump has what is optional: a path too long to print, the stack that made a thread.
-            let is_seen = seen.contains(&key) || self.optional.contains(&key);
-            assert!(is_seen, "{name} never has {field}");
+            let is_optional = !required.iter().any(|name| name == field);
+            assert!(
+                seen.contains(&key) || is_optional,
+                "{name} never has {field}"
+            );
         }
     }
 
-    fn read() -> Self {
-        let page = page();
-        let (answers, kinds) = page.split_once("\n### ").expect("the kinds");
-        let mut documented = Self {
-            kinds: BTreeMap::new(),
-            optional: BTreeSet::new(),
-            answers: rows(answers)
-                .map(|row| (row[0].clone(), row[1].clone()))
-                .collect(),
-        };
-        for kind in kinds.split("\n### ") {
-            let (name, table) = kind.split_once('\n').expect("a table");
-            let mut fields = BTreeMap::new();
-            for row in rows(table) {
-                if row[2].starts_with("optional: ") {
-                    documented
-                        .optional
-                        .insert((name.to_owned(), row[0].clone()));
-                }
-                fields.insert(row[0].clone(), row[1].clone());
+    /// Whether a value may be of a schema: for lists, its first element; for objects, by the names of the fields.
+    fn may_be(&self, value: &Value, schema: &Value) -> bool {
+        if let Some(name) = definition_name(schema) {
+            return self.may_be(value, self.definition(name));
+        }
+        match value {
+            Value::Array(list) => {
+                schema["type"] == "array"
+                    && list
+                        .first()
+                        .is_none_or(|first| self.may_be(first, &schema["items"]))
             }
-            documented.kinds.insert(name.to_owned(), fields);
-        }
-        documented
-    }
-
-    /// Compares a value with its type; notes in `seen` which fields were there.
-    fn check(&self, value: &Value, kind: &str, seen: &mut BTreeSet<(String, String)>) {
-        if let Some(kind) = kind.split_once("list of ").map(|(_, kind)| kind) {
-            let values = value
-                .as_array()
-                .unwrap_or_else(|| panic!("{kind}: {value}"));
-            values
-                .iter()
-                .for_each(|value| self.check(value, kind, seen));
-        } else if let Some(kind) = kind.strip_prefix("pair of ") {
-            let pair = value.as_array().expect("a pair");
-            assert_eq!(pair.len(), 2, "{value}");
-            pair.iter().for_each(|value| self.check(value, kind, seen));
-        } else if let Some((_, name)) = kind.split_once("](#") {
-            let name = name.split_once(')').expect("a link").0;
-            if !value.is_null() {
-                self.check_fields(value, name, seen);
+            Value::Object(fields) => {
+                let required = schema["required"].as_array();
+                required.is_some_and(|names| {
+                    let mut names = names.iter().filter_map(Value::as_str);
+                    names.all(|name| fields.contains_key(name))
+                })
             }
-        } else {
-            let fits = match kind {
-                "text" => value.is_string() || value.is_null(),
-                "id" => value.as_str().is_some_and(|id| id.starts_with("0x")),
-                "count" | "bytes" | "milliseconds" => value.is_u64() || value.is_null(),
-                "share" | "rate" => value.is_f64(),
-                "boolean" => value.is_boolean(),
-                "counts" => value
-                    .as_object()
-                    .is_some_and(|counts| counts.values().all(Value::is_u64)),
-                _ => panic!("{kind} is no type"),
-            };
-            assert!(fits, "{value} is not of type {kind}");
+            _ => schema["type"] == "null" && value.is_null(),
         }
     }
 
-    fn check_fields(&self, value: &Value, name: &str, seen: &mut BTreeSet<(String, String)>) {
-        let fields = &self.kinds[name];
+    /// Notes the fields of all objects in a value. That they are of the right types, and no others there, the schema asserts.
+    fn note(&self, value: &Value, schema: &Value, seen: &mut Seen) {
+        if value.is_null() {
+            return;
+        }
+        if let Some(name) = definition_name(schema) {
+            if self.definition(name)["properties"].is_object() {
+                return self.note_fields(value, name, seen);
+            }
+            return self.note(value, self.definition(name), seen);
+        }
+        if let Some(choices) = schema["anyOf"].as_array() {
+            let chosen = choices.iter().find(|choice| self.may_be(value, choice));
+            let chosen = chosen.unwrap_or_else(|| panic!("{value} is none of {choices:?}"));
+            return self.note(value, chosen, seen);
+        }
+        if schema["type"] == "number" {
+            assert!(value.is_f64(), "{value} is no share");
+        }
+        for element in value.as_array().into_iter().flatten() {
+            self.note(element, &schema["items"], seen);
+        }
+    }
+
+    fn note_fields(&self, value: &Value, name: &str, seen: &mut Seen) {
+        let definition = self.definition(name);
         let value = value
             .as_object()
             .unwrap_or_else(|| panic!("{name}: {value}"));
         for (field, value) in value {
-            let kind = fields
-                .get(field)
-                .unwrap_or_else(|| panic!("the page does not have {field} of {name}"));
-            self.check(value, kind, seen);
+            self.note(value, &definition["properties"][field], seen);
             seen.insert((name.to_owned(), field.clone()));
-        }
-        for field in fields.keys() {
-            let key = (name.to_owned(), field.clone());
-            let is_there = value.contains_key(field) || self.optional.contains(&key);
-            assert!(is_there, "{name} has no {field}, which the page has");
         }
     }
 }
 
-/// Returns the part of the page that is about `hprof heap`.
-fn page() -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/json.md");
-    let page = fs::read_to_string(page).expect("the page");
-    let (_, page) = page.split_once("## `hprof heap`\n").expect("its part");
-    let (page, _) = page.split_once("\n## ").expect("another part");
-    page.to_owned()
-}
-
-/// The cells of each row of the tables in a text, without its heads; the first cell without its quotes.
-fn rows(text: &str) -> impl Iterator<Item = Vec<String>> {
-    text.lines()
-        .filter(|line| line.starts_with("| `"))
-        .map(|line| {
-            let mut cells: Vec<String> = line
-                .trim_matches('|')
-                .split('|')
-                .map(|cell| cell.trim().to_owned())
-                .collect();
-            cells[0] = cells[0].trim_matches('`').to_owned();
-            cells
-        })
-}
-
-/// Returns a text with the words of its links alone.
-fn unlinked(text: &str) -> String {
-    let Some((before, rest)) = text.split_once("](") else {
-        return text.to_owned();
-    };
-    let (before, link) = before.rsplit_once('[').expect("a link");
-    let (_, rest) = rest.split_once(')').expect("its end");
-    format!("{before}{link}{}", unlinked(rest))
+/// Returns the definition that a schema refers to.
+fn definition_name(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str()?.strip_prefix("#/$defs/")
 }
 
 #[test]
-fn the_schema_describes_fields_as_the_page_does() {
-    let schema = schemas::read("hprof-heap");
-    let page = page();
+fn the_schema_says_what_each_field_means() {
+    let documented = Documented::read();
     let mut described = 0;
-    for kind in page.split("\n### ").skip(1) {
-        let (name, table) = kind.split_once('\n').expect("a table");
-        for row in rows(table) {
-            let field = &schema["$defs"][name]["properties"][&row[0]];
-            let meaning = row[2].trim_start_matches("optional: ");
-            assert_eq!(field["description"], unlinked(meaning), "{name} {}", row[0]);
+    for name in documented.kinds() {
+        let fields = documented.definition(name)["properties"].as_object();
+        for (field, schema) in fields.expect("the fields") {
+            let meaning = schema["description"].as_str().unwrap_or_default();
+            let is_named = definition_name(schema).is_some();
+            assert!(!meaning.is_empty() || is_named, "{name} {field}");
             described += 1;
         }
     }
@@ -225,24 +201,17 @@ fn the_answers_of_hprof_heap_have_the_documented_fields_and_no_others() {
     ] {
         let answer = heap(&[arguments, &["--json"]].concat(), file);
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
-        let kind = &documented.answers[arguments[0]];
-        let kind = match arguments[0] {
-            // What another option brings is behind a semicolon.
-            "histogram" | "diff" => kind.split(';').next().expect("the first"),
-            "retained" => kind.split(',').next().expect("the first"),
-            _ => kind,
-        };
-        documented.check(&answer, kind, &mut seen);
-        schemas::assert_heap(&format!("answer-{}", arguments[0]), &answer);
+        let kind = format!("answer-{}", arguments[0]);
+        schemas::assert_heap(&kind, &answer);
+        documented.note(&answer, documented.definition(&kind), &mut seen);
     }
     for by in ["class", "site"] {
         let groups = heap(&["retained", "--by", by, "--json"], &leak);
-        let groups = serde_json::from_str(&groups).expect("JSON");
-        documented.check(&groups, "list of [group](#group)", &mut seen);
+        let groups: Value = serde_json::from_str(&groups).expect("JSON");
         schemas::assert_heap("answer-retained", &groups);
+        documented.note(&groups, documented.definition("answer-retained"), &mut seen);
     }
-    let kinds = documented.kinds.keys().map(String::as_str);
-    for name in kinds.filter(|name| !ELSEWHERE.contains(name)) {
+    for name in documented.kinds().filter(|name| !ELSEWHERE.contains(name)) {
         documented.assert_seen(name, &seen);
     }
 }

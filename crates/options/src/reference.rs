@@ -9,10 +9,15 @@ use crate::rows::ROWS;
 const BEGIN: &str = "<!-- The table of crates/options/src/rows.rs; a test compares them. HPROF_BLESS=1 writes it. -->\n";
 const END: &str = "<!-- The end of the table. -->\n";
 
-/// The options as a Markdown table; each links to the section that explains it.
-fn table() -> String {
+/// The options as a Markdown table, in the order of the page's sections; each links to the section that explains it.
+fn table(page: &str) -> String {
+    let mut rows: Vec<_> = ROWS
+        .iter()
+        .filter(|row| !row.description.is_empty())
+        .collect();
+    rows.sort_by_key(|row| page.find(&format!("\n### `{}`\n", row.name)));
     let mut table = String::from("| option | values | default | |\n|---|---|---|---|\n");
-    for row in ROWS.iter().filter(|row| !row.description.is_empty()) {
+    for row in rows {
         let values = row.values.replace('|', "`, `");
         // Writing to a String cannot fail.
         let _ = writeln!(
@@ -32,12 +37,13 @@ fn the_options_page_has_the_table_of_the_code() {
     let page = fs::read_to_string(&path).expect("the page");
     let (head, rest) = page.split_once(BEGIN).expect("the beginning of the table");
     let (found, tail) = rest.split_once(END).expect("the end of the table");
+    let table = table(tail);
     if std::env::var_os("HPROF_BLESS").is_some() {
-        let page = [head, BEGIN, &table(), END, tail].concat();
+        let page = [head, BEGIN, &table, END, tail].concat();
         fs::write(&path, page).expect("the page");
         return;
     }
-    assert_eq!(found, table(), "HPROF_BLESS=1 writes the table anew");
+    assert_eq!(found, table, "HPROF_BLESS=1 writes the table anew");
 }
 
 #[test]

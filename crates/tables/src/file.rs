@@ -24,6 +24,7 @@ static RUN_ID: Column = Column {
     name: "run_id",
     kind: Kind::Distinct,
     nullable: false,
+    meaning: "the input, by its content",
 };
 
 /// A file that is being written.

@@ -1,4 +1,4 @@
-//! The Maven section of `docs/guide/install.md`: the tests of a project are profiled without changing it.
+//! The Maven command of `docs/guide/install.md`: the tests of a project are profiled without changing it.
 
 use std::fs;
 use std::path::Path;
