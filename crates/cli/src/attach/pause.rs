@@ -119,6 +119,14 @@ pub fn announce_copy(name: &str, heap: &HeapUse, folder: &Path) {
     let _ = writeln!(io::stderr(), "hprof: {}", printable(&line));
 }
 
+/// A stop that is announced.
+struct Stop {
+    /// Its length, or that of the longest of several, in seconds.
+    longest: f64,
+    /// How long it is, and when.
+    words: String,
+}
+
 /// The stops of a profile, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stops {
@@ -205,8 +213,11 @@ impl Stops {
         let stops: Vec<String> = stops
             .map(|(seconds, when)| format!("{} {when}", about(seconds)))
             .collect();
-        let longest = self.start.max(self.dump);
-        self.announce((&stops.join(" and "), longest), name, heap, fork, consent)
+        let stop = Stop {
+            longest: self.start.max(self.dump),
+            words: stops.join(" and "),
+        };
+        self.announce(&stop, name, heap, fork, consent)
     }
 
     /// The same for a dump of a profile that runs.
@@ -217,19 +228,22 @@ impl Stops {
         fork: &str,
         consent: &Consent,
     ) -> Result<DumpWay, Failure> {
-        let stop = (&*about(self.dump), self.dump);
-        self.announce(stop, name, heap, fork, consent)
+        let stop = Stop {
+            longest: self.dump,
+            words: about(self.dump),
+        };
+        self.announce(&stop, name, heap, fork, consent)
     }
 
     fn announce(
         &self,
-        (stops, longest): (&str, f64),
+        stop: &Stop,
         name: &str,
         heap: &HeapUse,
         fork: &str,
         consent: &Consent,
     ) -> Result<DumpWay, Failure> {
-        if longest < NOTICED {
+        if stop.longest < NOTICED {
             return Ok(DumpWay::Usual);
         }
         let (used, HeapUse { collector, .. }) = (size(heap.bytes), heap);
@@ -244,7 +258,8 @@ impl Stops {
             None => self.way.to_owned(),
         };
         let line = format!(
-            "{name} will be stopped for {stops}: its heap has {used} in use ({collector}); {way}"
+            "{name} will be stopped for {}: its heap has {used} in use ({collector}); {way}",
+            stop.words
         );
         let mut stderr = io::stderr();
         // If nobody can be told, nobody waits for it.
@@ -254,7 +269,7 @@ impl Stops {
         }
         match forked {
             Some(_) => Question::ContinueOrFork.ask(),
-            None if longest >= LONG => Question::Continue.ask(),
+            None if stop.longest >= LONG => Question::Continue.ask(),
             None => Ok(DumpWay::Usual),
         }
     }
