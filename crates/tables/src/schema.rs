@@ -98,6 +98,7 @@ tables! {
         nullable("parent_group", Text),
         nullable("object_id", Distinct),
         nullable("trace_id", Repeated),
+        nullable("last_name", Text),
     }
     /// Classes.
     CLASS = "class" sorted by ["class_id"] {
