@@ -19,8 +19,10 @@ use crate::top::not_shown;
 /// is suspected when each generation of its objects keeps surviving, however few
 /// they are: without the first quarter of its time, what was alive and stayed so
 /// rises along a straight line, in each third of the time; and three quarters of
-/// what was alive some time ago still are. Four looks at all objects are enough,
-/// if one of them is in each third; each is made after a garbage collection.
+/// what was alive some time ago still are, or more than half of what was made
+/// stays, as in a queue that is emptied too slowly. Four looks at all objects are
+/// enough, if one of them is in each third; each is made after a garbage
+/// collection.
 /// Sites are ordered by bytes a minute.
 ///
 /// The columns: `bytes/min` and `objs/min` are what is more alive after each minute,

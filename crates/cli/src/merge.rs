@@ -1,14 +1,14 @@
 //! `hprof merge`: the sum of several profiles.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use hprof_profile::{Added, Form, Merger, WriteError, write};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::output::Output;
 use crate::profile::open;
-use crate::terminal::{Terminal, Watched};
+use crate::terminal::Terminal;
 
 /// Add profiles up, by stack, class and thread name
 ///
@@ -90,17 +90,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         );
     }
     let sum = merger.finish();
-    let failed = |error| match error {
-        WriteError::Io(error) => Failure::writing(&arguments.output, &error),
-        error => Failure::about(&arguments.output, error),
-    };
-    Form::for_profile(&sum).map_err(failed)?;
+    Form::for_profile(&sum).map_err(|error| Failure::about(&arguments.output, error))?;
     let inputs = arguments.files.iter().map(PathBuf::as_path);
-    let file = output::create(&arguments.output, inputs)?;
-    let mut file = BufWriter::new(Watched::writing(file, &arguments.output));
-    write(&sum, &mut file).map_err(failed)?;
-    file.flush()
-        .map_err(|error| Failure::writing(&arguments.output, &error))
+    let output = Output::file(&arguments.output, inputs)?;
+    output.write(|out| match write(&sum, out) {
+        Ok(_) => Ok(()),
+        Err(WriteError::Io(error)) => Err(error),
+        Err(error) => Err(io::Error::other(error)),
+    })
 }
 
 impl Arguments {

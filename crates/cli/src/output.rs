@@ -64,26 +64,35 @@ pub fn remove(path: &Path) {
 impl Output {
     /// Creates the file, or uses the standard output.
     pub fn open(path: Option<&Path>, input: &Path) -> Result<Output, Failure> {
-        let path = path.filter(|path| !input::is_standard(path));
-        let writer: Box<dyn Write> = match path {
-            Some(path) => Box::new(Watched::writing(create(path, [input])?, path)),
-            None => Box::new(io::stdout().lock()),
-        };
-        Ok(Output {
-            name: path.unwrap_or(Path::new("standard output")).to_owned(),
-            writer: BufWriter::with_capacity(1 << 16, writer),
-            unfinished: path.map(Path::to_owned),
-        })
+        match path.filter(|path| !input::is_standard(path)) {
+            Some(path) => Output::file(path, [input]),
+            None => Ok(Output {
+                name: PathBuf::from("standard output"),
+                writer: BufWriter::with_capacity(1 << 16, Box::new(io::stdout().lock())),
+                unfinished: None,
+            }),
+        }
+    }
+
+    /// Creates the file, which must not overwrite any of `inputs`.
+    pub fn file<'a>(
+        path: &Path,
+        inputs: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Output, Failure> {
+        Ok(Output::of(create(path, inputs)?, path))
     }
 
     /// Creates the file; that it exists already is an error.
     pub fn new_file(path: &Path) -> Result<Output, Failure> {
-        let file = Watched::writing(create_new(path)?, path);
-        Ok(Output {
+        Ok(Output::of(create_new(path)?, path))
+    }
+
+    fn of(file: File, path: &Path) -> Output {
+        Output {
             name: path.to_owned(),
-            writer: BufWriter::with_capacity(1 << 16, Box::new(file)),
+            writer: BufWriter::with_capacity(1 << 16, Box::new(Watched::writing(file, path))),
             unfinished: Some(path.to_owned()),
-        })
+        }
     }
 
     /// Calls `write`, then flushes the output.

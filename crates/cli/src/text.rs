@@ -79,14 +79,9 @@ fn print_to(arguments: &Arguments, source: Box<dyn Source>) -> Result<(), Failur
     match &arguments.output {
         Some(path) if !input::is_standard(path) => {
             let file = output::create(path, [arguments.file.as_path()])?;
-            print(reader, arguments, file, path)
+            print(reader, arguments, file, Some(path))
         }
-        _ => print(
-            reader,
-            arguments,
-            io::stdout().lock(),
-            Path::new("standard output"),
-        ),
+        _ => print(reader, arguments, io::stdout().lock(), None),
     }
 }
 
@@ -94,8 +89,12 @@ fn print(
     reader: Reader<impl Read + Seek>,
     arguments: &Arguments,
     output: impl Write,
-    output_name: &Path,
+    path: Option<&Path>,
 ) -> Result<(), Failure> {
+    let not_written = |error: &io::Error| {
+        path.inspect(|path| output::remove(path));
+        Failure::writing(path.unwrap_or(Path::new("standard output")), error)
+    };
     let mut printer = Printer {
         reader,
         encoder: TextEncoder::new(),
@@ -107,13 +106,13 @@ fn print(
         Ok(()) => None,
         Err(Stop::Read(fault)) => Some(fault.to_string()),
         Err(Stop::Write(error)) if !text.is_exceeded => {
-            return Err(Failure::writing(output_name, &error));
+            return Err(not_written(&error));
         }
         Err(Stop::Write(_)) => Some(text.refusal()),
     };
     // Everything read before the fault is printed.
     let written = text.flushed();
-    written.map_err(|error| Failure::writing(output_name, &error))?;
+    written.map_err(|error| not_written(&error))?;
     fault.map_or(Ok(()), |fault| Err(Failure::about(&arguments.file, fault)))
 }
 
@@ -229,7 +228,7 @@ impl<R: Read + Seek, W: Write> Printer<R, W> {
                 }
             }
         }
-        Ok(())
+        Ok(self.reader.check_end()?)
     }
 
     /// Returns the facts about the run, which stand before all other records but CONTROL SETTINGS, and goes back to the

@@ -169,24 +169,40 @@ fn genuine_dumps_are_printed_and_counted() {
     }
 }
 
+/// Returns the first row of a question's answer as JSON.
+fn first_row(question: &[&str], rows: &str, dump: &Path) -> Value {
+    let asked = [question, &["--no-index", "--json", "--top", "1"]].concat();
+    let found: Value = serde_json::from_str(&answer(&asked, dump)).expect("JSON");
+    found.pointer(rows).expect("a row").clone()
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+    row[name].as_str().expect("a text")
+}
+
 #[test]
 fn every_question_about_genuine_dumps_has_an_answer() {
     for (dump, _) in dumps() {
         let name = dump.display();
-        let found = answer(&["heap", "histogram", "--json", "--top", "1"], &dump);
-        let found: Value = serde_json::from_str(&found).expect("JSON");
-        let class = found["rows"][0]["name"].as_str().expect("a class");
+        let group = first_row(&["heap", "histogram"], "/rows/0", &dump);
+        let class = text(&group, "name");
+        let object = first_row(&["heap", "retained", "--by", "object"], "/0", &dump);
+        let id = text(&object, "id");
         for question in [
             &["summary"][..],
             &["leaks"],
             &["retained", "--by", "object"],
+            &["retained", "--by", "object", "--class", class],
             &["retained", "--by", "class"],
             &["retained", "--by", "loader"],
             &["retained", "--by", "package"],
             &["retained", "--by", "site"],
             &["histogram", "--by", "loader"],
+            &["histogram", "--by", "package"],
+            &["histogram", "--by", "site"],
             &["histogram", "--retained"],
             &["paths", "--class", class],
+            &["paths", "--object", id],
             &["who", "--class", class],
             &["threads"],
             &["loaders"],
@@ -206,5 +222,96 @@ fn every_question_about_genuine_dumps_has_an_answer() {
                 _ => panic!("{name}: {asked:?}: {said}"),
             }
         }
+    }
+}
+
+#[test]
+fn what_retains_most_in_genuine_dumps_has_a_path_and_is_shown() {
+    for (dump, _) in dumps() {
+        let name = dump.display();
+        let object = first_row(&["heap", "retained", "--by", "object"], "/0", &dump);
+        let id = text(&object, "id");
+        let path = dump.to_str().expect("UTF-8");
+        let shown = hprof(
+            &["heap", "show", "--no-index", "--json", path],
+            Path::new(id),
+        );
+        assert!(shown.status.success(), "{name}: {shown:?}");
+        let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+        for size in ["shallow", "retained"] {
+            assert_eq!(shown[size], object[size], "{name}: {shown}");
+        }
+        let path = first_row(&["heap", "paths", "--object", id], "/0", &dump);
+        let last = path["steps"].as_array().and_then(|steps| steps.last());
+        let last = last.unwrap_or_else(|| panic!("{name}: {path}"));
+        assert_eq!(text(last, "object"), text(&object, "object"), "{name}");
+    }
+}
+
+/// Returns the dumps that are small enough to be copied, and to be read many times; a packed one may be large.
+fn small_dumps() -> Vec<PathBuf> {
+    let is_small = |dump: &Path| {
+        let is_packed = dump.extension().is_some_and(|end| end == "gz");
+        !is_packed && dump.metadata().is_ok_and(|found| found.len() < 1_000_000)
+    };
+    let dumps = dumps().into_iter().map(|(dump, _)| dump);
+    dumps.filter(|dump| is_small(dump)).collect()
+}
+
+/// Copies a dump into a folder of a test.
+fn copy(dump: &Path, test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    std::fs::create_dir_all(&folder).expect("the target directory can be written");
+    let copy = folder.join(dump.file_name().expect("a name"));
+    std::fs::copy(dump, &copy).expect("a copy");
+    copy
+}
+
+#[test]
+fn genuine_dumps_do_not_differ_from_their_copies() {
+    for dump in small_dumps() {
+        let copy = copy(&dump, "genuine-copies");
+        let old = copy.to_str().expect("UTF-8");
+        let found = answer(&["heap", "diff", "--no-index", "--json", old], &dump);
+        let found: Value = serde_json::from_str(&found).expect("JSON");
+        for kind in found.as_array().expect("kinds") {
+            assert_eq!(kind["changes"], Value::Array(Vec::new()), "{old}");
+        }
+        // An empty table would say nothing.
+        let text = answer(&["heap", "diff", "--by", "class", "--no-index", old], &dump);
+        let line = "No class differs in its live objects.\n";
+        assert!(text.ends_with(line), "{text}");
+        std::fs::remove_file(&copy).expect("it is there");
+    }
+}
+
+#[test]
+fn an_index_of_a_genuine_dump_answers_as_the_dump_does() {
+    for dump in small_dumps() {
+        let copy = copy(&dump, "genuine-indexes");
+        answer(&["heap", "index"], &copy);
+        let group = first_row(&["heap", "histogram"], "/rows/0", &dump);
+        let class = text(&group, "name");
+        for question in [
+            &["summary"][..],
+            &["leaks"],
+            &["retained", "--by", "object"],
+            &["retained", "--by", "class"],
+            &["paths", "--class", class],
+            &["who", "--class", class],
+            &["threads"],
+            &["loaders"],
+        ] {
+            let asked = [&["heap"], question, &["--json"]].concat();
+            let without = answer(&[&asked[..], &["--no-index"]].concat(), &copy);
+            assert_eq!(
+                answer(&asked, &copy),
+                without,
+                "{}: {asked:?}",
+                dump.display()
+            );
+        }
+        answer(&["heap", "index", "--remove"], &copy);
+        std::fs::remove_file(&copy).expect("it is there");
     }
 }

@@ -173,6 +173,58 @@ fn what_is_no_dump_is_named() {
     }
 }
 
+/// A dump whose writer was killed between two segments.
+#[test]
+fn a_dump_without_its_end_is_not_printed_or_copied_as_if_it_were_whole() {
+    let folder = folder();
+    let whole = dump();
+    let cut = &whole[..whole.len() - 9];
+    fs::write(folder.path().join("cut.hprof"), cut).expect("room for it");
+    for arguments in [
+        &["text", "cut.hprof"][..],
+        &["redact", "cut.hprof", "-o", "copy.hprof"],
+    ] {
+        let output = hprof(folder.path(), arguments);
+        let error = error(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        let line = format!("cut.hprof: byte {}: the file ends before", cut.len());
+        assert!(error.contains(&line), "{arguments:?}: {error}");
+    }
+    assert!(!folder.path().join("copy.hprof").exists());
+}
+
+/// Every command that writes a file, on a disk that is full.
+#[test]
+fn what_could_not_be_written_leaves_no_file() {
+    let folder = folder();
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/profiles/alloc.hprof.gz");
+    let profile = profile.to_str().expect("UTF-8");
+    for arguments in [
+        &["merge", profile, profile][..],
+        &["redact", profile],
+        &["text", profile],
+        &["report", profile],
+        &["flame", profile],
+        &["export", "--to", "json", profile],
+        &["export", "--to", "pprof", profile],
+    ] {
+        let mut command = Command::new("sh");
+        // The limit is the least that shells have, a block of 512 bytes.
+        let output = command
+            .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""])
+            .arg(env!("CARGO_BIN_EXE_hprof"))
+            .args(arguments)
+            .args(["-o", "made.html"])
+            .current_dir(folder.path())
+            .output()
+            .expect("a shell");
+        let error = error(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert!(error.contains("File too large"), "{arguments:?}: {error}");
+        assert!(!folder.path().join("made.html").exists(), "{arguments:?}");
+    }
+}
+
 #[test]
 fn a_copy_that_fails_leaves_no_file() {
     let folder = folder();

@@ -4,6 +4,8 @@
 
 #[path = "profiles/every_section.rs"]
 mod every_section;
+#[path = "profiles/sample_times.rs"]
+mod sample_times;
 mod skip;
 #[path = "profiles/viewers.rs"]
 mod viewers;

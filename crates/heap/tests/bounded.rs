@@ -5,7 +5,7 @@ mod model;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod records;
 
-use hprof_format::{BasicType, Value};
+use hprof_format::{BasicType, HeapRecord, ObjectId, Root, Value};
 use hprof_heap::{Bound, Excluded, Leaks, Memory, Pattern, Suspect};
 use records::{Class, Writer, to};
 
@@ -277,6 +277,26 @@ fn an_array_grows_only_as_part_of_a_collection() {
 }
 
 #[test]
+fn a_table_of_the_vm_is_no_leak() {
+    for (root, is_table) in [
+        (Root::JniGlobal { reference: 1 }, true),
+        (Root::Unknown, false),
+    ] {
+        let mut built = Built::new();
+        let items = built.items(ITEMS);
+        let table = built.array(&items);
+        let object = ObjectId(table);
+        HeapRecord::Root { object, root }.write(&mut built.dump.content);
+        if is_table {
+            let length = ITEMS as u64;
+            assert_eq!(built.bound(0), Bound::FixedArray { length });
+        } else {
+            built.suspect(0);
+        }
+    }
+}
+
+#[test]
 fn a_buffer_is_no_leak_and_a_builder_of_texts_may_be() {
     for (class, is_suspected) in [("Reader", false), ("java/lang/StringBuilder", true)] {
         let mut built = Built::new();
@@ -328,6 +348,61 @@ fn few_large_elements_are_no_pile() {
     let items = built.items(40);
     let map = built.map(&items);
     assert_eq!(built.bound(map), Bound::Few { elements: 40 });
+}
+
+/// Returns contexts of as many class loaders, each of which has loaded their class itself, and keeps a kilobyte.
+fn contexts(built: &mut Built, count: usize) -> Vec<u64> {
+    let loader_class = built.class("AppLoader", 0, &[OBJECT]);
+    let entry = built.class("java/util/HashMap$Node", 0, &[OBJECT]);
+    let contexts = (0..count).map(|_| {
+        let data = built.bytes(1_000);
+        let loader = built.instance(loader_class, &[to(data)]);
+        let of_loader = Class {
+            loader,
+            ..Class::default()
+        };
+        let class = built.dump.class("job/Context", 0, of_loader);
+        let context = built.instance(class, &[]);
+        built.instance(entry, &[to(context)])
+    });
+    contexts.collect()
+}
+
+#[test]
+fn class_loaders_that_pile_up_are_no_pool() {
+    let mut built = Built::new();
+    let contexts = contexts(&mut built, 20);
+    let map = built.map(&contexts);
+    let leaks = built.leaks(map);
+    assert!(leaks.bounded.is_empty(), "{leaks:?}");
+    let patterns: Vec<Option<Pattern>> = leaks
+        .suspects
+        .iter()
+        .map(|found| found.pattern.clone())
+        .collect();
+    let (class, objects) = ("AppLoader".into(), 20);
+    assert_eq!(patterns, [Some(Pattern::Loaders { class, objects })]);
+    let elements = leaks.suspects[0].elements.as_ref();
+    let elements = elements.map(|of| (&*of.class, of.objects));
+    assert_eq!(elements, Some(("job.Context", 20)));
+    assert_eq!(leaks.piling_loaders.len(), 1, "{leaks:?}");
+}
+
+#[test]
+fn class_loaders_in_a_full_cache_do_not_pile_up() {
+    let mut built = Built::new();
+    let contexts = contexts(&mut built, 20);
+    let fields = [
+        ("maxEntries", BasicType::Int),
+        ("size", BasicType::Int),
+        ("table", BasicType::Object),
+    ];
+    let class = built.class("Scripts", 0, &fields);
+    let cache = built.map_of(class, &contexts, &[Value::Int(20)]);
+    let leaks = built.leaks(cache);
+    assert!(leaks.suspects.is_empty(), "{leaks:?}");
+    assert_eq!(leaks.bounded.len(), 1, "{leaks:?}");
+    assert!(leaks.piling_loaders.is_empty(), "{leaks:?}");
 }
 
 #[test]

@@ -18,6 +18,9 @@ const STRAIGHT: f64 = 0.9;
 const EVERY_THIRD: f64 = 0.5;
 /// The least share of what was alive some time ago that still is.
 const SURVIVING: f64 = 0.75;
+/// The share of what was made that has to stay where fewer survive: of a queue that is emptied too slowly, all that was there a
+/// while ago may be gone.
+const MOST_STAY: f64 = 0.5;
 /// The times since which that is asked, in seconds, as far as the classes of ages tell.
 const BOUNDARIES: [u64; 5] = [3_600, 600, 60, 10, 1];
 
@@ -230,9 +233,6 @@ impl<'a> Judged<'a> {
         }
         let line = StraightLine::through(&self.kept)?;
         let (surviving_seconds, surviving) = self.surviving(history)?;
-        if line.straightness < STRAIGHT || surviving < SURVIVING {
-            return None;
-        }
         let points = &self.site.points;
         let (first, last) = (known_at(points, self.begin)?, points.last()?);
         let a_minute = 60_000.0 / (last.millis.checked_sub(first.millis)?.max(1)) as f64;
@@ -240,6 +240,10 @@ impl<'a> Judged<'a> {
             .allocated_objects
             .saturating_sub(first.allocated_objects) as f64;
         let more = last.fewest_objects as f64 - first.fewest_objects as f64;
+        let is_kept = surviving >= SURVIVING || more > MOST_STAY * births;
+        if line.straightness < STRAIGHT || !is_kept {
+            return None;
+        }
         let objects_per_minute = line.slope * 60_000.0;
         let mean = last.allocated_bytes as f64 / last.allocated_objects.max(1) as f64;
         Some(Growth {
@@ -337,13 +341,23 @@ mod tests {
         live: impl Fn(u64) -> u64,
         old: u64,
     ) -> Judgement {
+        judged_of(looks, &live, |second| 2 * live(second), old)
+    }
+
+    /// The same with so many objects made by then.
+    fn judged_of(
+        looks: impl Iterator<Item = u64>,
+        live: impl Fn(u64) -> u64,
+        made: impl Fn(u64) -> u64,
+        old: u64,
+    ) -> Judgement {
         let point = |second| CoursePoint {
             millis: 1_000 * second,
             collections: 1,
             most_bytes: 24 * live(second),
             fewest_objects: live(second),
-            allocated_bytes: 48 * live(second),
-            allocated_objects: 2 * live(second),
+            allocated_bytes: 24 * made(second),
+            allocated_objects: made(second),
         };
         let points: Vec<CoursePoint> = looks.map(point).collect();
         let (stack, labels) = (StackId(0), LabelsId(0));
@@ -421,6 +435,24 @@ mod tests {
         // Nothing is known of the second third.
         let gap = [6, 12, 14, 24].into_iter();
         assert!(found_by(gap, |second| 10 * second, 130).is_empty());
+    }
+
+    #[test]
+    fn a_queue_that_is_emptied_too_slowly_is_suspected() {
+        // Ten are added a second, and the eldest are removed. Of 360 objects of the first minute, a third is in it after the second.
+        let every_half_minute = || [30, 60, 90, 120].into_iter();
+        let of = |removed: u64, old| {
+            let live = |second| (10 - removed) * second;
+            judged_of(every_half_minute(), live, |second| 10 * second, old).growing
+        };
+        let [found] = of(4, 120)[..] else {
+            panic!("{:?}", of(4, 120));
+        };
+        assert!((found.objects_per_minute - 360.0).abs() < 1e-6);
+        assert!((found.surviving - 120.0 / 360.0).abs() < 1e-6);
+        assert_eq!(found.surviving_seconds, 60);
+        // Most of what comes goes: with more to do, it is as long for a while.
+        assert!(of(6, 0).is_empty());
     }
 
     #[test]

@@ -130,13 +130,13 @@ impl Costs {
                     NoteMeaning::Origin(origin) => return names.origin(origin),
                     NoteMeaning::LeftOutSites(left_out) => self.left_out = Some(*left_out),
                     NoteMeaning::Interval(interval) => self.interval = Some(*interval),
+                    NoteMeaning::Renamed { thread, name } => names.renamed(*thread, name),
                     NoteMeaning::LeftOutCallTimes(_)
                     | NoteMeaning::LeftOutContentions(_)
                     | NoteMeaning::StandardErrors(_)
                     | NoteMeaning::Uncounted(_)
                     | NoteMeaning::Layout(_)
                     | NoteMeaning::Depths(_)
-                    | NoteMeaning::Renamed { .. }
                     | NoteMeaning::Remark(_)
                     | NoteMeaning::ProcessCpu(_)
                     | NoteMeaning::End(_)

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use hprof_format::{Completeness, ObjectId, Root, ThreadSerial};
+use hprof_format::{Completeness, ObjectId, Root};
 use hprof_heap::{
     Births, Dump, Heap, Keeping, NoBirths, ObjectRecord, Options, Position, Progress, Visitor,
     Walk, root_name,
@@ -222,15 +222,9 @@ impl Visitor for Tables<'_, '_> {
         if let Root::Thread { thread, .. } = root
             && thread_id.is_some()
         {
-            self.thread(thread, object)?;
+            // The VM's own dumps have no START THREAD.
+            self.names.unnamed_thread(thread, object);
         }
         Ok(())
-    }
-}
-
-impl Tables<'_, '_> {
-    /// Adds a thread of a file without START THREAD, such as the VM's own dumps.
-    fn thread(&mut self, thread: ThreadSerial, object: ObjectId) -> Result<(), Error> {
-        self.names.unnamed_thread(self.out.thread, thread, object)
     }
 }

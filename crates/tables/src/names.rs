@@ -1,12 +1,13 @@
 //! Classes, threads, frames and stacks, by their numbers in the file.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
 use foldhash::{HashMap, HashSet};
 use hprof_format::{
-    ClassSerial, FrameRecord, Line, LoadClassRecord, NameTable, ObjectId, Origin, Record,
-    StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
+    ClassSerial, EndThreadRecord, FrameRecord, Line, LoadClassRecord, NameTable, ObjectId, Origin,
+    Record, StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
     UNKNOWN_NAME, printable, shared_source_name, shortened,
 };
 use hprof_profile::{FrameKind, stable_class};
@@ -37,8 +38,10 @@ pub(crate) struct Names {
     /// `Class.method` of each frame, as written in a stack.
     frames: HashMap<i64, Box<str>>,
     traces: HashSet<i64>,
-    /// Threads that have a row, and those that are named and may have none.
+    /// Threads that have a row, or get one, and those that are named and may have none.
     threads: HashSet<u32>,
+    /// Those that have not ended: they may get another name.
+    alive: BTreeMap<u32, NamedThread>,
     named_threads: HashSet<u32>,
     made_up: i64,
     made_up_frames: i64,
@@ -58,6 +61,17 @@ pub(crate) struct NamedClass {
     pub(crate) super_class: Option<i64>,
     pub(crate) loader: Option<i64>,
     pub(crate) instance_bytes: Option<i64>,
+}
+
+/// A thread before it is written.
+struct NamedThread {
+    name: Option<String>,
+    /// The name that it got last.
+    last_name: Option<String>,
+    group: Option<String>,
+    parent_group: Option<String>,
+    object: Option<i64>,
+    trace: Option<i64>,
 }
 
 /// Returns a number as it is stored.
@@ -88,13 +102,18 @@ impl Names {
             Record::LoadClass(ref class) => self.class(class),
             Record::Frame(ref frame) => return self.frame(out, frame),
             Record::Trace(ref trace) => return self.trace(out, trace),
-            Record::StartThread(ref thread) => return self.thread(&mut out.thread, thread),
+            Record::StartThread(ref thread) => self.thread(thread),
+            Record::EndThread(EndThreadRecord { serial }) => {
+                if let Some(ended) = self.alive.remove(&serial.0) {
+                    return ended.write(serial.0, &mut out.thread);
+                }
+            }
             _ => {}
         }
         Ok(())
     }
 
-    /// Writes the classes, at the end, when a heap dump has added more facts.
+    /// Writes the classes, at the end, when a heap dump has added more facts, and the threads that did not end.
     pub(crate) fn finish(mut self, out: &mut Output) -> Result<(), Error> {
         self.classes.sort_by_key(|class| class.id);
         for class in &self.classes {
@@ -116,7 +135,10 @@ impl Names {
             .collect();
         missing.sort_unstable();
         for serial in missing {
-            self.unnamed_thread(&mut out.thread, ThreadSerial(serial), ObjectId(0))?;
+            self.unnamed_thread(ThreadSerial(serial), ObjectId(0));
+        }
+        for (serial, thread) in self.alive {
+            thread.write(serial, &mut out.thread)?;
         }
         Ok(())
     }
@@ -315,41 +337,61 @@ impl Names {
     }
 
     /// Adds a thread that no record describes, unless it exists.
-    pub(crate) fn unnamed_thread(
-        &mut self,
-        out: &mut TableFile,
-        serial: ThreadSerial,
-        object: ObjectId,
-    ) -> Result<(), Error> {
-        let unnamed = StartThreadRecord {
+    pub(crate) fn unnamed_thread(&mut self, serial: ThreadSerial, object: ObjectId) {
+        self.thread(&StartThreadRecord {
             serial,
             object,
             trace: TraceSerial(0),
             name: StringId(0),
             group: StringId(0),
             parent_group: StringId(0),
-        };
-        self.thread(out, &unnamed)
+        });
     }
 
-    fn thread(&mut self, out: &mut TableFile, record: &StartThreadRecord) -> Result<(), Error> {
+    fn thread(&mut self, record: &StartThreadRecord) {
         let names = [record.name, record.group, record.parent_group];
         if self.threads.insert(record.serial.0) {
-            let [name, group, parent_group] = names.map(|name| self.string(name));
-            let pool = name.map(pool);
-            out.row(|row| {
-                row.long(i64::from(record.serial.0))
-                    .text(name)
-                    .text(pool.as_deref())
-                    .text(group)
-                    .text(parent_group)
-                    .long((record.object.0 != 0).then(|| id(record.object.0)))
-                    .long((record.trace.0 != 0).then_some(record.trace.0.into()));
-            })?;
+            let [name, group, parent_group] =
+                names.map(|name| self.string(name).map(str::to_owned));
+            let thread = NamedThread {
+                name,
+                last_name: None,
+                group,
+                parent_group,
+                object: (record.object.0 != 0).then(|| id(record.object.0)),
+                trace: (record.trace.0 != 0).then_some(record.trace.0.into()),
+            };
+            self.alive.insert(record.serial.0, thread);
         }
         for name in names {
             self.table.forget_used(name);
         }
+    }
+
+    /// Takes the new name of a thread.
+    pub(crate) fn renamed(&mut self, thread: ThreadSerial, name: &str) {
+        if let Some(thread) = self.alive.get_mut(&thread.0) {
+            thread.last_name = Some(shortened(name).into());
+        }
+    }
+}
+
+impl NamedThread {
+    fn write(self, serial: u32, out: &mut TableFile) -> Result<(), Error> {
+        let pool = self.name.as_deref().map(pool);
+        let last_name = self
+            .last_name
+            .filter(|last| Some(last) != self.name.as_ref());
+        out.row(|row| {
+            row.long(i64::from(serial))
+                .text(self.name.as_deref())
+                .text(pool.as_deref())
+                .text(self.group.as_deref())
+                .text(self.parent_group.as_deref())
+                .long(self.object)
+                .long(self.trace)
+                .text(last_name.as_deref());
+        })?;
         Ok(())
     }
 }

@@ -44,7 +44,6 @@ pub(crate) struct HeapTables<'a> {
     pub(crate) reference: &'a mut TableFile,
     pub(crate) field: &'a mut TableFile,
     pub(crate) root: &'a mut TableFile,
-    pub(crate) thread: &'a mut TableFile,
 }
 
 impl Output {
@@ -92,7 +91,6 @@ impl Output {
             reference: &mut self.reference,
             field: &mut self.field,
             root: &mut self.root,
-            thread: &mut self.thread,
         };
         (tables, &mut self.string)
     }

@@ -102,12 +102,13 @@ tables! {
     THREAD = "thread" sorted by ["thread_id"]
         "Threads; the key is `run_id`, `thread_id`. A heap dump of the VM's own names no threads: `name` is null." {
         column("thread_id", Distinct, "its serial number"),
-        nullable("name", Text, "its name"),
+        nullable("name", Text, "its name, the first one if it was renamed"),
         nullable("pool", Text, "the name with each number as `#`: what the threads of a pool have in common"),
         nullable("thread_group", Text, "the name of its group"),
         nullable("parent_group", Text, "the name of the group above"),
         nullable("object_id", Distinct, "its object"),
         nullable("trace_id", Repeated, "where it was started"),
+        nullable("last_name", Text, "the name that it had last; null if it was not renamed"),
     }
     /// Classes.
     CLASS = "class" sorted by ["class_id"]

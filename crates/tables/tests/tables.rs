@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, BirthMoment, BirthsHead, BirthsWriter,
-    ClassDump, ClassSerial, Encoder, FrameId, FrameRecord, HeapDumpEndRecord,
+    ClassDump, ClassSerial, Encoder, EndThreadRecord, FrameId, FrameRecord, HeapDumpEndRecord,
     HeapDumpSegmentRecord, HeapRecord, Line, LoadClassRecord, Micros, Millis, ObjectBirth,
     ObjectId, Record, Root, StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord,
     TraceSerial, Value, births_path,
@@ -248,6 +248,63 @@ fn names_are_the_same_in_every_run_and_stacks_are_one_text() {
     assert_eq!(
         threads[0][..3],
         [long(3), text("pool-7-thread-12"), text("pool-#-thread-#")]
+    );
+}
+
+#[test]
+fn a_renamed_thread_has_its_first_and_its_last_name() {
+    let mut encoder = BinaryEncoder::new();
+    let mut bytes = Vec::new();
+    encoder.start(Millis(TIME), &mut bytes);
+    let mut write = |record: &Record<'_>| encoder.record(Micros(0), record, &mut bytes);
+    let note = |text: &str, number| {
+        Record::String(StringRecord {
+            id: StringId::note(number),
+            text: Cow::Owned(text.as_bytes().to_vec()),
+        })
+    };
+    // The third one ends before the second one is renamed, and the fourth gets its first name back.
+    for serial in 1..=4 {
+        write(&Record::String(StringRecord {
+            id: StringId(serial),
+            text: Cow::Owned(format!("Thread-{serial}").into_bytes()),
+        }));
+        write(&Record::StartThread(StartThreadRecord {
+            serial: ThreadSerial(u32::try_from(serial).expect("it is small")),
+            object: ObjectId(0),
+            trace: TraceSerial(0),
+            name: StringId(serial),
+            group: StringId(0),
+            parent_group: StringId(0),
+        }));
+    }
+    let ended = |serial| {
+        Record::EndThread(EndThreadRecord {
+            serial: ThreadSerial(serial),
+        })
+    };
+    write(&note("thread 3 was renamed: audit", 0));
+    write(&ended(3));
+    write(&note("thread 2 was renamed: worker-1", 1));
+    write(&note("thread 2 was renamed: worker-2", 2));
+    write(&note("thread 4 was renamed: busy", 3));
+    write(&note("thread 4 was renamed: Thread-4", 4));
+    let folder = TempDir::new().expect("a folder");
+    converted(&bytes, folder.path(), &Options::default()).expect("a sound file");
+    let threads = rows(folder.path(), "thread");
+    let names: Vec<[Field; 3]> = threads
+        .iter()
+        .map(|row| [row[0].clone(), row[1].clone(), row[7].clone()])
+        .collect();
+    let row = |serial, last| [long(serial), text(&format!("Thread-{serial}")), last];
+    assert_eq!(
+        names,
+        [
+            row(1, Field::Null),
+            row(2, text("worker-2")),
+            row(3, text("audit")),
+            row(4, Field::Null)
+        ]
     );
 }
 

@@ -53,7 +53,7 @@ pub fn before_profile(leaks: &Leaks, facts: &[(String, String)]) -> Option<Strin
         (without + suspect.without_stack.shallow, all)
     });
     let share = percent(without, all);
-    (leaks.has_stacks && share >= MOST).then(|| {
+    (share >= MOST).then(|| {
         format!(
             "{share:.0} % of what the suspects keep was made before the agent was attached ({}), and has no stack. What is made \
              since then has: let the program run and compare a later dump (hprof heap diff --by site), or start the program with \

@@ -177,7 +177,7 @@ impl Diff {
         }
         self.reading.print(&sources, &all, |out| {
             all.iter()
-                .try_for_each(|one| print::changes(out, self.sizes, &one.changes))
+                .try_for_each(|one| print::changes(out, self.sizes, one.by, &one.changes))
         })
     }
 }

@@ -92,12 +92,16 @@ impl Leaks {
                 waste: heap.waste(self.waste).map_err(fault(file))?,
             };
             reading.print(&sources, &found, |out| {
-                if let Some(line) = alive::before_profile(&found.leaks, &dump.facts()) {
+                let before_profile = alive::before_profile(&found.leaks, &dump.facts());
+                if let Some(line) = &before_profile {
                     writeln!(out, "{line}")?;
                 }
                 print::live(out, *sizes, &found.leaks, heap.layout())?;
                 if let Some(softly) = &found.softly_reached {
                     alive::softly(out, *sizes, softly, found.leaks.live_bytes)?;
+                }
+                if before_profile.is_none() {
+                    print::without_stacks(out, found.leaks.has_stacks)?;
                 }
                 print::leaks(out, *sizes, &found.leaks)?;
                 print_waste::waste(out, *sizes, &found.waste, found.leaks.live_bytes)

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use hprof_heap::{
-    Allocated, Appeared, Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, Rest, Row,
-    Shown, Stack, Summary, Suspect, SuspectKind, ThreadRow,
+    Allocated, Appeared, By, Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, PathStep,
+    Rest, Row, Shown, Stack, Summary, Suspect, SuspectKind, ThreadRow,
 };
 
 use super::{alive, why};
@@ -59,7 +59,8 @@ pub fn summary(out: Out<'_>, sizes: Sizes, summary: &Summary) -> io::Result<()> 
     without_stacks(out, summary.has_stacks)
 }
 
-fn without_stacks(out: Out<'_>, has_stacks: bool) -> io::Result<()> {
+/// Prints that the dump has no stacks, if it has none.
+pub fn without_stacks(out: Out<'_>, has_stacks: bool) -> io::Result<()> {
     if has_stacks {
         return Ok(());
     }
@@ -245,7 +246,6 @@ pub fn what_retains(leaks: &Leaks) -> &'static str {
 
 /// Prints suspects.
 pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks) -> io::Result<()> {
-    without_stacks(out, leaks.has_stacks)?;
     if leaks.suspects.is_empty() {
         let which = what_retains(leaks);
         let percent = leaks.threshold * 100.0;
@@ -322,8 +322,14 @@ fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Resu
     } else if let Some(bound) = &suspect.bound {
         writeln!(out, "  {}", why::bound(bound))?;
     }
+    let is_of_kept = is_of_kept(suspect);
     if let Some(holder) = &suspect.holder {
-        writeln!(out, "  held by {holder}")?;
+        let what = if is_of_kept {
+            "most of what it keeps is held"
+        } else {
+            "held"
+        };
+        writeln!(out, "  {what} by {holder}")?;
     }
     for holder in &suspect.also_held_by {
         writeln!(out, "  and by {holder}")?;
@@ -340,10 +346,10 @@ fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Resu
         )?,
     }
     if let Some(path) = &suspect.path {
-        let which = if suspect.objects > 1 {
-            ", to the largest"
-        } else {
-            ""
+        let which = match (suspect.objects, is_of_kept) {
+            (1, false) => "",
+            (1, true) => ", to the largest of what it keeps most of",
+            _ => ", to the largest",
         };
         writeln!(out, "  shortest path from a root{which}:")?;
         self::path(out, path, 4)?;
@@ -385,6 +391,13 @@ fn suspect(out: Out<'_>, sizes: Sizes, suspect: &Suspect, live: u64) -> io::Resu
     rests(out, sizes, &[kept_else(suspect)])?;
     allocated_by(out, sizes, &suspect.allocated)?;
     rests(out, sizes, &allocated_else(suspect))
+}
+
+/// Returns `true` if the holders and the path are not those of the suspect, which is a class, but of what it keeps.
+fn is_of_kept(suspect: &Suspect) -> bool {
+    let steps = suspect.path.iter().flat_map(|path| &path.steps);
+    let is_other = |step: &PathStep| step.object.to_string() != suspect.what;
+    suspect.kind == SuspectKind::Object && steps.last().is_some_and(is_other)
 }
 
 /// Formats an age; of one below a minute also tenths of a second.
@@ -553,7 +566,16 @@ pub fn stacks(out: Out<'_>, stacks: &[Stack]) -> io::Result<()> {
 }
 
 /// Prints the differences between two dumps.
-pub fn changes(out: Out<'_>, sizes: Sizes, changes: &[Change]) -> io::Result<()> {
+pub fn changes(out: Out<'_>, sizes: Sizes, by: By, changes: &[Change]) -> io::Result<()> {
+    if changes.is_empty() {
+        let what = match by {
+            By::Class => "class",
+            By::Loader => "loader",
+            By::Package => "package",
+            By::Site => "allocation site",
+        };
+        return writeln!(out, "No {what} differs in its live objects.");
+    }
     writeln!(
         out,
         "{:>13} {:>15} {:>18}  change",

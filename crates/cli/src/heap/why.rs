@@ -57,5 +57,9 @@ pub fn pattern(pattern: &Pattern) -> String {
             let objects = number(*objects);
             format!("{objects} callbacks of class {class} in one place: are they ever removed?")
         }
+        Pattern::Loaders { class, objects } => {
+            let objects = number(*objects);
+            format!("{objects} class loaders {class}, which pile up")
+        }
     }
 }

@@ -36,7 +36,7 @@ const TOTALS: [(&str, u64); 20] = [
 ];
 const INTERVAL: u64 = 20_000_000;
 
-type Totals = BTreeMap<String, u64>;
+pub(crate) type Totals = BTreeMap<String, u64>;
 
 #[test]
 fn every_export_has_every_value() {
@@ -95,7 +95,7 @@ fn number_at_end(line: &str) -> u64 {
     value.parse().expect("a number")
 }
 
-fn list<'a>(of: &'a Value, name: &str) -> &'a Vec<Value> {
+pub(crate) fn list<'a>(of: &'a Value, name: &str) -> &'a Vec<Value> {
     of[name].as_array().unwrap_or_else(|| panic!("no {name}"))
 }
 
@@ -106,16 +106,20 @@ fn sum<'a>(values: impl IntoIterator<Item = &'a Value>) -> u64 {
     numbers.sum()
 }
 
-fn read(path: &Path) -> Value {
+pub(crate) fn read(path: &Path) -> Value {
     let bytes = std::fs::read(path).expect("it was written");
     serde_json::from_slice(&bytes).expect("JSON")
 }
 
 fn of_json(file: &Path) -> Totals {
-    let document = json(&["export", "--to", "json"], &[file]);
+    of_document(&json(&["export", "--to", "json"], &[file]))
+}
+
+/// Returns the sums of an export as JSON.
+pub(crate) fn of_document(document: &Value) -> Totals {
     assert_eq!(document["interval_ns"], INTERVAL);
     let mut totals = Totals::new();
-    for table in list(&document, "tables") {
+    for table in list(document, "tables") {
         for (column, value) in list(table, "values").iter().enumerate() {
             let name = value["name"].as_str().expect("a name");
             let samples = list(table, "samples").iter();
@@ -126,7 +130,7 @@ fn of_json(file: &Path) -> Totals {
     totals
 }
 
-fn of_speedscope(path: &Path) -> Totals {
+pub(crate) fn of_speedscope(path: &Path) -> Totals {
     let document = read(path);
     let profiles = list(&document, "profiles").iter();
     let totals = profiles.map(|profile| {
@@ -137,7 +141,7 @@ fn of_speedscope(path: &Path) -> Totals {
 }
 
 /// Returns the sums of a Firefox profile, which has each value as a process that is called by it and its unit.
-fn of_firefox(path: &Path) -> Totals {
+pub(crate) fn of_firefox(path: &Path) -> Totals {
     let document = read(path);
     let mut totals = Totals::new();
     for thread in list(&document, "threads") {
@@ -155,6 +159,15 @@ fn of_firefox(path: &Path) -> Totals {
 }
 
 fn of_otlp(path: &Path) -> Totals {
+    let mut totals = of_otlp_with_samples(path);
+    if let Some(samples) = totals.remove("samples") {
+        assert_eq!(samples, 7);
+    }
+    totals
+}
+
+/// Returns the sums of an export to OpenTelemetry, with the number of CPU samples if it has that.
+pub(crate) fn of_otlp_with_samples(path: &Path) -> Totals {
     let bytes = std::fs::read(path).expect("it was written");
     let request = ExportProfilesServiceRequest::decode(&*bytes).expect("OTLP");
     let names = &request
@@ -173,9 +186,6 @@ fn of_otlp(path: &Path) -> Totals {
         let values = profile.samples.iter().flat_map(|sample| &sample.values);
         let total: i64 = values.sum();
         *totals.entry(name.clone()).or_default() += u64::try_from(total).expect("a sum");
-    }
-    if names.iter().any(|name| name == "samples") {
-        assert_eq!(totals.remove("samples"), Some(7));
     }
     totals
 }

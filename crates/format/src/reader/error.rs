@@ -64,6 +64,15 @@ pub enum ReadError {
         /// The number of bytes missing from the record, or from its first nine if even those are incomplete.
         missing: u64,
     },
+    /// The file ends between two segments of a heap dump, for example because the program that wrote it was killed.
+    #[error(
+        "byte {offset}: the file ends before the heap dump does, as when the program was killed; every record before this byte \
+         is whole"
+    )]
+    NoDumpEnd {
+        /// The offset at which it ends.
+        offset: u64,
+    },
     /// A record that must be held in memory is too large for that. Reading can continue after it.
     #[error(
         "byte {offset}: {kind} of {length} bytes; only heap dumps may take more than {LARGEST_RECORD}"
@@ -181,6 +190,7 @@ impl ReadError {
             | ReadError::UnknownVersion { offset }
             | ReadError::IdSize { offset, .. }
             | ReadError::TruncatedHeader { offset, .. }
+            | ReadError::NoDumpEnd { offset }
             | ReadError::Truncated { offset, .. }
             | ReadError::TooLarge { offset, .. }
             | ReadError::UnknownTag { offset, .. }

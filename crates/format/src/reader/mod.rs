@@ -125,6 +125,8 @@ pub struct Reader<R> {
     unread_offset: u64,
     /// The state of reading inside that record.
     heap: heap::State,
+    /// `true` after a segment of a heap dump whose end has not been read.
+    dump_is_open: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -143,6 +145,7 @@ impl<R: Read> Reader<R> {
             unread: 0,
             unread_offset: 0,
             heap: heap::State::Closed,
+            dump_is_open: false,
         })
     }
 
@@ -155,6 +158,19 @@ impl<R: Read> Reader<R> {
     /// dump do not count.
     pub fn position(&self) -> u64 {
         self.window.position() + self.unread
+    }
+
+    /// After the last record: fails if the last heap dump has no end, as one whose writer was killed between two segments.
+    ///
+    /// # Errors
+    /// [`ReadError::NoDumpEnd`].
+    pub fn check_end(&self) -> Result<(), ReadError> {
+        match self.dump_is_open {
+            true => Err(ReadError::NoDumpEnd {
+                offset: self.position(),
+            }),
+            false => Ok(()),
+        }
     }
 
     /// Reads the next record; `None` after the last one.
@@ -180,6 +196,7 @@ impl<R: Read> Reader<R> {
         if matches!(kind, RecordKind::HeapDump | RecordKind::HeapDumpSegment) {
             (self.unread, self.unread_offset) = (length.into(), offset);
             self.heap = heap::State::Between(kind);
+            self.dump_is_open = kind == RecordKind::HeapDumpSegment;
             let item = Item::HeapDump {
                 segment: kind == RecordKind::HeapDumpSegment,
                 length,
@@ -210,7 +227,10 @@ impl<R: Read> Reader<R> {
         let bytes = self.window.take(wanted);
         let body = &bytes[RECORD_HEADER..];
         let item = match Record::decode(kind, self.header.id_size, body, &mut self.rows) {
-            Ok(Some(Record::HeapDumpEnd(_)) | None) => Item::HeapDumpEnd,
+            Ok(Some(Record::HeapDumpEnd(_)) | None) => {
+                self.dump_is_open = false;
+                Item::HeapDumpEnd
+            }
             Ok(Some(record)) => Item::Record(record),
             Err(misfit) => return Err(misfit.at(offset, kind, length)),
         };

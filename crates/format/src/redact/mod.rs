@@ -196,7 +196,7 @@ impl Redactor {
                 flush_full(buffer, out)?;
             }
         }
-        Ok(())
+        Ok(reader.check_end()?)
     }
 
     /// Appends a record that is not in a heap dump.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hprof_format::{HeapRecord, ObjectId, Value};
+use hprof_format::{HeapRecord, ObjectId, Root, Value};
 use serde::Serialize;
 
 use crate::data::classes::Known;
@@ -377,7 +377,7 @@ impl Heap<'_> {
         };
         let is_fixed = match above.map(|above| self.dominators.object(above)) {
             Some(owner) => !self.may_add_to(owner, &array)?,
-            None => false,
+            None => self.is_held_by_native_code(object),
         };
         Ok(if is_fixed {
             let length = array.length;
@@ -385,6 +385,14 @@ impl Heap<'_> {
         } else {
             few
         })
+    }
+
+    /// Returns `true` if a global reference of native code is the only root at an object. The VM has such tables: the constants of
+    /// the classes in its archive.
+    fn is_held_by_native_code(&self, object: ObjectNumber) -> bool {
+        let roots = self.graph.roots.all.iter();
+        let mut roots = roots.filter(|(root, _)| *root == object).peekable();
+        roots.peek().is_some() && roots.all(|(_, kind)| matches!(kind, Root::JniGlobal { .. }))
     }
 
     /// Returns the number of elements of an array that are not null.

@@ -32,10 +32,12 @@ impl Heap<'_> {
         node: Node,
         sites: &HashMap<SiteIndex, (u64, u64)>,
     ) -> Option<Elements> {
-        let mut bytes: HashMap<ClassIndex, u64> = HashMap::default();
+        let name = |class: ClassIndex| &self.classes.get(class).name;
+        // Several loaders may have loaded a class.
+        let mut bytes: HashMap<&Arc<str>, u64> = HashMap::default();
         for child in self.dominators.children(node).take(MOST) {
             if let Some((class, retained)) = self.element(child) {
-                let sum = bytes.entry(class).or_default();
+                let sum = bytes.entry(name(class)).or_default();
                 *sum = sum.saturating_add(retained);
             }
         }
@@ -43,9 +45,9 @@ impl Heap<'_> {
         let (class, _) = bytes.max_by_key(|&(class, bytes)| (bytes, Reverse(class)))?;
         let of_class = sites
             .iter()
-            .filter(|&(&site, _)| self.objects.sites.get(site).class == class);
+            .filter(|&(&site, _)| name(self.objects.sites.get(site).class) == class);
         Some(Elements {
-            class: Arc::clone(&self.classes.get(class).name),
+            class: Arc::clone(class),
             objects: of_class.map(|(_, &(objects, _))| objects).sum(),
         })
     }

@@ -81,7 +81,8 @@ pub struct Suspect {
     pub retained: u64,
     /// Those of them that no suspect below it keeps alive: of all suspects together no byte counts twice.
     pub own: u64,
-    /// The part of the program that holds it: the last static field, thread-local or local variable on the path.
+    /// The part of the program that holds it, or, of a class, most of what it keeps: the last static field, thread-local or local
+    /// variable on the path.
     #[serde(serialize_with = "crate::data::label::text_or_nothing")]
     pub holder: Option<Holder>,
     /// What holds it, too: without only one of the holders it would stay. For several, that of the largest.
@@ -89,7 +90,7 @@ pub struct Suspect {
     pub also_held_by: Vec<Holder>,
     /// `true` if it would be freed without all of these holders, and would not without fewer holders, whichever.
     pub holders_are_fewest: bool,
-    /// The shortest path to it, or to the largest of several.
+    /// The shortest path to it, or to the largest of several; of a class, to the largest of what it keeps most of.
     pub path: Option<Path>,
     /// When the objects were made that it keeps alive; `None` without a births file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -217,15 +218,28 @@ impl Heap<'_> {
         };
         let objects: Vec<ObjectNumber> = found
             .iter()
-            .map(|suspect| self.dominators.object(suspect.node))
+            .map(|suspect| self.dominators.object(self.held_part(suspect.node)))
             .collect();
         let shortest_paths = self.shortest_paths_to(&objects)?;
         let lasting_paths = self.lasting_paths_to(&objects, &shortest_paths)?;
         let paths = (lasting_paths.as_ref(), &*shortest_paths);
         let is_judged = births.is_some_and(|births| births.time() >= LEAST);
+        let mut piles = self.find_piling_loaders(births.filter(|_| is_judged))?;
         let (mut suspects, mut not_growing, mut bounded) = (Vec::new(), Vec::new(), Vec::new());
         for suspect in found {
-            let suspect = self.suspect(suspect, paths, own)?;
+            let pile = self.pile_below(&piles, suspect.retained, &suspect.sites);
+            let mut suspect = self.suspect(suspect, paths, own)?;
+            // One verdict for the loaders: either they pile up, or what keeps them is full.
+            if let Some((place, loaders)) = pile.filter(|_| suspect.kind == SuspectKind::Object) {
+                if suspect.bound.as_ref().is_some_and(Bound::is_full) {
+                    piles.remove(place);
+                } else if suspect.pattern.is_none() {
+                    suspect.pattern = Some(Pattern::Loaders {
+                        class: Arc::clone(&piles[place].found.class),
+                        objects: loaders,
+                    });
+                }
+            }
             if is_judged && (suspect.is_from_the_start() || suspect.is_replaced()) {
                 not_growing.push(suspect);
             } else if suspect.is_bounded() {
@@ -239,7 +253,7 @@ impl Heap<'_> {
             unreached: self.unreached(),
             waiting: self.waiting_for_finalizer()?,
             outside_heap: self.outside_heap()?,
-            piling_loaders: self.find_piling_loaders(births.filter(|_| is_judged))?,
+            piling_loaders: piles.into_iter().map(|pile| pile.found).collect(),
             threshold,
             suspects,
             not_growing,
@@ -324,12 +338,14 @@ impl Heap<'_> {
         own: Option<IsOwn<'_>>,
     ) -> Result<Suspect, Error> {
         let object = self.dominators.object(suspect.node);
-        let lasting = lasting_paths.map(|paths| self.path(paths, object));
+        let held = self.held_part(suspect.node);
+        let held_object = self.dominators.object(held);
+        let lasting = lasting_paths.map(|paths| self.path(paths, held_object));
         let (path, paths) = match (lasting.transpose()?.flatten(), lasting_paths) {
             (Some(path), Some(paths)) => (Some(path), paths),
-            _ => (self.path(shortest_paths, object)?, shortest_paths),
+            _ => (self.path(shortest_paths, held_object)?, shortest_paths),
         };
-        let holders = self.fewest_holders(suspect.node, paths)?;
+        let holders = self.fewest_holders(held, paths)?;
         let stack = || self.dump.stack(self.objects.trace(object));
         let (bound, pattern) = match suspect.kind {
             SuspectKind::Object => {
@@ -379,6 +395,25 @@ impl Heap<'_> {
             allocated_else,
             without_stack,
         })
+    }
+
+    /// Returns what the holders of a suspect are to be found of: the suspect, or, if that is a class, the largest of the objects
+    /// that several of its static fields keep together. Without the class all would be free, but it is the program.
+    fn held_part(&self, node: Node) -> Node {
+        if self.class_of_object(self.dominators.object(node)).is_none() {
+            return node;
+        }
+        let mut classes: HashMap<ClassIndex, (u64, Node)> = HashMap::default();
+        for child in self.dominators.children(node) {
+            let class = self.objects.class(self.dominators.object(child));
+            let (sum, largest) = classes.entry(class).or_insert((0, child));
+            *sum += self.retained(child);
+            if self.retained(child) > self.retained(*largest) {
+                *largest = child;
+            }
+        }
+        let largest = classes.into_values().max();
+        largest.map_or(node, |(_, largest)| largest)
     }
 
     /// Returns `true` if the dump has the stacks that allocated its objects.

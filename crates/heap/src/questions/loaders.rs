@@ -11,7 +11,7 @@ use crate::data::births::{Births, MadeWhen};
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Label};
-use crate::data::numbers::{ClassIndex, ObjectNumber};
+use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
 use crate::questions::paths::holder;
 
 /// The loaders of one class from which they pile up, if each has a class of the same name.
@@ -63,6 +63,12 @@ pub struct PilingLoaders {
     pub retained: u64,
     /// What holds them, that of most first.
     pub holders: Vec<LoaderHolder>,
+}
+
+/// The same with the class as a number.
+pub(crate) struct PileOfLoaders {
+    class: ClassIndex,
+    pub(crate) found: PilingLoaders,
 }
 
 /// What holds class loaders.
@@ -191,14 +197,41 @@ impl Heap<'_> {
     /// # Errors
     /// Those of reading records.
     pub fn piling_loaders(&self) -> Result<Vec<PilingLoaders>, Error> {
-        self.dump.unless_changed(|| self.find_piling_loaders(None))
+        self.dump.unless_changed(|| {
+            let piles = self.find_piling_loaders(None)?.into_iter();
+            Ok(piles.map(|pile| pile.found).collect())
+        })
+    }
+
+    /// Returns the place of the pile that makes up most of what an object retains, with the number of its loaders, given the
+    /// objects and bytes of each site that the object keeps alive.
+    pub(crate) fn pile_below(
+        &self,
+        piles: &[PileOfLoaders],
+        retained: u64,
+        sites: &HashMap<SiteIndex, (u64, u64)>,
+    ) -> Option<(usize, u64)> {
+        let mut piles = piles.iter().enumerate();
+        piles.find_map(|(place, pile)| {
+            let of_class = sites
+                .iter()
+                .filter(|&(&site, _)| self.objects.sites.get(site).class == pile.class);
+            let loaders: u64 = of_class.map(|(_, &(objects, _))| objects).sum();
+            let PilingLoaders {
+                loaders: all,
+                retained: of_all,
+                ..
+            } = pile.found;
+            let is_most = 2 * loaders > all && of_all >= retained / 2;
+            is_most.then_some((place, loaders))
+        })
     }
 
     /// Returns the same without loaders all of which were made at the start of the profile, as the births show.
     pub(crate) fn find_piling_loaders(
         &self,
         births: Option<&Births>,
-    ) -> Result<Vec<PilingLoaders>, Error> {
+    ) -> Result<Vec<PileOfLoaders>, Error> {
         let mut loaded: HashMap<&Arc<str>, Vec<ObjectNumber>> = HashMap::default();
         for (_, class) in self.classes.iter() {
             let loader = self.objects.ids.find(ObjectId(class.loader));
@@ -234,11 +267,12 @@ impl Heap<'_> {
             if births.is_some_and(|births| self.are_from_the_start(&loaders, births)) {
                 continue;
             }
-            piling.push(self.describe_pile(class, &loaders, name)?);
+            let found = self.describe_pile(class, &loaders, name)?;
+            piling.push(PileOfLoaders { class, found });
         }
         piling.sort_by(|one, other| {
-            let by_size = other.retained.cmp(&one.retained);
-            by_size.then_with(|| one.class.cmp(&other.class))
+            let by_size = other.found.retained.cmp(&one.found.retained);
+            by_size.then_with(|| one.found.class.cmp(&other.found.class))
         });
         Ok(piling)
     }

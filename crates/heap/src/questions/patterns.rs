@@ -51,6 +51,13 @@ pub enum Pattern {
         /// Their number.
         objects: u64,
     },
+    /// Class loaders that pile up.
+    Loaders {
+        /// Their class.
+        class: Arc<str>,
+        /// Their number.
+        objects: u64,
+    },
 }
 
 impl Heap<'_> {
