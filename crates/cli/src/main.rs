@@ -145,7 +145,7 @@ enum Command {
     /// those of the whole profile.
     #[command(verbatim_doc_comment)]
     Dump(attach::Dumping),
-    /// Write a profile and end it, leaving nothing in the program
+    /// Write a profile and end it; the program continues
     Stop(attach::Dumping),
     #[cfg(feature = "recv")]
     Recv(recv::Arguments),
