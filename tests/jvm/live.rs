@@ -114,8 +114,8 @@ fn a_page_names_what_the_program_does(jvm: &Jvm) {
     assert!(rows(&text, "Threads: ").len() > 5, "{text}");
     let holders = rows(&text, "Holders: ");
     for row in [
-        "Watched.contend, as Watched.pause (called by Watched.contend",
-        "Watched.share, as Watched.pause (called by Watched.share",
+        "Watched.contend, while Watched.pause (called by Watched.contend",
+        "Watched.share, while Watched.pause (called by Watched.share",
     ] {
         assert!(
             holders.iter().any(|holder| holder.starts_with(row)),

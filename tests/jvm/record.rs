@@ -161,7 +161,7 @@ fn the_answer_names_states_and_holders(jvm: &Jvm) {
     let run = recorded(jvm, "wall", &["rest:1500"]).run();
     assert_says(&run, &["  sleeping\n", "  Recorded.rest\n"]);
     let run = recorded(jvm, "locks", &["lock:1500"]).run();
-    let holder = "  Recorded.want, as Recorded.hold (called by ";
+    let holder = "  Recorded.want, while Recorded.hold (called by ";
     assert_says(
         &run,
         &[
@@ -170,6 +170,13 @@ fn the_answer_names_states_and_holders(jvm: &Jvm) {
             " held java.util.concurrent.locks.ReentrantLock",
         ],
     );
+}
+
+#[test]
+fn options_in_place_of_a_word_are_answered_with_what_was_found() {
+    // There is no contention of monitors, which the profile has first.
+    let run = recorded(any_jvm(), "monitor=y,thread=y,depth=512", &["lock:1500"]).run();
+    assert_says(&run, &["  Recorded.want, while Recorded.hold (called by "]);
 }
 
 #[test]

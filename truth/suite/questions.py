@@ -130,7 +130,7 @@ ANSWER_ROW = re.compile(rf"^ +{CELL} +[\d.]+ +[\d.]+  (\S.*)$")
 ANSWER_HEAD = re.compile(r"^ +self +% +total %  (.+)$")
 # Of `hprof top`: own cost, perhaps its samples, its share, cost with what is called, its share, a bar, name.
 TOP_ROW = re.compile(rf"^ *{CELL}(?:  +[\d,]+)?  +[\d.]+  +{CELL}  +[\d.]+ +[█▏▎▍▌▋▊▉]* +(\S.*)$")
-WAIT = re.compile(r"^(\S+), as (\S+)(?: \(called by .+\))? held (\S+?)(?:@\w+)?$")
+WAIT = re.compile(r"^(\S+), while (\S+)(?: \(called by .+\))? held (\S+?)(?:@\w+)?$")
 
 
 def amount(number: str, unit: str | None) -> float:

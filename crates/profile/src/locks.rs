@@ -25,11 +25,11 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Returns the row in words: `A.put, as B.flush held Desk@1b2c3d`.
+    /// Returns the row in words: `A.put, while B.flush held Desk@1b2c3d`.
     #[must_use]
     pub fn text(&self) -> String {
         let holder = holder_text(&self.holder);
-        format!("{}, as {holder} held {}", self.waiter, self.lock)
+        format!("{}, while {holder} held {}", self.waiter, self.lock)
     }
 }
 

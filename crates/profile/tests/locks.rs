@@ -77,10 +77,10 @@ fn a_wait_is_charged_to_who_waited_and_to_who_held_the_lock() {
     assert_eq!(
         rows(&run, By::Wait),
         [
-            row(&format!("p.A.put, as {flush} held p.Lock@1b2c"), 70),
-            row("p.A.put, as p.B.scan held p.Lock@1b2c", 20),
-            row("p.A.put, as <no holder seen> held p.Lock", 9),
-            row("<not listed>, as <no holder seen> held <unknown>", 1),
+            row(&format!("p.A.put, while {flush} held p.Lock@1b2c"), 70),
+            row("p.A.put, while p.B.scan held p.Lock@1b2c", 20),
+            row("p.A.put, while <no holder seen> held p.Lock", 9),
+            row("<not listed>, while <no holder seen> held <unknown>", 1),
         ]
     );
     assert_eq!(

@@ -87,7 +87,7 @@ fn hprof_top_names_waiter_lock_and_holder() {
         String::from_utf8(output.stdout).expect("UTF-8")
     };
     let table = top(&["--value", "lock-wait"]);
-    let row = "Held.wantLock, as Held.sleep (called by Held.mostlyLock, Held.hold) held java.util.concurrent.locks.ReentrantLock$NonfairSync@";
+    let row = "Held.wantLock, while Held.sleep (called by Held.mostlyLock, Held.hold) held java.util.concurrent.locks.ReentrantLock$NonfairSync@";
     assert!(table.contains(row), "{table}");
     let json: serde_json::Value =
         serde_json::from_str(&top(&["--by", "wait", "--json"])).expect("JSON");

@@ -364,7 +364,7 @@ LOCK WAITS END
         assert_eq!(profile.total(Metric::Contentions), 7);
         assert_eq!(
             profile.waits()[0].text(),
-            "Shop.price, as Shop.tax (called by Shop.price, Shop.main) held Shop@1b2c"
+            "Shop.price, while Shop.tax (called by Shop.price, Shop.main) held Shop@1b2c"
         );
         let mut file = Vec::new();
         hprof_profile::write(&profile, &mut file).expect("memory");

@@ -113,8 +113,8 @@ Threads: 95 % of a CPU, 2 threads
 
 Holders: 30 % of a thread's time, by samples; the holder is known for 83 % of it
 *waiting%    so far  the method that waits, the one that holds the lock, and the lock
-    25.0    0.50 s  Shop.price, as Shop.tax (called by Shop.price, Shop.main) held Shop@1b2c
-     5.0    0.10 s  Shop.price, as <no holder seen> held Shop@1b2c
+    25.0    0.50 s  Shop.price, while Shop.tax (called by Shop.price, Shop.main) held Shop@1b2c
+     5.0    0.10 s  Shop.price, while <no holder seen> held Shop@1b2c
 ";
         assert_eq!(text, expected);
     }

@@ -35,7 +35,7 @@ const OF_OWN_CODE: &str = " of your code, with what it calls";
 const NAMED: usize = 10;
 
 /// The head of the table of what lets a thread wait.
-const WAITS: &str = "who waited, as who held which lock";
+const WAITS: &str = "who waited, while who held which lock";
 
 /// The files of a recording, and how it ended.
 pub struct Answer<'a> {
@@ -140,8 +140,10 @@ impl<'a> Answer<'a> {
             let idle = opened.profile.remove_idle();
             let profile = &opened.profile;
             let has_some = |metric: &&Metric| profile.total(**metric) > 0;
-            let wanted = self.what.metrics().iter().find(has_some).copied();
-            let metric = wanted.or(profile.metrics().first().copied())?;
+            // Of options that were given as they are, what was measured and found.
+            let measured = profile.metrics();
+            let mut metrics = self.what.metrics().iter().chain(&measured);
+            let metric = metrics.find(has_some).or(measured.first()).copied()?;
             let total = profile.total(metric);
             let idle = idle.iter().filter(|(of, _)| *of == metric);
             let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));

@@ -16,7 +16,7 @@ pub fn sentence(total: u64, metric: Metric, amounts: Amounts) -> String {
             format!("{time} of CPU time, in {samples} samples")
         }
         Metric::Cpu => amount,
-        Metric::Wall => format!("{amount} that passed for threads, running or not"),
+        Metric::Wall => format!("{amount} of thread time, running or waiting"),
         Metric::Blocked => format!("{amount} of waiting for monitors"),
         Metric::Parked => format!("{amount} of being parked"),
         Metric::Pinned => format!("{amount} of being pinned"),
