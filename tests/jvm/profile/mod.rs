@@ -159,6 +159,13 @@ impl Profile {
                 let seconds = rest.strip_suffix(" s of CPU time)").expect("seconds");
                 let seconds: f64 = seconds.parse().expect("a number");
                 assert!(seconds >= 0.0, "{line}");
+            } else if let Some(rest) = line.strip_prefix("(heap dump by ") {
+                let (dumper, millis) = rest
+                    .split_once("; the program stood still for ")
+                    .expect("how long");
+                assert!(dumper.contains(": "), "a dumper and the reason: {line}");
+                let millis = millis.strip_suffix(" ms)").expect("milliseconds");
+                let _: u64 = millis.parse().expect("a number");
             } else if let Some(rest) = line
                 .strip_prefix("(the process ends without VMDeath, and the VM could not be asked")
             {
