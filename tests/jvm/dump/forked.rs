@@ -9,7 +9,7 @@ use hprof_format::Value;
 use super::heap::{Dump, File};
 use super::{DUMP, dump, program};
 use crate::cells::Cell;
-use crate::harness::{Jvm, Program, Running, any_jvm, c_library, skip};
+use crate::harness::{Jvm, Program, Running, any_jvm, c_library};
 
 const CHILD: &str =
     "Java heap (by JVMTI in a forked child: asked for; the program stood still for ";
@@ -245,27 +245,4 @@ fn a_heap_in_a_file_is_not_forked() {
     let said = said_of_dump(&[&option, "-Xmx64m"], |run| run);
     let expected = "Java heap (by the VM's dumper: no fork: the heap is mapped shared; ";
     assert!(said.starts_with(expected), "{said}");
-}
-
-#[test]
-fn a_control_group_without_room_means_no_fork() {
-    let group = format!("/sys/fs/cgroup/memory/hprof-test-{}", std::process::id());
-    if fs::create_dir(&group).is_err() {
-        skip("a fork in a tight control group: this user may not make one of the first version");
-        return;
-    }
-    let limit = format!("{group}/memory.limit_in_bytes");
-    fs::write(limit, (400 << 20).to_string()).expect("a limit");
-    // More than 160 MB are in use, and with the VM's own memory less than twice that is left.
-    let vm_options = ["-XX:+UseSerialGC", "-Xms256m", "-Xmx256m"];
-    let run = program(any_jvm(), &options(), &vm_options, "Big").arg("4000000");
-    let run = run.after(&format!("echo $$ >{group}/cgroup.procs")).start();
-    run.wait_for_output("ready");
-    dump(&run, 1);
-    run.send("KILL");
-    let run = run.wait();
-    fs::remove_dir(&group).expect("it is empty");
-    let expected = "Java heap (by the VM's dumper: no fork: the child may take ";
-    assert!(run.stderr.contains(expected), "{}", run.stderr);
-    assert_eq!(File::read(&run.path("x.hprof")).dumps.len(), 1);
 }

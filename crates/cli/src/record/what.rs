@@ -100,8 +100,15 @@ impl What {
             Self::Calls => &[Metric::Time],
             // Waits that samples have found tell the holder; shorter ones were only counted.
             Self::Locks => &[Metric::LockWait, Metric::Contention],
+            Self::Options(_) if self.measures_monitors_alone() => Self::Locks.metrics(),
             Self::Heap { .. } | Self::Options(_) => &[],
         }
+    }
+
+    fn measures_monitors_alone(&self) -> bool {
+        let others = ["cpu", "heap", "wall"];
+        self.value_of("monitor") == Some("y")
+            && others.iter().all(|other| self.value_of(other).is_none())
     }
 
     /// Returns the name of the measurement.
@@ -169,6 +176,15 @@ mod tests {
         ] {
             let options = what(word).options_of_running();
             assert_eq!(options.ends_with(",budget=20%"), has_budget, "{options}");
+        }
+    }
+
+    #[test]
+    fn options_of_monitors_alone_are_answered_as_locks_are() {
+        let locks = What::Locks.metrics();
+        assert_eq!(what("monitor=y,thread=y").metrics(), locks);
+        for others in ["monitor=n", "monitor=y,cpu=samples", "heap=sites"] {
+            assert_eq!(what(others).metrics(), []);
         }
     }
 
