@@ -278,12 +278,17 @@ fn an_array_grows_only_as_part_of_a_collection() {
 
 #[test]
 fn a_table_of_the_vm_is_no_leak() {
-    for (root, is_table) in [
-        (Root::JniGlobal { reference: 1 }, true),
-        (Root::Unknown, false),
+    let global = Root::JniGlobal { reference: 1 };
+    for (root, has_own_objects, is_table) in [
+        (global, false, true),
+        (global, true, false),
+        (Root::Unknown, false, false),
     ] {
         let mut built = Built::new();
-        let items = built.items(ITEMS);
+        let items = match has_own_objects {
+            true => built.items(ITEMS),
+            false => (0..ITEMS).map(|_| built.bytes(1000)).collect(),
+        };
         let table = built.array(&items);
         let object = ObjectId(table);
         HeapRecord::Root { object, root }.write(&mut built.dump.content);

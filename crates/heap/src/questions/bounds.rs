@@ -377,7 +377,7 @@ impl Heap<'_> {
         };
         let is_fixed = match above.map(|above| self.dominators.object(above)) {
             Some(owner) => !self.may_add_to(owner, &array)?,
-            None => self.is_held_by_native_code(object),
+            None => self.is_held_by_native_code(object) && !self.holds_own_objects(node),
         };
         Ok(if is_fixed {
             let length = array.length;
@@ -387,8 +387,8 @@ impl Heap<'_> {
         })
     }
 
-    /// Returns `true` if a global reference of native code is the only root at an object. The VM has such tables: the constants of
-    /// the classes in its archive.
+    /// Returns `true` if a global reference of native code is the only root at an object. The VM has such tables, with objects of
+    /// the JDK: the constants of the classes in its archive.
     fn is_held_by_native_code(&self, object: ObjectNumber) -> bool {
         let roots = self.graph.roots.all.iter();
         let mut roots = roots.filter(|(root, _)| *root == object).peekable();

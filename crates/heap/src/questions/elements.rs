@@ -52,6 +52,12 @@ impl Heap<'_> {
         })
     }
 
+    /// Returns `true` if objects of a class of the program's own are below an object.
+    pub(crate) fn holds_own_objects(&self, node: Node) -> bool {
+        let mut children = self.dominators.children(node).take(MOST);
+        children.any(|child| self.element(child).is_some())
+    }
+
     /// Returns the first class of the program's own on the way down to what retains most.
     fn element(&self, node: Node) -> Option<(ClassIndex, u64)> {
         let largest = |node: Node| {
