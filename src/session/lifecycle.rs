@@ -332,7 +332,7 @@ impl Session {
         }
     }
 
-    /// `hprof dump`: counting goes on. Returns how the heap was dumped, if it was.
+    /// `hprof dump`: counting continues. Returns how the heap was dumped, if it was.
     fn dump_request(&self, forks: bool) -> Option<String> {
         if !self.may_dump(Totals::Keep) {
             return None;

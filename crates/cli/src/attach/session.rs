@@ -21,7 +21,7 @@ const START: Duration = Duration::from_secs(10);
 /// The longest that a profile may take to be written: a heap dump of 100 GB on a slow disk.
 const LONG: Duration = Duration::from_secs(60 * 60);
 
-/// If this command is killed while a copy of the program dumps the heap, the agent ends the profile by itself.
+/// If this command is killed while a copy of the program dumps the heap, the agent ends the profile.
 const LEFT_ALONE: &str = "timeout=60000ms";
 
 /// A running program that this command profiles.
@@ -192,7 +192,7 @@ impl Session {
         Ok(accepted?)
     }
 
-    /// Has a forked copy of the program dump its heap into a new file. If there can be none, the program does so by itself if it
+    /// Has a forked copy of the program dump its heap into a new file. If there can be none, the program itself does so if it
     /// may be stopped. Returns how the heap was dumped.
     pub fn dump_heap(&self, file: &Path, may_stop: bool) -> Result<String, Failure> {
         let folder = file.parent().unwrap_or(Path::new("/"));
