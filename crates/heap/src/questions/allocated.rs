@@ -24,7 +24,7 @@ pub struct Rest {
 }
 
 impl Rest {
-    pub(crate) fn add(&mut self, (objects, shallow): (u64, u64)) {
+    pub(crate) fn add(&mut self, objects: u64, shallow: u64) {
         self.rows += 1;
         self.objects += objects;
         self.shallow += shallow;
@@ -53,7 +53,7 @@ pub(crate) fn largest<K: Copy + Ord>(sums: &HashMap<K, (u64, u64)>) -> (Vec<(K, 
     rows.sort_by_key(|&(key, _, shallow)| (std::cmp::Reverse(shallow), key));
     let mut rest = Rest::default();
     for &(_, objects, shallow) in rows.iter().skip(ROWS) {
-        rest.add((objects, shallow));
+        rest.add(objects, shallow);
     }
     rows.truncate(ROWS);
     (rows, rest)

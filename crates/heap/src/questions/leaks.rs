@@ -444,10 +444,10 @@ impl Heap<'_> {
     /// Removes the sites whose stack the dump does not have; returns their sum.
     fn remove_without_stack(&self, sites: &mut HashMap<SiteIndex, (u64, u64)>) -> Rest {
         let mut without = Rest::default();
-        sites.retain(|&site, &mut sum| {
+        sites.retain(|&site, &mut (objects, shallow)| {
             let has_stack = self.dump.has_stack(self.objects.sites.get(site).trace);
             if !has_stack {
-                without.add(sum);
+                without.add(objects, shallow);
             }
             has_stack
         });

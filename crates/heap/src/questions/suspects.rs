@@ -68,7 +68,7 @@ pub(crate) struct KeptBy {
 
 impl KeptBy {
     #[inline]
-    fn add_to_site(&mut self, site: SiteIndex, (objects, bytes): (u64, u64)) {
+    fn add_to_site(&mut self, site: SiteIndex, objects: u64, bytes: u64) {
         let sum = self.sites.entry(site).or_default();
         sum.0 += objects;
         sum.1 += bytes;
@@ -227,7 +227,7 @@ impl Heap<'_> {
             for nodes in &pieces[piece] {
                 for object in self.dominators.objects_of(nodes) {
                     let size = self.objects.size(object);
-                    kept.add_to_site(self.objects.site(object), (1, size));
+                    kept.add_to_site(self.objects.site(object), 1, size);
                     if let Some(births) = births {
                         births.add_to(&mut kept.made, self.objects.ids.id(object), size);
                     }
@@ -237,8 +237,8 @@ impl Heap<'_> {
         };
         let mut all = KeptBy::default();
         let add = |kept: &mut KeptBy| {
-            for (site, found) in kept.sites.drain() {
-                all.add_to_site(site, found);
+            for (site, (objects, bytes)) in kept.sites.drain() {
+                all.add_to_site(site, objects, bytes);
             }
             all.made.add(&std::mem::take(&mut kept.made));
             Ok::<(), Error>(())
