@@ -21,8 +21,9 @@ Option                Description                               Default
     );
     for row in ROWS.iter().filter(|row| !row.description.is_empty()) {
         let option = format!("{}={}", row.name, row.values);
+        let meaning = format!("{option:<21} {}", row.description);
         // Writing to a String cannot fail.
-        let _ = writeln!(help, "{option:<21} {:<41} {}", row.description, row.default);
+        let _ = writeln!(help, "{meaning:<63} {}", row.default);
     }
     help.push_str(
         "
