@@ -30,7 +30,7 @@ fn shared(run: &Finished) -> BTreeSet<String> {
         .collect()
 }
 
-on_every_jvm!(an_aot_cache_stays_in_use_in_every_mode from 25);
+on_every_jvm!(an_aot_cache_stays_in_use_in_every_mode from 25, and 25);
 
 fn an_aot_cache_stays_in_use_in_every_mode(jvm: &Jvm) {
     // The cache takes classes out of jars alone.

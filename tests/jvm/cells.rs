@@ -170,6 +170,10 @@ macro_rules! on_every_jvm {
     ($check:ident from 25) => {
         on_every_jvm!($check: jdk_25 on_jvm 25, jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28, other_jvms on_others_from 25);
     };
+    ($check:ident from 25, and 25) => {
+        on_every_jvm!($check: jdk_25 on_jvm 25, jdk_27 on_jvm 27, other_jvms on_others_from 25;
+            left out jdk_26 on_jvm 26, jdk_28 on_jvm 28);
+    };
     ($check:ident on 17 and 27) => {
         on_every_jvm!($check: jdk_17 on_jvm 17, jdk_27 on_jvm 27);
     };
