@@ -90,6 +90,8 @@ public class Invariants {
     static final List<Thread> storms = new ArrayList<>();
     static final Deque<Object> recent = new ArrayDeque<>();
     static volatile Object garbage;
+    /** By one thread alone. */
+    static int loaded;
     static volatile boolean over;
     static Instrumentation instrumentation;
 
@@ -127,6 +129,8 @@ public class Invariants {
                     payload.run();
                     recent.addLast(payload);
                     if (recent.size() > 50) recent.removeFirst();
+                    // A fork needs a moment without a new class.
+                    if (++loaded % 50 == 0) Thread.sleep(500);
                 });
                 break;
             case "redefine":

@@ -26,6 +26,7 @@ use super::heap_walk::{
     WantedValues,
 };
 use super::jni::LocalRef;
+use super::prepared_classes::PreparedClasses;
 
 /// The seconds after which a child without progress is ended by the kernel.
 const PATIENCE: u32 = 10;
@@ -85,6 +86,9 @@ pub enum NoChild {
     /// The VM begins with another object than before.
     #[error("the VM's list of threads has changed")]
     OtherThread,
+    /// The program has begun to use classes that the visitor does not know.
+    #[error("classes were loaded meanwhile")]
+    OtherClasses,
     /// There is nothing to walk over.
     #[error("the VM reports no object")]
     NoRoot,
@@ -289,18 +293,21 @@ impl Drop for Child<'_> {
 
 impl Tags {
     /// Stops the program, forks, and lets it continue. The child reports everything to `visitor` as [`Tags::follow`] does,
-    /// but for the references of the object with the tag `last`, which must be the first that the VM reports.
+    /// but for the references of the object with the tag `last`, which must be the first that the VM reports. There is no fork if
+    /// `prepared` has noticed a class: its objects would mean nothing to the visitor.
     pub fn follow_in_child<'l, V: ForkedVisitor>(
         &self,
         wanted: WantedValues,
         visitor: &mut V,
         link: &'l ChildLink,
         last: u64,
+        prepared: &PreparedClasses,
     ) -> Result<Child<'l>, NoChild> {
         let mut walk = ForkedWalk {
             visitor,
             link,
             last,
+            prepared,
             callbacks: 0,
             forked: Err(NoChild::NoRoot),
         };
@@ -318,6 +325,7 @@ struct ForkedWalk<'v, V> {
     visitor: &'v mut V,
     link: &'v ChildLink,
     last: u64,
+    prepared: &'v PreparedClasses,
     /// Those in the child.
     callbacks: u64,
     /// The child, in the parent.
@@ -369,6 +377,10 @@ impl<V: ForkedVisitor> HeapVisitor for ForkedWalk<'_, V> {
         if !self.link.is_child() {
             if *referee.tag != self.last {
                 self.forked = Err(NoChild::OtherThread);
+                return Visit::Stop;
+            }
+            if self.prepared.has_any() {
+                self.forked = Err(NoChild::OtherClasses);
                 return Visit::Stop;
             }
             self.forked = fork(self.link).map_err(NoChild::Fork);

@@ -178,6 +178,11 @@ impl Tags {
         })
     }
 
+    /// Returns the environment that has the tags.
+    pub(super) fn env(&self) -> Env {
+        self.env
+    }
+
     /// Returns an object's tag, 0 for none.
     pub fn get(&self, object: Object<'_>) -> Result<u64, JvmtiError> {
         let mut tag = 0;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
 use crate::engines::Moment;
@@ -171,15 +173,8 @@ impl Dumpers {
         subject: &Subject<'_>,
         output: &mut dyn DumpOutput,
     ) -> Result<Done, DumpError> {
-        let moment = subject.moment;
-        let kind = self.env.vm_kind();
-        let vm_is_right = moment != Moment::Death
-            || !cannot_gc_at_vm_death(self.env)
-            // It will say that there is none.
-            || !kind.is_known()
-            // Garbage is better than no dump.
-            || kind.has_value_objects();
-        let fork = forks.then(|| in_child(&*self.fork, jni, subject, output));
+        let mut lost = Duration::ZERO;
+        let fork = forks.then(|| in_child(&*self.fork, jni, subject, output, &mut lost));
         let failed = match fork {
             None => None,
             Some(Err(error)) if error.is_of_child() && self.forks != Forks::Only => {
@@ -188,12 +183,35 @@ impl Dumpers {
             }
             Some(answer) => {
                 return Ok(Done {
-                    dumped: answer?,
+                    dumped: answer?.after(lost),
                     dumper: FORK,
                     reason: "asked for".to_owned(),
                 });
             }
         };
+        let done = self.dump_without_child(jni, failed, subject, output)?;
+        Ok(Done {
+            dumped: done.dumped.after(lost),
+            ..done
+        })
+    }
+
+    /// Dumps without a child. `failed` says why there was none, if one was wanted.
+    fn dump_without_child(
+        &self,
+        jni: Jni<'_>,
+        failed: Option<String>,
+        subject: &Subject<'_>,
+        output: &mut dyn DumpOutput,
+    ) -> Result<Done, DumpError> {
+        let moment = subject.moment;
+        let kind = self.env.vm_kind();
+        let vm_is_right = moment != Moment::Death
+            || !cannot_gc_at_vm_death(self.env)
+            // It will say that there is none.
+            || !kind.is_known()
+            // Garbage is better than no dump.
+            || kind.has_value_objects();
         let reason = |reason: &str| failed.clone().unwrap_or_else(|| reason.to_owned());
         match self.choice {
             // Any dump is better than none, and there will be no other.
@@ -267,22 +285,40 @@ impl Dumpers {
     }
 }
 
-/// The number of times that a dump in a child is tried while the program changes.
-const ATTEMPTS: usize = 3;
+/// The number of times that a dump in a child is tried while the program changes; fewer if the change was noticed after a walk
+/// over the whole heap.
+const ATTEMPTS: u32 = 6;
+const WALKS: u32 = 2;
 
+/// The time before the second attempt; before each later one it is twice as long. Programs load classes in bursts.
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+
+/// `lost` receives the time for which attempts in vain stopped the program.
 fn in_child(
     fork: &dyn HeapDumper,
     jni: Jni<'_>,
     subject: &Subject<'_>,
     output: &mut dyn DumpOutput,
+    lost: &mut Duration,
 ) -> Result<Dumped, DumpError> {
-    for _ in 1..ATTEMPTS {
-        match fork.dump(jni, subject, output) {
-            Err(DumpError::Changed(_)) => output.begin_again(),
-            answer => return answer,
+    let (mut attempts, mut walks) = (0, 0);
+    loop {
+        let answer = fork.dump(jni, subject, output);
+        attempts += 1;
+        match &answer {
+            Err(DumpError::Unsettled { pause, .. }) => *lost += *pause,
+            Err(DumpError::Changed { pause, .. }) => {
+                *lost += *pause;
+                walks += 1;
+            }
+            _ => return answer,
         }
+        if attempts == ATTEMPTS || walks == WALKS {
+            return answer;
+        }
+        output.begin_again();
+        thread::sleep(FIRST_WAIT * 2_u32.pow(attempts - 1));
     }
-    fork.dump(jni, subject, output)
 }
 
 impl DumpError {
@@ -290,7 +326,11 @@ impl DumpError {
     fn is_of_child(&self) -> bool {
         matches!(
             self,
-            Self::NoFork(_) | Self::Changed(_) | Self::Child(_) | Self::InChild(_)
+            Self::NoFork(_)
+                | Self::Unsettled { .. }
+                | Self::Changed { .. }
+                | Self::Child(_)
+                | Self::InChild(_)
         )
     }
 

@@ -472,6 +472,16 @@ pub struct Dumped {
     pub pause: Duration,
 }
 
+impl Dumped {
+    /// Adds the time for which attempts before this one stopped the program.
+    fn after(self, lost: Duration) -> Self {
+        Self {
+            pause: self.pause + lost,
+            ..self
+        }
+    }
+}
+
 /// The reason a heap dump is missing or incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
@@ -487,9 +497,22 @@ pub enum DumpError {
     /// There is no walk in a child.
     #[error("no fork: {0}")]
     NoFork(String),
-    /// The program has changed between what was asked before the fork and the fork.
-    #[error("no fork: {0}")]
-    Changed(&'static str),
+    /// The program changed between what was asked before the fork and the fork, which was not done. It stood still for `pause`.
+    #[error("no fork: {what}")]
+    Unsettled {
+        /// The change.
+        what: &'static str,
+        /// The time for which the program was stopped.
+        pause: Duration,
+    },
+    /// As [`DumpError::Unsettled`], noticed by the child's walk.
+    #[error("no fork: {what}")]
+    Changed {
+        /// The change.
+        what: &'static str,
+        /// The time for which the program was stopped.
+        pause: Duration,
+    },
     /// The child has ended before the walk.
     #[error("the forked child failed: {0}")]
     Child(io::Error),

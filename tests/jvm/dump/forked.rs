@@ -146,6 +146,23 @@ fn a_dump_of_a_program_that_changes_is_of_one_moment(cell: &Cell) {
     }
 }
 
+on_every_jvm!(a_program_that_loads_classes_is_dumped_by_a_child on 17 and 27);
+
+fn a_program_that_loads_classes_is_dumped_by_a_child(jvm: &Jvm) {
+    let run = program(jvm, &options(), &["-Xmx128m"], "Invariants");
+    let run = run.args(["classes"]).start();
+    run.wait_for_output("ready");
+    for number in 1..=3 {
+        dump(&run, number);
+    }
+    fs::write(run.path("go"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.status.success(), "{}", run.stderr);
+    // Each dump may be tried six times, and on a busy machine there may be a class in each of them.
+    assert!(run.stderr.contains(CHILD), "{}", run.stderr);
+    assert_eq!(File::read(&run.path("x.hprof")).dumps.len(), 3);
+}
+
 /// Asserts what `Invariants` says of its counters.
 fn assert_is_of_one_moment(dump: &Dump, counter: u64, cell: &Cell) {
     let reference = |name| dump.reference(counter, "Invariants$Counter", name);

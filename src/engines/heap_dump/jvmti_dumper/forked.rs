@@ -2,6 +2,8 @@
 //! itself needs happens in the child: the program's thread that dumps writes them like those of any other dumper, and
 //! asks the VM what can be asked only afterwards.
 
+use std::time::Duration;
+
 use hprof_format::{HeapTotals, ObjectBirth, ObjectId, ObjectLayout, StringId, TraceSerial};
 
 use super::late_classes::{LateClasses, UndescribedObject};
@@ -225,8 +227,25 @@ impl<'m> Reader<'m> {
 impl From<NoChild> for DumpError {
     fn from(error: NoChild) -> Self {
         match error {
-            NoChild::OtherThread => Self::Changed("threads came and went"),
+            NoChild::OtherThread => Self::unsettled("threads came and went"),
+            NoChild::OtherClasses => Self::unsettled("classes were loaded meanwhile"),
             error => Self::NoFork(error.to_string()),
+        }
+    }
+}
+
+impl DumpError {
+    fn unsettled(what: &'static str) -> Self {
+        let pause = Duration::ZERO;
+        Self::Unsettled { what, pause }
+    }
+
+    /// Notes how long the program stood still before another attempt may succeed.
+    pub(super) fn after(self, pause: Duration) -> Self {
+        match self {
+            Self::Unsettled { what, .. } => Self::Unsettled { what, pause },
+            Self::Changed { what, .. } => Self::Changed { what, pause },
+            error => error,
         }
     }
 }

@@ -216,6 +216,8 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         if self.subject.moment != Moment::Exhausted {
             self.link(&env.loaded_classes(jni)?);
         }
+        // A child must know all classes. What is prepared while they are listed counts, too: at worst a listing is repeated.
+        let prepared = fork.map(|_| self.tags.watch_classes()).transpose()?;
         // Linking loads further classes, mainly of arrays.
         let loaded = env.loaded_classes(jni)?;
         let mut held = HeldObjects::default();
@@ -258,15 +260,19 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
             arrays: self.subject.primitive_arrays,
         };
         let begin = Instant::now();
-        let mut totals = match (fork, last) {
-            (Some(fork), Some((last, _))) => {
-                let child = self
-                    .tags
-                    .follow_in_child(wanted, &mut recorder, &fork.link, last.0);
+        let mut totals = match (fork, last, &prepared) {
+            (Some(fork), Some((last, _)), Some(prepared)) => {
+                let child = self.tags.follow_in_child(
+                    wanted,
+                    &mut recorder,
+                    &fork.link,
+                    last.0,
+                    prepared,
+                );
                 pause += begin.elapsed();
                 let answer = self.receive(child.map_err(DumpError::from), fork, &mut classes);
                 self.untag(&held, &mut pause)?;
-                answer?
+                answer.map_err(|error| error.after(pause))?
             }
             _ => {
                 let answer = self.tags.follow(wanted, &mut recorder);
@@ -429,7 +435,10 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         let mut late = walked.late_classes.objects.iter();
         // The child's tags do not tell which class of the program it is.
         if late.any(|object| classes.place(&self.numbers, object.class).is_none()) {
-            return Err(DumpError::Changed("a class was loaded meanwhile"));
+            return Err(DumpError::Changed {
+                what: "a class was loaded meanwhile",
+                pause: Duration::ZERO,
+            });
         }
         self.late_classes(classes, walked.late_classes)?;
         Ok(walked.totals)
