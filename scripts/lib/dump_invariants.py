@@ -36,11 +36,11 @@ class Objects:
 
     def values(self, kind, id):
         """The values of the fields that the object's own class declares, by name; references are ids."""
-        name, content = self.instances[id]
+        name, own_class, content = self.instances[id]
         if name != kind:
             raise ValueError(f"a {name} in place of a {kind}")
         values, at = {}, 0
-        for field, basic in self.fields[kind]:
+        for field, basic in self.fields[own_class]:
             size = SIZES[basic]
             values[field] = int.from_bytes(content[at : at + size], "big", signed=basic == LONG)
             at += size
@@ -87,7 +87,8 @@ def segment(data, at, end, names, strings, objects):
             length = int.from_bytes(data[at + 20 : at + 24], "big")
             name = names.get(data[at + 12 : at + 20], "")
             if name.startswith("Invariants$") and name[11:] in CLASSES:
-                objects.instances[int.from_bytes(data[at : at + 8], "big")] = (name[11:], data[at + 24 : at + 24 + length])
+                content = data[at + 24 : at + 24 + length]
+                objects.instances[int.from_bytes(data[at : at + 8], "big")] = (name[11:], data[at + 12 : at + 20], content)
             at += 24 + length
         elif tag == 0x22:
             length = int.from_bytes(data[at + 12 : at + 16], "big")
@@ -109,7 +110,7 @@ def segment(data, at, end, names, strings, objects):
 
 
 def class_record(data, at, names, strings, objects):
-    name = names.get(data[at : at + 8], "")
+    own_class, name = data[at : at + 8], names.get(data[at : at + 8], "")
     at += 8 + 4 + 6 * 8 + 4
     for head in (2, 8):
         count = int.from_bytes(data[at : at + 2], "big")
@@ -123,13 +124,14 @@ def class_record(data, at, names, strings, objects):
         fields.append((strings[data[at : at + 8]].decode(errors="replace"), data[at + 8]))
         at += 9
     if name.startswith("Invariants$"):
-        objects.fields[name[11:]] = fields
+        # By its id: the VM's dumper also writes the versions of a class that were replaced.
+        objects.fields[own_class] = fields
     return at
 
 
 def faults(objects):
     """What does not hold."""
-    counters = [id for id, (name, _) in objects.instances.items() if name == "Counter"]
+    counters = [id for id, (name, _, _) in objects.instances.items() if name == "Counter"]
     if len(counters) != 2:
         return [f"{len(counters)} counters"]
     found = []

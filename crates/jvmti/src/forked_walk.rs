@@ -44,6 +44,11 @@ const CHECK: Duration = Duration::from_millis(100);
 /// itself runs. A debugger may hold the child, whose own alarm then waits, too.
 const SILENT_CHECKS: u32 = 600;
 
+/// The checks in a row that find a child asleep which has sent nothing. It waits for a lock that another thread held when
+/// it was forked, and which nobody will ever release in the child. The allocator of the VM's temporary memory has such a lock,
+/// and compilers use it all the time.
+const ASLEEP_CHECKS: u32 = 5;
+
 /// The longest time that the parent waits for the end of a child that has nothing more to send.
 const REAPING: Duration = Duration::from_secs(30);
 
@@ -172,8 +177,9 @@ struct Process {
 }
 
 impl Child<'_> {
-    /// Waits for the child's next message. An error says why there is none. `check` is called every 100 ms; if it returns an
-    /// error, the child is ended.
+    /// Waits for the child's next message. An error says why there is none; it is of the kind [`io::ErrorKind::Deadlock`] if
+    /// the child waits for a lock that was held when it was forked. `check` is called every 100 ms; if it returns an error, the
+    /// child is ended.
     pub fn receive(&mut self, check: &dyn Fn() -> io::Result<()>) -> io::Result<ChildMessage> {
         let mut head = [0; 9];
         self.read(&mut head, check)?;
@@ -191,7 +197,7 @@ impl Child<'_> {
     }
 
     fn read(&mut self, mut bytes: &mut [u8], check: &dyn Fn() -> io::Result<()>) -> io::Result<()> {
-        let mut silent = 0;
+        let (mut silent, mut asleep) = (0, 0);
         while !bytes.is_empty() {
             if self.last_check.elapsed() >= CHECK {
                 check().inspect_err(|_| self.kill())?;
@@ -201,13 +207,21 @@ impl Child<'_> {
                 Ok(0) => return Err(self.ended()),
                 Ok(count) => {
                     bytes = &mut bytes[count..];
-                    silent = 0;
+                    (silent, asleep) = (0, 0);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     // A process that the program forked meanwhile may keep the child's end open.
                     if let Some(ended) = self.reap() {
                         return Err(ended);
+                    }
+                    asleep = if self.is_asleep() { asleep + 1 } else { 0 };
+                    if asleep == ASLEEP_CHECKS {
+                        self.kill();
+                        return Err(io::Error::new(
+                            io::ErrorKind::Deadlock,
+                            "it waits for a lock of the VM",
+                        ));
                     }
                     silent += 1;
                     if silent > SILENT_CHECKS {
@@ -219,6 +233,17 @@ impl Child<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns `true` if the child sleeps, by its letter in /proc (proc_pid_stat(5)). Reading from the disk and being stopped have
+    /// other letters.
+    fn is_asleep(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.pid));
+        stat.is_ok_and(|stat| {
+            stat.rsplit(") ")
+                .next()
+                .is_some_and(|rest| rest.starts_with('S'))
+        })
     }
 
     /// Ends the child. Where the kernel has no descriptors for processes, it ends when it finds nobody to write to.

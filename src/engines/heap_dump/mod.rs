@@ -497,7 +497,8 @@ pub enum DumpError {
     /// There is no walk in a child.
     #[error("no fork: {0}")]
     NoFork(String),
-    /// The program changed between what was asked before the fork and the fork, which was not done. It stood still for `pause`.
+    /// The program changed between what was asked before the fork and the fork, which was not done, or the child waits for a lock.
+    /// Another attempt costs little.
     #[error("no fork: {what}")]
     Unsettled {
         /// The change.
@@ -505,7 +506,7 @@ pub enum DumpError {
         /// The time for which the program was stopped.
         pause: Duration,
     },
-    /// As [`DumpError::Unsettled`], noticed by the child's walk.
+    /// The program changed before the fork, which was noticed by the child's walk.
     #[error("no fork: {what}")]
     Changed {
         /// The change.

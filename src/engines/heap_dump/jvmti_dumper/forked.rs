@@ -2,6 +2,7 @@
 //! itself needs happens in the child: the program's thread that dumps writes them like those of any other dumper, and
 //! asks the VM what can be asked only afterwards.
 
+use std::io;
 use std::time::Duration;
 
 use hprof_format::{HeapTotals, ObjectBirth, ObjectId, ObjectLayout, StringId, TraceSerial};
@@ -103,7 +104,7 @@ pub(super) fn receive(
 ) -> Result<Walked, DumpError> {
     let check = || room.is_left();
     loop {
-        match child.receive(&check).map_err(DumpError::Child)? {
+        match child.receive(&check).map_err(DumpError::of_child)? {
             ChildMessage::Content(content) => {
                 if !output.records(&content) {
                     return Err(DumpError::Output);
@@ -235,6 +236,13 @@ impl From<NoChild> for DumpError {
 }
 
 impl DumpError {
+    fn of_child(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::Deadlock => Self::unsettled("a lock of the VM was held"),
+            _ => Self::Child(error),
+        }
+    }
+
     fn unsettled(what: &'static str) -> Self {
         let pause = Duration::ZERO;
         Self::Unsettled { what, pause }

@@ -262,13 +262,9 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         let begin = Instant::now();
         let mut totals = match (fork, last, &prepared) {
             (Some(fork), Some((last, _)), Some(prepared)) => {
-                let child = self.tags.follow_in_child(
-                    wanted,
-                    &mut recorder,
-                    &fork.link,
-                    last.0,
-                    prepared,
-                );
+                let child =
+                    self.tags
+                        .follow_in_child(wanted, &mut recorder, &fork.link, last.0, prepared);
                 pause += begin.elapsed();
                 let answer = self.receive(child.map_err(DumpError::from), fork, &mut classes);
                 self.untag(&held, &mut pause)?;
