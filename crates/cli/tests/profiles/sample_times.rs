@@ -233,22 +233,26 @@ fn a_recording_answers_as_the_file_that_it_was_made_of() {
     let to = recording.to_str().expect("UTF-8");
     shown(&["export", "--to", "jfr", "-o", to], &[&file]);
     let part = ["--from", "+250ms", "--until", "+1s", "--idle"];
-    for value in ["cpu", "wall", "lock-wait"] {
-        for by in ["method", "lock", "holder"] {
-            let arguments = [&["top", "--value", value, "--by", by][..], &part].concat();
-            let rows = |file: &Path| {
-                let text = shown(&arguments, &[file]);
-                let is_row =
-                    |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
-                text.lines()
-                    .filter(is_row)
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
+    for (value, by) in [
+        ("cpu", "method"),
+        ("wall", "method"),
+        ("lock-wait", "method"),
+        ("lock-wait", "lock"),
+        ("lock-wait", "holder"),
+    ] {
+        let arguments = [&["top", "--value", value, "--by", by][..], &part].concat();
+        let rows = |file: &Path| {
+            let text = shown(&arguments, &[file]);
+            let is_row = |line: &&str| {
+                line.trim_start()
+                    .starts_with(|first: char| first.is_ascii_digit())
             };
-            let stated = rows(&file);
-            assert!(!stated.is_empty(), "{value} by {by}");
-            assert_eq!(rows(&recording), stated, "{value} by {by}");
-        }
+            let rows = text.lines().filter(is_row).map(str::to_owned);
+            rows.collect::<Vec<String>>()
+        };
+        let stated = rows(&file);
+        assert!(!stated.is_empty(), "{value} by {by}");
+        assert_eq!(rows(&recording), stated, "{value} by {by}");
     }
 }
 
