@@ -192,6 +192,67 @@ fn memory_outside_of_the_heap_counts_once() {
     );
 }
 
+/// The JDK maps its file of classes by native code: the buffer refers to no file.
+#[test]
+fn the_file_of_the_jdk_s_classes_is_a_mapped_file() {
+    let mut dump = Writer::default();
+    let fields = [
+        ("address", BasicType::Long),
+        ("capacity", BasicType::Int),
+        ("att", BasicType::Object),
+        ("fd", BasicType::Object),
+    ];
+    let buffer = Class {
+        fields: &fields,
+        ..Class::default()
+    };
+    let buffer = dump.class("java/nio/DirectByteBuffer", 0, buffer);
+    let reader = Class {
+        fields: &[("memoryMap", BasicType::Object)],
+        ..Class::default()
+    };
+    let reader = dump.class("jdk/internal/jimage/BasicImageReader", 0, reader);
+    let shared = dump.class(
+        "jdk/internal/jimage/ImageReader$SharedImageReader",
+        reader,
+        Class::default(),
+    );
+    let holder = Class {
+        statics: &[("reader", 0x10_000), ("other", 0x20_300)],
+        ..Class::default()
+    };
+    let holder = dump.class("Holder", 0, holder);
+    let [view, image, other] = [0x20_100, 0x20_200, 0x20_300];
+    dump.instance(0x10_000, shared, &[to(view)]);
+    let long = Value::Long;
+    for (id, address, megabytes, of) in [
+        (view, 0x7000_0000, 140, image),
+        (image, 0x7000_0000, 140, 0),
+        (other, 0x7f00_0000, 1, 0),
+    ] {
+        let capacity = Value::Int(megabytes * 1_000_000);
+        dump.instance(id, buffer, &[long(address), capacity, to(of), to(0)]);
+    }
+    dump.root(holder);
+    model::with_heap(
+        &dump.file(),
+        Excluded::default(),
+        Memory::unlimited(),
+        |heap| {
+            let outside = heap.outside_heap().expect("it is sound");
+            let kinds = outside.kinds.iter();
+            let kinds: Vec<_> = kinds
+                .map(|kind| (kind.kind, kind.objects, kind.bytes))
+                .collect();
+            let expected = [
+                ("mapped files", 1, 140_000_000),
+                ("direct buffers", 1, 1_000_000),
+            ];
+            assert_eq!(kinds, expected);
+        },
+    );
+}
+
 #[test]
 fn loaders_that_load_the_same_class_again_pile_up() {
     let mut dump = Writer::default();

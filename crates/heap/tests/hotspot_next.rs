@@ -1,4 +1,5 @@
-//! Dumps as HotSpot will write them: frames and traces between the segments of a heap dump, and no objects that fill gaps.
+//! Dumps as HotSpot will write them: frames and traces between the segments of a heap dump, and no objects that fill gaps. And
+//! those of `jhsdb`, whose threads do not name their traces.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod model;
@@ -14,8 +15,10 @@ const THREAD_CLASS: u64 = 0x100;
 const THREAD: u64 = 0x1000;
 const LOCAL: u64 = 0x2000;
 
-#[test]
-fn a_thread_has_the_frames_that_stand_between_its_segments() {
+const TRACE: TraceSerial = TraceSerial(9);
+
+/// A dump of a thread whose root names a trace; that with the frame of the thread is [`TRACE`].
+fn file(of_root: TraceSerial) -> Vec<u8> {
     let mut out = Vec::new();
     let mut encoder = BinaryEncoder::new();
     encoder.start(Millis(0), &mut out);
@@ -38,7 +41,7 @@ fn a_thread_has_the_frames_that_stand_between_its_segments() {
         trace: TraceSerial(0),
         name: StringId(1),
     }));
-    let (thread, trace) = (ThreadSerial(7), TraceSerial(9));
+    let thread = ThreadSerial(7);
     let mut first = Vec::new();
     HeapRecord::Class(ClassDump {
         class: ObjectId(THREAD_CLASS),
@@ -63,7 +66,7 @@ fn a_thread_has_the_frames_that_stand_between_its_segments() {
         line: Line::Number(42),
     }));
     put(Record::Trace(TraceRecord {
-        serial: trace,
+        serial: TRACE,
         thread,
         frames: vec![FrameId(5)].into(),
     }));
@@ -76,7 +79,13 @@ fn a_thread_has_the_frames_that_stand_between_its_segments() {
     }
     .write(&mut second);
     for (object, root) in [
-        (THREAD, Root::Thread { thread, trace }),
+        (
+            THREAD,
+            Root::Thread {
+                thread,
+                trace: of_root,
+            },
+        ),
         (LOCAL, Root::JavaFrame { thread, frame: 0 }),
     ] {
         let object = ObjectId(object);
@@ -85,8 +94,14 @@ fn a_thread_has_the_frames_that_stand_between_its_segments() {
     let content = second.as_slice().into();
     put(Record::HeapDumpSegment(HeapDumpSegmentRecord { content }));
     put(Record::HeapDumpEnd(HeapDumpEndRecord));
+    out
+}
+
+#[test]
+fn a_thread_has_the_frames_that_stand_between_its_segments() {
     let (excluded, memory) = (Excluded::default(), Memory::unlimited());
-    model::with_heap(&out, excluded, memory, |heap| {
+    model::with_heap(&file(TRACE), excluded, memory, |heap| {
+        assert_eq!(heap.stacks_of_unknown_threads().len(), 0);
         let (threads, all) = heap.threads(10).expect("it is sound");
         assert_eq!(all, 1);
         let [frame] = &threads[0].frames[..] else {
@@ -94,6 +109,22 @@ fn a_thread_has_the_frames_that_stand_between_its_segments() {
         };
         assert_eq!(&*frame.frame, "java.lang.Thread.run(Thread.java:42)");
         assert_eq!(frame.locals[0].id, ObjectId(LOCAL));
+    });
+}
+
+/// Its thread roots all name one trace without frames, and count other threads than its traces do.
+#[test]
+fn the_stacks_of_jhsdb_are_those_of_threads_that_are_not_known() {
+    let (excluded, memory) = (Excluded::default(), Memory::unlimited());
+    model::with_heap(&file(TraceSerial(1)), excluded, memory, |heap| {
+        let (threads, _) = heap.threads(10).expect("it is sound");
+        let frames = threads[0].frames.iter().map(|frame| &*frame.frame);
+        assert_eq!(frames.collect::<Vec<_>>(), [""]);
+        let stacks = heap.stacks_of_unknown_threads();
+        let [stack] = &stacks[..] else {
+            panic!("{stacks:?}");
+        };
+        assert_eq!(&*stack[0], "java.lang.Thread.run(Thread.java:42)");
     });
 }
 

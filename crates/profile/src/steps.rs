@@ -62,6 +62,48 @@ impl Steps {
         *sum = sum.saturating_add(value);
     }
 
+    /// Adds a value that was measured during some time, in equal parts.
+    pub(crate) fn spread(&mut self, key: (StackId, LabelsId), span: Span, value: u64) {
+        self.cover(span);
+        let (first, last) = (
+            span.from / self.step,
+            span.to.saturating_sub(1).max(span.from) / self.step,
+        );
+        let steps = self.rows.entry(key).or_default();
+        let whole = u128::from(span.to.saturating_sub(span.from).max(1));
+        // The value until the end of a step: what is rounded off in one is in the next.
+        let until = |time: u64| {
+            let passed = u128::from(time.min(span.to).saturating_sub(span.from));
+            u64::try_from(u128::from(value) * passed / whole).unwrap_or(value)
+        };
+        let mut before = 0;
+        for step in first..=last {
+            let by_then = match step == last {
+                true => value,
+                false => until(step.saturating_add(1).saturating_mul(self.step)),
+            };
+            let part = by_then - before;
+            before = by_then;
+            if part > 0 {
+                let sum = steps.entry(step).or_default();
+                *sum = sum.saturating_add(part);
+            }
+        }
+    }
+
+    /// Adds the values of another, in the longer steps of the two.
+    pub(crate) fn join(&mut self, other: Steps) {
+        self.at_least(other.step);
+        if let Some(span) = other.span {
+            self.cover(span);
+        }
+        for (key, values) in other.rows {
+            for (step, value) in values {
+                self.add(key, step.saturating_mul(other.step), value);
+            }
+        }
+    }
+
     /// Multiplies all values.
     pub(crate) fn multiply(&mut self, factor: u64) {
         for value in self.rows.values_mut().flat_map(BTreeMap::values_mut) {
@@ -156,6 +198,29 @@ mod tests {
         let values = &timeline.rows[0].values;
         assert_eq!(values.len(), 1_800);
         assert!(values.iter().all(|&(_, value)| value == 4));
+    }
+
+    #[test]
+    fn a_value_is_spread_over_its_time_and_nothing_is_lost() {
+        let mut profile = Profile::default();
+        let key = key(&mut profile, "a");
+        let values = |steps: Steps| {
+            let timeline = steps.timeline(Metric::Wall, |stack, labels| (stack, labels));
+            timeline.expect("a time").rows[0].values.clone()
+        };
+        let span = |from, to| Span { from, to };
+        let mut steps = Steps::default();
+        // From the middle of the first step to the middle of the third.
+        steps.spread(key, span(10_125, 10_625), 1_001);
+        steps.spread(key, span(10_200, 10_200), 7);
+        assert_eq!(values(steps), [(0, 257), (1, 500), (2, 251)]);
+        let mut longer = Steps::default();
+        longer.at_least(1_000);
+        longer.spread(key, span(9_000, 12_000), 30);
+        let mut shorter = Steps::default();
+        shorter.spread(key, span(10_500, 11_500), 8);
+        shorter.join(longer);
+        assert_eq!(values(shorter), [(0, 10), (1, 14), (2, 14)]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::model::{LabelsId, Profile, Span, StackId, Table, Timeline};
 pub enum NotWithin {
     /// The file has no times.
     #[error(
-        "does not say when its samples were taken: binary files of the agent do (format=b), for cpu=samples, wall= and monitor=y, sums of such files, and recordings of JFR, for CPU samples and those of all threads; text does not"
+        "does not say when its samples were taken: binary files of the agent do (format=b), for cpu=samples, wall= and monitor=y, sums of such files, and recordings of JFR; text does not"
     )]
     NoTimes,
     /// Nothing of the span is in this time of the run.

@@ -234,6 +234,74 @@ fn a_damaged_chunk_costs_no_other() {
     assert!(cpu(&damaged).is_err());
 }
 
+/// A park of 3 s from the first second on, a wait for a monitor of 2 s from the sixth on, and 100 bytes after 8.5 s.
+#[test]
+fn events_of_the_jdk_count_at_their_times() {
+    use hprof_jfr::*;
+    const BEGIN: u64 = 1_700_000_000_000;
+    const SECOND: u64 = 1_000_000_000;
+    let mut recording = Recording::new(BEGIN * 1_000_000, 10 * SECOND);
+    let mut event_type = |name, fields: Vec<EventField>| {
+        recording.event_type(EventType {
+            name,
+            fields,
+            ..EventType::default()
+        })
+    };
+    let waits = || vec![EventField::DURATION, EventField::STACK];
+    let weight = EventField {
+        name: "weight",
+        label: "Weight",
+        kind: FieldKind::Bytes,
+    };
+    let park = event_type("jdk.ThreadPark", waits());
+    let enter = event_type("jdk.JavaMonitorEnter", waits());
+    let sample = event_type(
+        "jdk.ObjectAllocationSample",
+        vec![EventField::STACK, weight],
+    );
+    let stack = FieldValue::Stack(Some(recording.stacks.push(&[], false)));
+    let number = FieldValue::Number;
+    for (event, at, values) in [
+        (park, SECOND, [number(3 * SECOND), stack]),
+        (enter, 6 * SECOND, [number(2 * SECOND), stack]),
+        (sample, 8 * SECOND + SECOND / 2, [stack, number(100)]),
+    ] {
+        recording.event(event, at, &values).expect("its fields");
+    }
+    let mut file = Vec::new();
+    recording.write(&mut file).expect("memory takes all");
+    let whole = read(&file);
+    let metrics = [
+        Metric::Wall,
+        Metric::Contention,
+        Metric::Contentions,
+        Metric::AllocBytes,
+    ];
+    let part = |from: u64, to: u64| {
+        let span = Span {
+            from: BEGIN + from,
+            to: BEGIN + to,
+        };
+        let part = whole.clone().within(span).expect("a part of it");
+        metrics.map(|metric| part.total(metric))
+    };
+    assert_eq!(
+        metrics.map(|metric| whole.total(metric)),
+        [5 * SECOND, 2 * SECOND, 1, 100]
+    );
+    assert_eq!(part(0, 1_000), [0, 0, 0, 0]);
+    assert_eq!(part(1_000, 3_000), [2 * SECOND, 0, 0, 0]);
+    assert_eq!(part(5_000, 7_500), [3 * SECOND / 2, 3 * SECOND / 2, 0, 0]);
+    assert_eq!(part(7_500, 8_000), [SECOND / 2, SECOND / 2, 1, 0]);
+    assert_eq!(part(8_000, 10_000), [0, 0, 0, 100]);
+    // Two chunks of the same time.
+    let twice = read(&[file.as_slice(), &file].concat());
+    let both = twice.timeline(Metric::Wall).expect("times");
+    let values = both.rows.iter().flat_map(|row| &row.values);
+    assert_eq!(values.map(|(_, value)| value).sum::<u64>(), 10 * SECOND);
+}
+
 #[test]
 fn secrets_of_a_command_line_are_replaced() {
     use hprof_jfr::*;

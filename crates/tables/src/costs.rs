@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use hprof_format::{
     AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, CpuSample, CpuSamplesRecord,
-    LeftOut, NoteMeaning, Section, Timing, TraceSerial, TraceTime, UnknownSection, WallSample,
-    sampling_interval,
+    LeftOut, NoteMeaning, SampleTimes, Section, TimedSection, Timing, TraceSerial, TraceTime,
+    UnknownSection, WallSample, sampling_interval,
 };
 
 use crate::error::Error;
 use crate::history::HistoryRows;
 use crate::names::{self, NOT_LISTED, Names, nanos, signed};
 use crate::output::Output;
+use crate::times::TimeRows;
 use crate::waits::WaitRows;
 
 /// The costs in the records so far.
@@ -32,6 +33,7 @@ pub(crate) struct Costs {
     calls: Vec<CallTime>,
     calls_seen: u32,
     history: HistoryRows,
+    times: TimeRows,
     /// The sum of the rows that the next sites omit.
     left_out: Option<LeftOut<4>>,
 }
@@ -102,6 +104,7 @@ impl Costs {
             Section::CpuSamples(CpuSamplesRecord { total, rows }) => {
                 let rows = rows.iter().map(CostRow::from);
                 self.cpu_samples.take(self.wanted, [(*total).into()], rows);
+                self.forget_times(TimedSection::CpuSamples);
             }
             Section::CallTimes(Timing::Traces { total, calls, rows }) => {
                 let rows = rows.iter().map(CostRow::from);
@@ -117,8 +120,12 @@ impl Costs {
                 let rows = samples.rows.iter().map(CostRow::from);
                 self.wall_samples.take(self.wanted, [samples.total], rows);
                 self.wall_interval = samples.interval;
+                self.forget_times(TimedSection::WallSamples);
             }
-            Section::LockWaits(waits) => self.waits.take(self.wanted, waits),
+            Section::LockWaits(waits) => {
+                self.waits.take(self.wanted, waits);
+                self.forget_times(TimedSection::LockWaits);
+            }
             Section::Contention { total, count, rows } => {
                 let rows = rows.iter().map(CostRow::from);
                 self.monitors.take(self.wanted, [*total, *count], rows);
@@ -147,8 +154,7 @@ impl Costs {
             Section::Unknown(UnknownSection { name, .. }) => {
                 names.notes.push(UnknownSection::remark(name));
             }
-            // The tables have the sums of the run.
-            Section::SampleTimes(_) => {}
+            Section::SampleTimes(times) => self.sample_times(times),
             // States without a value.
             Section::Monitors { .. } | Section::EndOfSnapshot => {}
         }
@@ -172,6 +178,25 @@ impl Costs {
         self.sites.take(self.wanted, totals, rows);
     }
 
+    /// Takes the times of the samples of the section before them.
+    fn sample_times(&mut self, times: &SampleTimes) {
+        let seen = match times.of {
+            TimedSection::CpuSamples => self.cpu_samples.seen,
+            TimedSection::WallSamples => self.wall_samples.seen,
+            TimedSection::LockWaits => self.waits.seen(),
+        };
+        if self.wanted.is_none_or(|wanted| wanted == seen) {
+            self.times.take(times);
+        }
+    }
+
+    /// The last dump counts, even if it has no times.
+    fn forget_times(&mut self, of: TimedSection) {
+        if self.wanted.is_none() {
+            self.times.forget(of);
+        }
+    }
+
     /// Writes the tables.
     pub(crate) fn write(self, names: &mut Names, out: &mut Output) -> Result<(), Error> {
         for row in self.cpu_samples.stored(names, out)? {
@@ -192,6 +217,7 @@ impl Costs {
             })?;
         }
         self.waits.write(names, out)?;
+        self.times.write(names, out)?;
         for row in self.call_times.stored(names, out)? {
             let [own, calls] = row.values;
             out.call_time.row(|to| {

@@ -47,6 +47,7 @@ mod names;
 mod output;
 mod schema;
 mod temporary;
+mod times;
 mod waits;
 
 use std::fs::File;

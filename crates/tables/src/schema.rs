@@ -177,6 +177,19 @@ tables! {
         column("samples", Repeated, "how often this was seen"),
         column("wait_ns", Repeated, "the time that these samples stand for"),
     }
+    /// SAMPLE TIMES.
+    SAMPLE_TIME = "sample_time" sorted by ["trace_id", "begin_ms"]
+        "When the samples of binary files were taken (`cpu=samples`, `wall=`, `monitor=y`): a row for each stack and each step of time in which it was seen." {
+        column("of", Text, "the table with the sums: `cpu_sample`, `wall_sample` or `lock_wait`"),
+        column("trace_id", Repeated, "as there"),
+        nullable("class_id", Repeated, "as in `lock_wait`"),
+        nullable("identity", Repeated, "as in `lock_wait`"),
+        nullable("holder_trace_id", Repeated, "as in `lock_wait`"),
+        column("begin_ms", Repeated, "when the step begins, in milliseconds since 1970 UTC"),
+        column("step_s", Real, "the length of the step in seconds, the same in all rows of a run and an `of`"),
+        column("samples", Repeated, "how often the stack was seen in it"),
+        column("time_ns", Repeated, "the time that these samples stand for"),
+    }
     /// CPU TIME, and the old prof format.
     CALL_TIME = "call_time" sorted by ["trace_id"]
         "`cpu=times` and `cpu=old`; the key is `run_id`, `trace_id`. The text format rounds times to milliseconds." {

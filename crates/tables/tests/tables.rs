@@ -6,12 +6,14 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, BirthMoment, BirthsHead, BirthsWriter,
-    ClassDump, ClassSerial, Encoder, EndThreadRecord, FrameId, FrameRecord, HeapDumpEndRecord,
-    HeapDumpSegmentRecord, HeapRecord, Line, LoadClassRecord, Micros, Millis, ObjectBirth,
-    ObjectId, Record, Root, StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord,
+    ClassDump, ClassSerial, CpuSamplesRecord, Encoder, EndThreadRecord, FrameId, FrameRecord,
+    HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, Line, LoadClassRecord, Micros, Millis,
+    ObjectBirth, ObjectId, Record, Root, SampleTimes, Section, StartThreadRecord, StepCount,
+    StringId, StringRecord, ThreadSerial, TimedLock, TimedRow, TimedSection, TraceRecord,
     TraceSerial, Value, births_path,
 };
 use hprof_heap::{Memory, Silent};
@@ -305,6 +307,99 @@ fn a_renamed_thread_has_its_first_and_its_last_name() {
             row(3, text("audit")),
             row(4, Field::Null)
         ]
+    );
+}
+
+/// Two dumps of CPU samples, and waits for a lock in the second one.
+#[test]
+fn samples_have_the_times_of_their_dump() {
+    let mut encoder = BinaryEncoder::new();
+    let mut bytes = Vec::new();
+    encoder.start(Millis(TIME), &mut bytes);
+    let mut write = |record: &Record<'_>| encoder.record(Micros(0), record, &mut bytes);
+    let samples = |trace, counts: &[(u32, u64)]| TimedRow {
+        trace: TraceSerial(trace),
+        lock: None,
+        counts: counts
+            .iter()
+            .map(|&(step, count)| StepCount { step, count })
+            .collect(),
+    };
+    let times = |of, rows: Vec<TimedRow>| {
+        let section = Section::SampleTimes(SampleTimes {
+            of,
+            sample: Duration::from_millis(20),
+            begin: Millis(TIME),
+            millis: 1_000,
+            step: 250,
+            rows,
+        });
+        Record::String(StringRecord {
+            id: StringId::note(0),
+            text: Cow::Owned(section.note().expect("a note").into_owned().into_bytes()),
+        })
+    };
+    for (total, rows) in [
+        (1, vec![samples(6, &[(3, 1)])]),
+        (
+            9,
+            vec![samples(0, &[(2, 2)]), samples(5, &[(0, 3), (1, 4)])],
+        ),
+    ] {
+        write(&Record::CpuSamples(CpuSamplesRecord {
+            total,
+            rows: Cow::Owned(Vec::new()),
+        }));
+        write(&times(TimedSection::CpuSamples, rows));
+    }
+    let wait = TimedRow {
+        lock: Some(TimedLock {
+            holder: Some(TraceSerial(6)),
+            class: ClassSerial(1),
+            identity: Some(0xab),
+        }),
+        ..samples(5, &[(1, 8)])
+    };
+    write(&times(TimedSection::LockWaits, vec![wait]));
+    let folder = TempDir::new().expect("a folder");
+    converted(&bytes, folder.path(), &Options::default()).expect("a sound file");
+    let begin = TIME.cast_signed();
+    let row = |of: &str, labels: [Field; 3], at: i64, samples: i64| {
+        let head = [text(of), long(5)].into_iter().chain(labels);
+        let values = [
+            long(begin + at),
+            Field::Double(0.25),
+            long(samples),
+            long(samples * 20_000_000),
+        ];
+        head.chain(values).collect::<Vec<Field>>()
+    };
+    let none = || [Field::Null, Field::Null, Field::Null];
+    let stored = rows(folder.path(), "sample_time");
+    assert_eq!(
+        stored[..3],
+        [
+            row("cpu_sample", none(), 0, 3),
+            row("cpu_sample", none(), 250, 4),
+            row("lock_wait", [long(1), long(0xab), long(6)], 250, 8),
+        ]
+    );
+    // What is in no row of the file has a stack of its own.
+    let traces = rows(folder.path(), "trace");
+    let trace = traces.iter().find(|trace| trace[0] == stored[3][1]);
+    assert_eq!(trace.expect("its trace")[3], text("<not listed>"));
+    assert_eq!((&stored[3][7], stored.len()), (&long(2), 4));
+    let first = Options {
+        section: Some(1),
+        ..Options::default()
+    };
+    let folder = TempDir::new().expect("a folder");
+    converted(&bytes, folder.path(), &first).expect("a sound file");
+    let stored = rows(folder.path(), "sample_time");
+    assert_eq!(stored.len(), 1);
+    assert_eq!(
+        (&stored[0][1], &stored[0][5]),
+        (&long(6), &long(begin + 750))
     );
 }
 

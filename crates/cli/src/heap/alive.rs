@@ -102,7 +102,10 @@ pub fn outside_heap(outside: &OutsideHeap, sizes: Sizes) -> Vec<String> {
     let kinds = outside.kinds.iter();
     let kinds = kinds.map(|kind| {
         let (objects, bytes) = (number(kind.objects), sizes.text(kind.bytes));
-        format!("{objects} {} have {bytes} outside the heap", kind.kind)
+        match (kind.objects, kind.kind.strip_suffix('s')) {
+            (1, Some(one)) => format!("1 {one} has {bytes} outside the heap"),
+            _ => format!("{objects} {} have {bytes} outside the heap", kind.kind),
+        }
     });
     let holders = outside.holders.iter().map(|row| {
         let (bytes, objects) = (sizes.text(row.bytes), number(row.objects));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use hprof_format::{
@@ -16,7 +17,7 @@ use prost::Message;
 use crate::every_section::{
     Totals, list, of_document, of_firefox, of_otlp_with_samples, of_speedscope, read,
 };
-use crate::{directory, json, shown};
+use crate::{directory, json, shown, text};
 
 /// When the first step begins.
 const BEGIN: u64 = 1_795_819_068_000;
@@ -201,6 +202,58 @@ fn every_export_with_times_has_those_of_the_file() {
     assert_eq!(of_json(&made("sum.hprof", &["merge"])), stated, "merge");
     let otlp = made("otlp", &["export", "--to", "otlp"]);
     assert_eq!(of_otlp(&otlp), stated, "otlp");
+    let recording = made("run.jfr", &["export", "--to", "jfr"]);
+    assert_eq!(of_json(&recording), stated, "jfr");
+    // With another recording, of which the steps are the same, and with the file itself.
+    let doubled: Points = stated
+        .iter()
+        .map(|(at, value)| (at.clone(), 2 * value))
+        .collect();
+    let bytes = std::fs::read(&recording).expect("it was written");
+    let twice = folder.join("twice.jfr");
+    std::fs::write(&twice, [&*bytes, &bytes].concat()).expect("there is room");
+    assert_eq!(of_json(&twice), doubled, "two chunks");
+    let sum = folder.join("both.hprof");
+    let to = sum.to_str().expect("UTF-8");
+    shown(&["merge", "-o", to], &[&recording, &file]);
+    assert_eq!(of_json(&sum), doubled, "merge of both");
+    made("tables", &["export", "--to", "parquet"]);
+    if let Some(python) = std::env::var_os("HPROF_DUCKDB") {
+        let tables = folder.join("tables/sample_time/*.parquet");
+        assert_eq!(of_tables(Path::new(&python), &tables), stated, "parquet");
+    }
+}
+
+/// A recording has the lock and the holder of each wait, and the same answer for a part of the run.
+#[test]
+fn a_recording_answers_as_the_file_that_it_was_made_of() {
+    let folder = directory("sample-times-jfr");
+    let file = file(&folder);
+    let recording = folder.join("run.jfr");
+    let to = recording.to_str().expect("UTF-8");
+    shown(&["export", "--to", "jfr", "-o", to], &[&file]);
+    let part = ["--from", "+250ms", "--until", "+1s", "--idle"];
+    for (value, by) in [
+        ("cpu", "method"),
+        ("wall", "method"),
+        ("lock-wait", "method"),
+        ("lock-wait", "lock"),
+        ("lock-wait", "holder"),
+    ] {
+        let arguments = [&["top", "--value", value, "--by", by][..], &part].concat();
+        let rows = |file: &Path| {
+            let text = shown(&arguments, &[file]);
+            let is_row = |line: &&str| {
+                line.trim_start()
+                    .starts_with(|first: char| first.is_ascii_digit())
+            };
+            let rows = text.lines().filter(is_row).map(str::to_owned);
+            rows.collect::<Vec<String>>()
+        };
+        let stated = rows(&file);
+        assert!(!stated.is_empty(), "{value} by {by}");
+        assert_eq!(rows(&recording), stated, "{value} by {by}");
+    }
 }
 
 /// Each export of a part of the run has the values of that part, whether the format has times or not.
@@ -260,6 +313,34 @@ fn of_json(file: &Path) -> Points {
         }
     }
     points
+}
+
+fn of_tables(python: &Path, tables: &Path) -> Points {
+    let script = format!(
+        "import duckdb\n\
+        for row in duckdb.sql(\"SELECT \"of\", begin_ms + step_s * 500, sum(time_ns) \
+        FROM read_parquet('{}') GROUP BY ALL\").fetchall(): print(row[0], int(row[1]), int(row[2]))",
+        tables.display()
+    )
+    .replace("SELECT \"of\"", "SELECT \\\"of\\\"");
+    let output = Command::new(python).args(["-c", &script]).output();
+    let output = output.expect("Python starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let names = [
+        ("cpu_sample", "cpu"),
+        ("wall_sample", "wall"),
+        ("lock_wait", "lock-wait"),
+    ];
+    let rows = text(&output.stdout).lines().map(|line| {
+        let row: Vec<&str> = line.split(' ').collect();
+        let [of, at, value] = row[..] else {
+            panic!("{line}");
+        };
+        let name = names.iter().find(|(table, _)| *table == of).expect("known");
+        let [at, value] = [at, value].map(|number| number.parse().expect("a number"));
+        ((name.1.to_owned(), at), value)
+    });
+    rows.collect()
 }
 
 fn of_otlp(path: &Path) -> Points {

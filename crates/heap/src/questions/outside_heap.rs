@@ -76,6 +76,11 @@ struct Owned {
     bytes: u64,
 }
 
+/// The class of the JDK that maps its own file of classes, `lib/modules`, by native code, and the field with a view of that buffer.
+/// Unlike others of native code, the buffer does not refer to the file.
+const IMAGE_READER: &str = "jdk.internal.jimage.BasicImageReader";
+const IMAGE: &str = "memoryMap";
+
 impl Kind {
     /// Returns the kind of a class of the JDK, which subclasses share.
     fn of_class(name: &str) -> Option<Kind> {
@@ -149,6 +154,12 @@ impl Heap<'_> {
                 owned.extend(self.owned_by(object, *kind)?);
             }
         }
+        let images = self.images()?;
+        for owned in &mut owned {
+            if images.contains(&owned.address) {
+                owned.kind = Kind::Mapped;
+            }
+        }
         // Slices of a segment begin in it, and come after it.
         owned.sort_unstable_by_key(|owned| (owned.address, Reverse(owned.bytes), owned.object));
         let mut end = 0;
@@ -159,6 +170,33 @@ impl Heap<'_> {
         });
         owned.sort_by_key(|owned| Reverse(owned.bytes));
         Ok(owned)
+    }
+
+    /// Returns the addresses to which the JDK's files of classes are mapped.
+    fn images(&self) -> Result<Vec<u64>, Error> {
+        let readers = self
+            .classes
+            .inherited(|class| (*class.name == *IMAGE_READER).then_some(()));
+        let mut classes = fixedbitset::FixedBitSet::with_capacity(readers.len());
+        for (place, is_reader) in readers.iter().enumerate() {
+            classes.set(place, is_reader.is_some());
+        }
+        let mut addresses = Vec::new();
+        if classes.is_clear() {
+            return Ok(addresses);
+        }
+        for reader in self.live_of(&classes) {
+            let Some(Value::Object(view)) = self.field(reader, IMAGE)? else {
+                continue;
+            };
+            let Some(view) = self.objects.ids.find(view) else {
+                continue;
+            };
+            if let Some(Value::Long(address)) = self.field(view, "address")? {
+                addresses.push(address.cast_unsigned());
+            }
+        }
+        Ok(addresses)
     }
 
     fn owned_by(&self, object: ObjectNumber, kind: Kind) -> Result<Option<Owned>, Error> {

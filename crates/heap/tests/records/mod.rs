@@ -5,7 +5,7 @@ use hprof_format::{
 };
 
 /// The names of fields, and their ids.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 22] = [
     "referent",
     "next",
     "value",
@@ -25,6 +25,9 @@ const NAMES: [&str; 19] = [
     "count",
     "item",
     "head",
+    "memoryMap",
+    "reader",
+    "other",
 ];
 
 /// A dump that is written record by record. The classes come first.

@@ -1,6 +1,6 @@
 //! The events that are read, by their names, those of the JDK from 11 on and those of async-profiler.
 
-use super::own::OwnEvent;
+use super::own::{OwnEvent, SAMPLED_TIME};
 
 /// A kind of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +23,10 @@ pub(super) enum EventKind {
     Wait(&'static str),
     /// A row of a profile, in the order of [`super::own::OWN`].
     Own(usize),
+    /// The part of such a row that was measured in one step of time.
+    InStep(usize),
+    /// The time in which samples of a profile were taken.
+    SampledTime,
 }
 
 /// The frames that stand for the states of threads in waits, as in samples of elapsed time.
@@ -49,7 +53,11 @@ impl EventKind {
             "jdk.JavaMonitorWait" => EventKind::Wait(WAITING),
             "jdk.ThreadPark" => EventKind::Wait(PARKED),
             "jdk.ThreadSleep" => EventKind::Wait(SLEEPING),
-            name => EventKind::Own(OwnEvent::place(name)?),
+            SAMPLED_TIME => EventKind::SampledTime,
+            name => match OwnEvent::place(name) {
+                Some(place) => EventKind::Own(place),
+                None => EventKind::InStep(OwnEvent::place_in_step(name)?),
+            },
         })
     }
 
@@ -64,7 +72,7 @@ impl EventKind {
             EventKind::Buffer => "jdk.ObjectAllocationInNewTLAB and OutsideTLAB",
             EventKind::Enter => "jdk.JavaMonitorEnter",
             EventKind::Wait(_) => "jdk.ThreadPark, ThreadSleep and JavaMonitorWait",
-            EventKind::Own(_) => "hprof",
+            EventKind::Own(_) | EventKind::InStep(_) | EventKind::SampledTime => "hprof",
         }
     }
 }

@@ -5,6 +5,7 @@ mod kinds;
 mod own;
 mod places;
 mod sums;
+mod times;
 
 use std::io::Read;
 
@@ -15,7 +16,7 @@ use about::About;
 use places::{Known, Places};
 use sums::Sums;
 
-pub(crate) use own::{OwnEvent, field_name};
+pub(crate) use own::{OWN, OwnEvent, SAMPLED_TIME, field_name};
 
 /// The class of frames that are no methods, such as `<not listed>`: a frame of a recording has a class.
 pub(crate) const MARKER_CLASS: &str = "hprof";

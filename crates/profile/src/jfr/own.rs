@@ -12,7 +12,12 @@ pub(crate) struct OwnEvent {
     pub(crate) description: &'static str,
     /// The metrics, in the order of a table's.
     pub(crate) metrics: &'static [Metric],
+    /// The name of the type of events that have the same values by time.
+    pub(crate) in_step: &'static str,
 }
+
+/// The type of events that say in which time the samples of a value were taken, and in which steps.
+pub(crate) const SAMPLED_TIME: &str = "hprof.SampledTime";
 
 /// The types, one for each kind of table.
 pub(crate) const OWN: [OwnEvent; 8] = [
@@ -21,6 +26,7 @@ pub(crate) const OWN: [OwnEvent; 8] = [
         label: "CPU Samples",
         description: "The number of CPU samples with this stack",
         metrics: &[Metric::Cpu],
+        in_step: "hprof.CpuSamplesInStep",
     },
     OwnEvent {
         name: "hprof.WallTime",
@@ -32,18 +38,21 @@ pub(crate) const OWN: [OwnEvent; 8] = [
             Metric::Parked,
             Metric::Pinned,
         ],
+        in_step: "hprof.WallTimeInStep",
     },
     OwnEvent {
         name: "hprof.CallTime",
         label: "Call Times",
         description: "The time in the innermost method itself, and its calls, exact",
         metrics: &[Metric::Time, Metric::Calls],
+        in_step: "hprof.CallTimeInStep",
     },
     OwnEvent {
         name: "hprof.InclusiveCallTime",
         label: "Call Times by Caller",
         description: "The time until the innermost method returned to its caller, and its calls",
         metrics: &[Metric::InclusiveTime, Metric::Calls],
+        in_step: "hprof.InclusiveCallTimeInStep",
     },
     OwnEvent {
         name: "hprof.AllocationSite",
@@ -55,6 +64,7 @@ pub(crate) const OWN: [OwnEvent; 8] = [
             Metric::AllocBytes,
             Metric::AllocObjects,
         ],
+        in_step: "hprof.AllocationSiteInStep",
     },
     OwnEvent {
         name: "hprof.SiteLifetimes",
@@ -68,18 +78,21 @@ pub(crate) const OWN: [OwnEvent; 8] = [
             Metric::PeakBytes,
             Metric::PeakObjects,
         ],
+        in_step: "hprof.SiteLifetimesInStep",
     },
     OwnEvent {
         name: "hprof.MonitorContention",
         label: "Contended Monitors",
         description: "The time that threads waited for monitors of a class with this stack, and the number of waits",
         metrics: &[Metric::Contention, Metric::Contentions],
+        in_step: "hprof.MonitorContentionInStep",
     },
     OwnEvent {
         name: "hprof.LockWait",
         label: "Waits for Locks",
         description: "Time that threads waited for locks of a class with this stack, from samples",
         metrics: &[Metric::LockWait],
+        in_step: "hprof.LockWaitInStep",
     },
 ];
 
@@ -87,6 +100,11 @@ impl OwnEvent {
     /// Returns the place in [`OWN`] of the type with this name.
     pub(crate) fn place(name: &str) -> Option<usize> {
         OWN.iter().position(|own| own.name == name)
+    }
+
+    /// Returns the place in [`OWN`] of the type whose values by time have this name.
+    pub(crate) fn place_in_step(name: &str) -> Option<usize> {
+        OWN.iter().position(|own| own.in_step == name)
     }
 
     /// Returns the type for a table of these metrics.
@@ -136,5 +154,10 @@ mod tests {
             let (field, _) = field_name(metric);
             assert!(page.contains(&format!("`{field}`")), "{field}");
         }
+        for name in [SAMPLED_TIME, "InStep"] {
+            assert!(page.contains(name), "{name}");
+        }
+        let named = |own: &OwnEvent| own.in_step == format!("{}InStep", own.name);
+        assert!(OWN.iter().all(named));
     }
 }

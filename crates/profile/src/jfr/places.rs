@@ -90,18 +90,28 @@ impl<'a> Places<'a> {
 
     /// Returns the stack of an event; one without frames if it has none.
     pub(super) fn stack(&mut self, event: Struct<'_>) -> Result<StackId, ReadError> {
-        let Value::Constant(key) = event.raw("stackTrace")? else {
-            return Ok(self.known.stack(&[], false));
+        let stack = self.stack_in(event, "stackTrace")?;
+        Ok(stack.unwrap_or_else(|| self.known.stack(&[], false)))
+    }
+
+    /// Returns the stack in a field of an event.
+    pub(super) fn stack_in(
+        &mut self,
+        event: Struct<'_>,
+        field: &str,
+    ) -> Result<Option<StackId>, ReadError> {
+        let Value::Constant(key) = event.raw(field)? else {
+            return Ok(None);
         };
         if let Some(&stack) = self.stacks.get(&key) {
-            return Ok(stack);
+            return Ok(Some(stack));
         }
-        let stack = match self.chunk.constant(key)? {
-            Value::Struct(trace) => self.trace(trace)?,
-            _ => self.known.stack(&[], false),
+        let Value::Struct(trace) = self.chunk.constant(key)? else {
+            return Ok(None);
         };
+        let stack = self.trace(trace)?;
         self.stacks.insert(key, stack);
-        Ok(stack)
+        Ok(Some(stack))
     }
 
     fn trace(&mut self, trace: Struct<'a>) -> Result<StackId, ReadError> {

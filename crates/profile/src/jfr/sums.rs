@@ -13,8 +13,9 @@ use super::about::About;
 use super::kinds::{BLOCKED, EventKind, NATIVE, frame_of_state};
 use super::own::{OWN, field_name};
 use super::places::Places;
+use super::times::{EventTime, OwnTimes};
 use crate::metric::{Metric, Unit};
-use crate::model::{Labels, LabelsId, Profile, StackId};
+use crate::model::{Labels, LabelsId, Profile, Span, StackId};
 use crate::number::grouped;
 use crate::records::NANOS_PER_MILLI;
 use crate::steps::Steps;
@@ -28,8 +29,11 @@ type Rows = IndexMap<(StackId, LabelsId), Vec<u64>, RandomState>;
 #[derive(Default)]
 pub(super) struct Sums {
     rows: HashMap<EventKind, Rows, RandomState>,
-    /// When samples were taken; waits are no samples.
-    times: HashMap<EventKind, Steps, RandomState>,
+    /// When the values were measured, of each column of the rows; a wait is spread over its time.
+    times: HashMap<EventKind, Vec<Steps>, RandomState>,
+    own_times: OwnTimes,
+    /// The time at which the first chunk begins, in milliseconds since 1970.
+    begin: Option<u64>,
     /// The time that each CPU time sample stands for; `None` if they differ.
     period: Option<Option<u64>>,
     /// The metrics for which rows of a profile have fields.
@@ -104,34 +108,70 @@ impl Sums {
                 stack = places.known.under(stack, state);
                 vec![nanos(values, "duration", chunk)?]
             }
-            EventKind::Own(place) => {
+            EventKind::Own(place) | EventKind::InStep(place) => {
                 class = places.class(values, "objectClass")?;
                 self.own(values, OWN[place].metrics, chunk)?
             }
+            EventKind::SampledTime => return self.own_times.sampled(values, chunk),
         };
         let mut labels = Labels {
             thread,
             class,
             ..Labels::default()
         };
-        if let EventKind::Own(_) = kind {
+        if let EventKind::Own(_) | EventKind::InStep(_) = kind {
             labels.host = places.name(values, "host")?;
             labels.file = places.name(values, "file")?;
+            labels.lock = places.name(values, "lock")?;
+            let empty = places.known.profile.names.intern("");
+            labels.lock = labels.lock.filter(|&lock| lock != empty);
+            labels.holder = places.stack_in(values, "holderStackTrace")?;
         }
         let labels = places.known.profile.intern_labels(labels);
-        if let EventKind::Execution | EventKind::CpuTime | EventKind::WallClock = kind {
-            let times = self.times.entry(kind).or_default();
-            times.add((stack, labels), millis(values, chunk)?, row[0]);
-        }
-        let rows = self.rows.entry(kind).or_default();
-        add(rows, (stack, labels), &row);
+        let time = EventTime::of(values, chunk)?;
+        let span = match kind {
+            EventKind::InStep(place) => {
+                let own = OWN[place].metrics.iter().zip(row);
+                for (&metric, value) in own.filter(|(_, value)| *value > 0) {
+                    self.own_times
+                        .add(metric, (stack, labels), time.stated(), value);
+                }
+                return Ok(());
+            }
+            EventKind::Enter | EventKind::Wait(_) => time.after(self.begin(chunk)),
+            _ => time.start(),
+        };
+        self.add(kind, (stack, labels), span, &row);
         if kind == EventKind::Enter {
             // The same time is elapsed time, too.
             let blocked = places.known.under(stack, BLOCKED);
-            let rows = self.rows.entry(EventKind::Wait(BLOCKED)).or_default();
-            add(rows, (blocked, labels), &row[..1]);
+            self.add(EventKind::Wait(BLOCKED), (blocked, labels), span, &row[..1]);
         }
         Ok(())
+    }
+
+    /// Adds the values of an event to the sums and to those of its time.
+    fn add(&mut self, kind: EventKind, key: (StackId, LabelsId), span: Span, values: &[u64]) {
+        let rows = self.rows.entry(kind).or_default();
+        let sums = rows.entry(key).or_insert_with(|| vec![0; values.len()]);
+        for (sum, &value) in sums.iter_mut().zip(values) {
+            *sum = sum.saturating_add(value);
+        }
+        if let EventKind::Own(_) = kind {
+            return;
+        }
+        let times = self.times.entry(kind).or_default();
+        times.resize_with(values.len(), Steps::default);
+        for (steps, &value) in times.iter_mut().zip(values) {
+            steps.spread(key, span, value);
+        }
+    }
+
+    /// Returns the time at which the chunks so far begin, in milliseconds since 1970.
+    fn begin(&mut self, chunk: &Chunk) -> u64 {
+        let of_chunk = chunk.header().start_nanos / NANOS_PER_MILLI;
+        let begin = self.begin.map_or(of_chunk, |begin| begin.min(of_chunk));
+        *self.begin.insert(begin)
     }
 
     /// Returns the values of a row of a profile.
@@ -216,12 +256,17 @@ impl Sums {
                     });
                 }
             }
+            let mut stackless = None;
+            self.own_times.tell(profile, |profile, (stack, labels)| {
+                (with_frames(profile, stack, &mut stackless), labels)
+            });
             return;
         }
         let of_cpu = self.one_of(profile, &[EventKind::CpuTime, EventKind::Execution]);
         if let Some((kind, rows)) = of_cpu {
             table(profile, &[Metric::Cpu], rows, |values| values);
-            self.timeline(kind, Metric::Cpu, 1, about, profile);
+            let times = self.steps(kind, 0);
+            timeline(times, Metric::Cpu, about, profile);
         }
         profile.interval = match self.period {
             Some(period) => period.map(Duration::from_nanos),
@@ -229,13 +274,19 @@ impl Sums {
         };
         self.elapsed(about, profile);
         let of_bytes = self.one_of(profile, &[EventKind::Buffer, EventKind::Allocation]);
-        if let Some((_, rows)) = of_bytes {
+        if let Some((kind, rows)) = of_bytes {
             table(profile, &[Metric::AllocBytes], rows, |values| values);
+            let times = self.steps(kind, 0);
+            timeline(times, Metric::AllocBytes, about, profile);
             profile.estimated.push(Metric::AllocBytes);
         }
         if let Some(rows) = self.rows.remove(&EventKind::Enter) {
             let metrics = [Metric::Contention, Metric::Contentions];
             table(profile, &metrics, rows, |values| values);
+            for (column, metric) in metrics.into_iter().enumerate() {
+                let times = self.steps(EventKind::Enter, column);
+                timeline(times, metric, about, profile);
+            }
             // Only waits above the recording's threshold are events.
             profile.estimated.extend(metrics);
         }
@@ -250,12 +301,20 @@ impl Sums {
         if let Some(rows) = self.rows.remove(&EventKind::WallClock) {
             let nanos = about.wall_interval();
             table(profile, &[Metric::Wall], rows, |v| times(v, nanos));
-            self.timeline(EventKind::WallClock, Metric::Wall, nanos, about, profile);
+            let mut steps = self.steps(EventKind::WallClock, 0);
+            steps.multiply(nanos);
+            timeline(steps, Metric::Wall, about, profile);
             return;
         }
+        let mut steps = Steps::default();
+        let mut has_rows = false;
         if let Some(rows) = self.rows.remove(&EventKind::Native) {
             let nanos = about.native_interval();
             table(profile, &[Metric::Wall], rows, |v| times(v, nanos));
+            let mut of_native = self.steps(EventKind::Native, 0);
+            of_native.multiply(nanos);
+            steps.join(of_native);
+            has_rows = true;
         }
         let waits = self.rows.keys().copied();
         let mut waits: Vec<EventKind> = waits
@@ -268,8 +327,20 @@ impl Sums {
         for kind in waits {
             if let Some(rows) = self.rows.remove(&kind) {
                 table(profile, &[Metric::Wall], rows, |values| values);
+                steps.join(self.steps(kind, 0));
+                has_rows = true;
             }
         }
+        if has_rows {
+            timeline(steps, Metric::Wall, about, profile);
+        }
+    }
+
+    /// Takes the times of a column of a kind.
+    fn steps(&mut self, kind: EventKind, column: usize) -> Steps {
+        let times = self.times.get_mut(&kind);
+        let steps = times.and_then(|times| times.get_mut(column));
+        steps.map(std::mem::take).unwrap_or_default()
     }
 
     /// Returns the rows of the first of these kinds that there is, and notes what is left out.
@@ -288,34 +359,17 @@ impl Sums {
         }
         first.or(second)
     }
-
-    /// Tells the profile when the samples of a kind were taken, each of which stands for `sample`.
-    fn timeline(
-        &mut self,
-        kind: EventKind,
-        metric: Metric,
-        sample: u64,
-        about: &About,
-        profile: &mut Profile,
-    ) {
-        let (Some(mut times), Some(span)) = (self.times.remove(&kind), about.span()) else {
-            return;
-        };
-        times.cover(span);
-        times.multiply(sample);
-        let mut stackless = None;
-        let timeline = times.timeline(metric, |stack, labels| {
-            (with_frames(profile, stack, &mut stackless), labels)
-        });
-        profile.timelines.extend(timeline);
-    }
 }
 
-fn add(rows: &mut Rows, key: (StackId, LabelsId), values: &[u64]) {
-    let sums = rows.entry(key).or_insert_with(|| vec![0; values.len()]);
-    for (sum, &value) in sums.iter_mut().zip(values) {
-        *sum = sum.saturating_add(value);
-    }
+/// Tells the profile when the values of a metric were measured.
+fn timeline(mut times: Steps, metric: Metric, about: &About, profile: &mut Profile) {
+    let Some(span) = about.span() else { return };
+    times.cover(span);
+    let mut stackless = None;
+    let timeline = times.timeline(metric, |stack, labels| {
+        (with_frames(profile, stack, &mut stackless), labels)
+    });
+    profile.timelines.extend(timeline);
 }
 
 /// Adds rows to a table of the profile. Those without a stack get a frame that says so.
@@ -344,17 +398,8 @@ fn with_frames(profile: &mut Profile, stack: StackId, stackless: &mut Option<Sta
     })
 }
 
-/// Returns the time of an event, in milliseconds since 1970.
-fn millis(values: Struct<'_>, chunk: &Chunk) -> Result<u64, ReadError> {
-    let header = chunk.header();
-    let ticks = number(values, "startTime")?.saturating_sub(header.start_ticks);
-    // A damaged one is in the chunk all the same.
-    let nanos = header.nanos(ticks).min(header.duration_nanos);
-    Ok(header.start_nanos.saturating_add(nanos) / NANOS_PER_MILLI)
-}
-
 /// Returns the number in a field; 0 if there is none or it is negative.
-fn number(values: Struct<'_>, field: &str) -> Result<u64, ReadError> {
+pub(super) fn number(values: Struct<'_>, field: &str) -> Result<u64, ReadError> {
     Ok(match values.get(field)? {
         Value::Integer(number) => u64::try_from(number).unwrap_or(0),
         _ => 0,
@@ -362,7 +407,7 @@ fn number(values: Struct<'_>, field: &str) -> Result<u64, ReadError> {
 }
 
 /// Returns the time in a field, whose description tells its unit.
-fn nanos(values: Struct<'_>, field: &str, chunk: &Chunk) -> Result<u64, ReadError> {
+pub(super) fn nanos(values: Struct<'_>, field: &str, chunk: &Chunk) -> Result<u64, ReadError> {
     let number = number(values, field)?;
     let described = values.of().field(field);
     let unit = described.and_then(|of: &Field| {

@@ -10,7 +10,7 @@ use hprof_jfr::{
     EventField, EventType, FieldKind, FieldValue, LabelId, Recording, StackId as Stack, WriteError,
 };
 
-use crate::jfr::{OwnEvent, field_name};
+use crate::jfr::{OWN, OwnEvent, field_name};
 use crate::metric::{Metric, Unit};
 use crate::model::{LabelsId, Profile, StackId, Table, Timeline};
 use stacks::WrittenStacks;
@@ -66,12 +66,13 @@ struct Export<'a> {
     time: u64,
 }
 
-impl Export<'_> {
+impl<'a> Export<'a> {
     fn write(&mut self, out: impl Write) -> Result<(), WriteError> {
         self.facts()?;
         for table in self.profile.tables() {
             self.table(table)?;
         }
+        self.times()?;
         self.cpu_samples()?;
         self.allocations()?;
         self.course()?;
@@ -83,37 +84,142 @@ impl Export<'_> {
         let Some(own) = OwnEvent::of(table.metrics()) else {
             return Ok(());
         };
-        let has_state = table.metrics().contains(&Metric::Wall);
-        let has_holder = table.metrics().contains(&Metric::LockWait);
-        let origins = self.origins();
-        let event_type = own_type(own, table.metrics(), &origins);
-        let event_type = self.recording.event_type(event_type);
+        let columns = self.columns(table.metrics());
+        let fields = columns.fields();
+        let event_type =
+            self.recording
+                .event_type(own_type(own.name, own.label, own.description, fields));
         for (stack, labels, values) in table.rows() {
-            let [thread, stacked, class] = self.thread_stack_class(stack, labels);
-            let mut row = vec![thread, stacked, class];
-            if has_state {
-                row.push(FieldValue::State(self.state(stack)));
-            }
-            let labels = self.profile.labels(labels);
-            let text = |name: Option<_>| name.map_or("", |name| self.profile.names.text(name));
-            let holder = self.profile.holder(labels).unwrap_or_default();
-            if has_holder {
-                row.extend([
-                    FieldValue::Text(text(labels.lock)),
-                    FieldValue::Text(&holder),
-                ]);
-            }
-            for origin in &origins {
-                let name = match *origin {
-                    "host" => labels.host,
-                    _ => labels.file,
-                };
-                row.push(FieldValue::Text(text(name)));
-            }
+            let holder = self.holder(labels);
+            let mut row = self.keys(stack, labels, &holder, &columns);
             row.extend(values.iter().map(|&value| FieldValue::Number(value)));
             self.recording.event(event_type, 0, &row)?;
         }
         Ok(())
+    }
+
+    /// Writes the values of samples by the time at which they were taken, as far as that is known.
+    fn times(&mut self) -> Result<(), WriteError> {
+        let profile = self.profile;
+        if profile.timelines().is_empty() {
+            return Ok(());
+        }
+        let sampled_time = Standard::SampledTime.event_type();
+        let sampled_time = self.recording.event_type(sampled_time);
+        for timeline in profile.timelines() {
+            let TimeOfEvent { start, duration } = self.time_of(timeline.begin, timeline.millis);
+            let values = [
+                FieldValue::Number(duration),
+                FieldValue::Text(timeline.metric.name()),
+                FieldValue::Number(timeline.begin),
+                FieldValue::Number(timeline.step.saturating_mul(NANOS_PER_MILLI)),
+            ];
+            self.recording.event(sampled_time, start, &values)?;
+        }
+        for own in &OWN {
+            let timelines = profile.timelines().iter();
+            let timelines: Vec<&Timeline> = timelines
+                .filter(|timeline| own.metrics.contains(&timeline.metric))
+                .collect();
+            if !timelines.is_empty() {
+                self.in_steps(own, &timelines)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an event for each stack and step. The values of the type's other metrics are 0 in it.
+    fn in_steps(&mut self, own: &OwnEvent, timelines: &[&Timeline]) -> Result<(), WriteError> {
+        let metrics: Vec<Metric> = timelines.iter().map(|timeline| timeline.metric).collect();
+        let columns = self.columns(&metrics);
+        let mut fields = vec![EventField::DURATION];
+        fields.extend(columns.fields());
+        let event_type =
+            self.recording
+                .event_type(own_type(own.in_step, own.label, own.description, fields));
+        for timeline in timelines {
+            for row in &timeline.rows {
+                let holder = self.holder(row.labels);
+                let keys = self.keys(row.stack, row.labels, &holder, &columns);
+                for &(step, value) in &row.values {
+                    let begin = timeline.step.saturating_mul(step.into());
+                    let begin = timeline.begin.saturating_add(begin);
+                    let TimeOfEvent { start, duration } = self.time_of(begin, timeline.step);
+                    let mut values = vec![FieldValue::Number(duration)];
+                    values.extend(&keys);
+                    let of_metric = |&metric: &Metric| match metric == timeline.metric {
+                        true => FieldValue::Number(value),
+                        false => FieldValue::Number(0),
+                    };
+                    values.extend(metrics.iter().map(of_metric));
+                    self.recording.event(event_type, start, &values)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the time of an event that begins at `begin`, in milliseconds since 1970, and takes so many. Events do not begin
+    /// before the recording.
+    fn time_of(&self, begin: u64, millis: u64) -> TimeOfEvent {
+        let (created, _) = self.profile.period();
+        let end = begin.saturating_add(millis).saturating_sub(created);
+        let start = begin.saturating_sub(created);
+        TimeOfEvent {
+            start: start.saturating_mul(NANOS_PER_MILLI),
+            duration: (end - start).saturating_mul(NANOS_PER_MILLI),
+        }
+    }
+
+    fn columns(&self, metrics: &[Metric]) -> Columns {
+        Columns {
+            has_state: metrics.contains(&Metric::Wall),
+            has_holder: metrics.contains(&Metric::LockWait),
+            origins: self.origins(),
+            metrics: metrics.to_vec(),
+        }
+    }
+
+    /// Returns the method that held the lock which labels name, as text; empty if it is not known.
+    fn holder(&self, labels: LabelsId) -> String {
+        let labels = self.profile.labels(labels);
+        self.profile.holder(labels).unwrap_or_default()
+    }
+
+    /// Returns the values of a row but for those of its metrics.
+    fn keys<'b>(
+        &mut self,
+        stack: StackId,
+        labels: LabelsId,
+        holder: &'b str,
+        columns: &Columns,
+    ) -> Vec<FieldValue<'b>>
+    where
+        'a: 'b,
+    {
+        let mut row: Vec<FieldValue<'b>> = self.thread_stack_class(stack, labels).into();
+        if columns.has_state {
+            row.push(FieldValue::State(self.state(stack)));
+        }
+        let profile = self.profile;
+        let labels = profile.labels(labels);
+        let text = |name: Option<_>| name.map_or("", |name| profile.names.text(name));
+        if columns.has_holder {
+            let stack = labels.holder.map(|holder| self.stack(holder));
+            row.extend([
+                FieldValue::Text(text(labels.lock)),
+                FieldValue::Text(holder),
+                FieldValue::Stack(stack),
+            ]);
+        }
+        for origin in &columns.origins {
+            let name = match *origin {
+                "host" => labels.host,
+                _ => labels.file,
+            };
+            row.push(FieldValue::Text(text(name)));
+        }
+        row
     }
 
     /// Returns the labels that samples have beside thread and class: a sum of several profiles may have them.
@@ -264,6 +370,12 @@ impl Export<'_> {
     }
 }
 
+/// The time of an event, in nanoseconds since the beginning of the recording.
+struct TimeOfEvent {
+    start: u64,
+    duration: u64,
+}
+
 /// A sample at its time.
 struct SampleInTime {
     /// Since the beginning of the recording.
@@ -299,33 +411,52 @@ fn samples_in_time(
     samples
 }
 
-/// Returns the type of events for the rows of a table.
-fn own_type(own: &OwnEvent, metrics: &[Metric], origins: &[&'static str]) -> EventType {
-    let mut fields = vec![EventField::THREAD, EventField::STACK, types::CLASS];
-    if metrics.contains(&Metric::Wall) {
-        fields.push(types::STATE);
+/// The fields of a type of events for rows.
+struct Columns {
+    has_state: bool,
+    has_holder: bool,
+    origins: Vec<&'static str>,
+    metrics: Vec<Metric>,
+}
+
+impl Columns {
+    fn fields(&self) -> Vec<EventField> {
+        let mut fields = vec![EventField::THREAD, EventField::STACK, types::CLASS];
+        if self.has_state {
+            fields.push(types::STATE);
+        }
+        if self.has_holder {
+            fields.extend([types::LOCK, types::HOLDER, types::HOLDER_STACK]);
+        }
+        fields.extend(self.origins.iter().map(|&name| EventField {
+            name,
+            label: if name == "host" { "Host" } else { "File" },
+            kind: FieldKind::Text,
+        }));
+        fields.extend(self.metrics.iter().map(|&metric| {
+            let (name, label) = field_name(metric);
+            let kind = match metric.unit() {
+                Unit::Bytes => FieldKind::Bytes,
+                Unit::Nanoseconds => FieldKind::Nanoseconds,
+                Unit::Count => FieldKind::Count,
+            };
+            EventField { name, label, kind }
+        }));
+        fields
     }
-    if metrics.contains(&Metric::LockWait) {
-        fields.extend([types::LOCK, types::HOLDER]);
-    }
-    fields.extend(origins.iter().map(|&name| EventField {
-        name,
-        label: if name == "host" { "Host" } else { "File" },
-        kind: FieldKind::Text,
-    }));
-    fields.extend(metrics.iter().map(|&metric| {
-        let (name, label) = field_name(metric);
-        let kind = match metric.unit() {
-            Unit::Bytes => FieldKind::Bytes,
-            Unit::Nanoseconds => FieldKind::Nanoseconds,
-            Unit::Count => FieldKind::Count,
-        };
-        EventField { name, label, kind }
-    }));
+}
+
+/// Returns a type of events of this project.
+fn own_type(
+    name: &'static str,
+    label: &'static str,
+    description: &'static str,
+    fields: Vec<EventField>,
+) -> EventType {
     EventType {
-        name: own.name,
-        label: own.label,
-        description: own.description,
+        name,
+        label,
+        description,
         category: types::OWN_CATEGORY,
         fields,
     }

@@ -2,6 +2,8 @@
 
 use hprof_jfr::{EventField, EventType, FieldKind};
 
+use crate::jfr::SAMPLED_TIME;
+
 /// The class of an object.
 pub(super) const CLASS: EventField = field("objectClass", "Object Class", FieldKind::Class);
 /// The state of a thread.
@@ -10,6 +12,9 @@ pub(super) const STATE: EventField = field("state", "Thread State", FieldKind::S
 pub(super) const LOCK: EventField = field("lock", "Lock", FieldKind::Text);
 /// The method in which another thread held it.
 pub(super) const HOLDER: EventField = field("holder", "Holder", FieldKind::Text);
+/// The whole stack with which it was held.
+pub(super) const HOLDER_STACK: EventField =
+    field("holderStackTrace", "Holder's Stack Trace", FieldKind::Stack);
 /// Where viewers show the events of this project.
 pub(super) const OWN_CATEGORY: &[&str] = &["HPROF"];
 
@@ -21,6 +26,8 @@ pub(super) enum Standard {
     JvmInformation,
     /// The objects alive after a collection.
     LiveObjects,
+    /// The time in which the samples of a value were taken.
+    SampledTime,
     /// A line of the head of the file, or a note in it.
     Fact,
 }
@@ -85,6 +92,18 @@ impl Standard {
                     field("allocatedBytes", "Allocated", FieldKind::Bytes),
                     field("allocatedObjects", "Allocated Objects", FieldKind::Count),
                     field("collections", "Collections", FieldKind::Count),
+                ],
+            },
+            Standard::SampledTime => EventType {
+                name: SAMPLED_TIME,
+                label: "Time of Samples",
+                description: "The time in which the samples of a value were taken; it is divided into steps",
+                category: OWN_CATEGORY,
+                fields: vec![
+                    EventField::DURATION,
+                    field("value", "Value", FieldKind::Text),
+                    field("firstStep", "First Step", FieldKind::Time),
+                    field("step", "Length of a Step", FieldKind::Nanoseconds),
                 ],
             },
             Standard::Fact => EventType {
