@@ -51,6 +51,8 @@ enum Refused {
     Withdrawn,
     #[error("a fault of the agent ended the profile")]
     Fault,
+    #[error("the VM does not support JVMTI 11")]
+    NoEnvironment,
     #[error(transparent)]
     NoHeap(#[from] session::NoHeap),
     #[error("stopped, but the profile is incomplete: the program's stderr says why")]
@@ -125,6 +127,11 @@ fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Outcome, 
         Verb::Stop => {
             session::check_heap(forks).ok_or(Refused::NotRunning)??;
             stop(jni, forks)
+        }
+        Verb::Memory => {
+            wait_until_started(vm)?;
+            let account = session::account(vm, jni).ok_or(Refused::NoEnvironment)?;
+            Ok(Outcome::Answer(hprof_footprint::encode(&account)))
         }
         Verb::Status => {
             let nothing = || Refused::NotRunning.to_string();

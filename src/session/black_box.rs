@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use hprof_format::{Encoder, Millis, Snapshot};
 
 use super::destination::BlackBoxOutput;
+use super::footprint::MemoryCourse;
 use super::growth::Growth;
 use super::lifecycle::GATE;
 use super::state::Session;
@@ -36,6 +37,7 @@ struct Recorder {
     /// The beginning of the session.
     since: Instant,
     growth: Growth,
+    memory: MemoryCourse,
     sequence: u64,
     least: f64,
     /// The last sweep that is known.
@@ -65,6 +67,7 @@ impl Session {
             output,
             since: self.status.since,
             growth: Growth::new(self.context.env),
+            memory: MemoryCourse::new(self.context.env, self.status.since),
             sequence: 0,
             least: LEAST,
             swept: None,
@@ -144,7 +147,7 @@ impl Recorder {
                 return;
             };
             let spent = Duration::from_nanos(own_cpu_time().saturating_sub(begun));
-            if self.write(known).is_err() {
+            if self.write(jni, known).is_err() {
                 return;
             }
             let rest = (spent * REST).clamp(INTERVAL, LONGEST_INTERVAL);
@@ -173,7 +176,7 @@ impl Recorder {
         }
     }
 
-    fn write(&mut self, known: SessionData) -> Result<(), ()> {
+    fn write(&mut self, jni: Jni<'_>, known: SessionData) -> Result<(), ()> {
         if let Some(live) = known.live {
             self.growth.know_live(live);
         }
@@ -184,6 +187,7 @@ impl Recorder {
             swept: known.swept,
             growth: self.growth.samples(),
             profile: known.profile.as_deref().unwrap_or_default(),
+            memory: self.memory.look(jni).as_bytes(),
         };
         let file = &self.output.file;
         let mut written = file.write(&snapshot);

@@ -20,6 +20,7 @@ mod coverage;
 mod dump;
 mod exits;
 mod failures;
+mod footprint;
 mod growth;
 mod handler;
 mod harness;

@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use crate::harness::{Program, any_jvm, cli};
 
 /// The schemas of documents with `format` and `version`, and that of `hprof heap`, which `heap_json` tests.
-const SCHEMAS: [&str; 7] = [
+const SCHEMAS: [&str; 8] = [
     "hprof-diff",
     "hprof-growth",
     "hprof-heap",
     "hprof-list",
+    "hprof-memory",
     "hprof-profile",
     "hprof-top",
     "hprof-tree",

@@ -9,7 +9,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Profile a program",
         &[
-            "record", "live", "leaks", "list", "doctor", "attach", "status", "dump", "stop",
+            "record", "live", "leaks", "memory", "list", "doctor", "attach", "status", "dump",
+            "stop",
         ],
     ),
     (

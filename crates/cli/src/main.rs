@@ -40,6 +40,7 @@ mod interrupts;
 mod live;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod memory;
 mod merge;
 mod options;
 mod origin;
@@ -94,6 +95,7 @@ Examples:
   hprof record alloc Main --for 1m         what does it allocate, and what of it stays?
   hprof live Main                          watch it, like top
   hprof leaks Main                         what fills its heap, and what keeps it?
+  hprof memory Main                        where is its memory, heap or not?
   hprof report java.hprof -o java.html     a page for a browser: flame graphs, tables
   hprof diff old.hprof new.hprof           what has changed?
   hprof heap leaks java.hprof              what fills the heap, and what keeps it?
@@ -138,6 +140,7 @@ enum Command {
     Attach(attach::Attach),
     /// Show if a program is being profiled, since when, and into which file
     Status(attach::Running),
+    Memory(memory::Arguments),
     /// Write the profile so far; profiling continues, and totals are kept
     ///
     /// SIGQUIT (`kill -QUIT PID`) writes the same and then starts counting CPU
@@ -191,6 +194,7 @@ fn main() -> ExitCode {
         Command::List(arguments) => arguments.run(),
         Command::Attach(arguments) => arguments.run(),
         Command::Status(arguments) => arguments.status(),
+        Command::Memory(arguments) => memory::run(&arguments),
         Command::Dump(arguments) => arguments.dump(),
         Command::Stop(arguments) => arguments.stop(),
         #[cfg(feature = "recv")]

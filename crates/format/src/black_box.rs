@@ -7,7 +7,8 @@
 //!
 //! All numbers are big-endian. A snapshot's header has eight of them, of 64 bits each: its sequence number, the time at
 //! which it was made, the time at which live objects were last counted (0 if never), the number of growth samples, the
-//! length of the profile in bytes, two zeros, and the CRC-32 of everything before and of what follows.
+//! length of the profile in bytes, that of the accounts of memory, which follow the profile as text, a zero, and the CRC-32 of
+//! everything before and of what follows.
 
 use std::io::{self, Read, SeekFrom};
 
@@ -114,6 +115,8 @@ pub struct Snapshot<'a> {
     pub growth: &'a [GrowthSample],
     /// A complete profile.
     pub profile: &'a [u8],
+    /// Accounts of the process's memory as text, the oldest first.
+    pub memory: &'a [u8],
 }
 
 impl Snapshot<'_> {
@@ -122,15 +125,16 @@ impl Snapshot<'_> {
     pub fn encode(&self) -> Option<Vec<u8>> {
         let oldest = self.growth.len().saturating_sub(MOST_GROWTH_SAMPLES);
         let growth = &self.growth[oldest..];
-        let length = length(growth.len() as u64, self.profile.len() as u64)?;
+        let texts = (self.profile.len() as u64, self.memory.len() as u64);
+        let length = length(growth.len() as u64, texts)?;
         let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
         let header = [
             self.sequence,
             self.time.0,
             self.swept.map_or(0, |swept| swept.0),
             growth.len() as u64,
-            self.profile.len() as u64,
-            0,
+            texts.0,
+            texts.1,
             0,
         ];
         put(&mut bytes, &header);
@@ -139,6 +143,7 @@ impl Snapshot<'_> {
             put(&mut bytes, &sample.numbers());
         }
         bytes.extend_from_slice(self.profile);
+        bytes.extend_from_slice(self.memory);
         let checksum = checksum(&bytes);
         bytes[CHECKSUM..HEADER * NUMBER].copy_from_slice(&checksum.to_be_bytes());
         Some(bytes)
@@ -157,10 +162,11 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 /// Returns the length of a snapshot; `None` if a half has no room for it.
-fn length(samples: u64, profile: u64) -> Option<u64> {
+fn length(samples: u64, (profile, memory): (u64, u64)) -> Option<u64> {
     let growth = samples.checked_mul((GROWTH * NUMBER) as u64)?;
     let length = growth
         .checked_add(profile)?
+        .checked_add(memory)?
         .checked_add((HEADER * NUMBER) as u64)?;
     (length <= HALF).then_some(length)
 }
@@ -198,6 +204,8 @@ pub struct BlackBox {
     pub growth: Vec<GrowthSample>,
     /// A complete profile, in the binary or the text format.
     pub profile: Vec<u8>,
+    /// Accounts of the process's memory as text, the oldest first; empty if the agent did not write any.
+    pub memory: Vec<u8>,
 }
 
 /// The reason there is no snapshot.
@@ -260,8 +268,8 @@ fn read_half(file: &mut impl Source, half: u64) -> io::Result<Option<(u64, Black
     let Some(header) = numbers::<HEADER>(&bytes) else {
         return Ok(None);
     };
-    let [sequence, time, swept, samples, profile, _, _, expected] = header;
-    let Some(length) = length(samples, profile).filter(|_| sequence % 2 == half) else {
+    let [sequence, time, swept, samples, profile, memory, _, expected] = header;
+    let Some(length) = length(samples, (profile, memory)).filter(|_| sequence % 2 == half) else {
         return Ok(None);
     };
     file.by_ref()
@@ -272,7 +280,8 @@ fn read_half(file: &mut impl Source, half: u64) -> io::Result<Option<(u64, Black
     if bytes.len() as u64 != length || checksum(&bytes) != expected {
         return Ok(None);
     }
-    let profile = bytes.split_off(growth);
+    let mut profile = bytes.split_off(growth);
+    let memory = profile.split_off(profile.len() - usize::try_from(memory).unwrap_or(0));
     let samples = bytes[HEADER * NUMBER..].chunks_exact(GROWTH * NUMBER);
     let growth = samples.filter_map(numbers).map(GrowthSample::of).collect();
     let found = BlackBox {
@@ -280,6 +289,7 @@ fn read_half(file: &mut impl Source, half: u64) -> io::Result<Option<(u64, Black
         swept: (swept != 0).then_some(Millis(swept)),
         growth,
         profile,
+        memory,
     };
     Ok(Some((sequence, found)))
 }
@@ -327,6 +337,7 @@ mod tests {
             swept: (sequence > 1).then_some(Millis(999 + sequence)),
             growth: &[sample(sequence), sample(sequence + 1)],
             profile: profile.as_bytes(),
+            memory: b"where",
         };
         snapshot.encode().expect("it fits")
     }
@@ -352,6 +363,7 @@ mod tests {
                 swept: Some(Millis(999 + newest)),
                 growth: vec![sample(newest), sample(newest + 1)],
                 profile: newest.to_string().into_bytes(),
+                memory: b"where".to_vec(),
             };
             assert_eq!(found, expected);
         }
@@ -407,6 +419,7 @@ mod tests {
             swept: None,
             growth: &[],
             profile: &vec![0; half - HEADER * NUMBER],
+            memory: &[],
         };
         assert_eq!(snapshot.encode().map(|bytes| bytes.len()), Some(half));
         let growth: Vec<GrowthSample> = (0..700).map(sample).collect();

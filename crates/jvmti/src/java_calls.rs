@@ -124,14 +124,7 @@ impl<'a> Jni<'a> {
     pub(super) fn reader_of_fields(self) -> Option<(LocalRef<'a>, sys::jmethodID)> {
         let class = self.class_for_calls(c"jdk/internal/misc/Unsafe")?;
         let signature = c"Ljdk/internal/misc/Unsafe;";
-        let field = {
-            let (name, signature) = (c"theUnsafe".as_ptr(), signature.as_ptr());
-            // SAFETY: the reference is of a class, and both texts are NUL-terminated.
-            unsafe { jni!(self, GetStaticFieldID, class.raw, name, signature) }
-        };
-        if self.clear_exception() || field.is_null() {
-            return None;
-        }
+        let field = self.static_field(class.object(), c"theUnsafe", signature)?;
         // SAFETY: the field is a static one of the class, and of an object.
         let reader = unsafe { jni!(self, GetStaticObjectField, class.raw, field) };
         let reader = LocalRef::new(self, reader)?;
@@ -176,6 +169,19 @@ impl<'a> Jni<'a> {
         let (name, signature) = (name.as_ptr(), signature.as_ptr());
         // SAFETY: the reference is of a class, and both texts are NUL-terminated.
         let id = unsafe { jni!(self, GetFieldID, class.raw, name, signature) };
+        (!self.clear_exception() && !id.is_null()).then_some(id)
+    }
+
+    /// Returns a static field of a class; `None` if it has none like that.
+    pub(super) fn static_field(
+        self,
+        class: Object<'_>,
+        name: &CStr,
+        signature: &CStr,
+    ) -> Option<sys::jfieldID> {
+        let (name, signature) = (name.as_ptr(), signature.as_ptr());
+        // SAFETY: the reference is of a class, and both texts are NUL-terminated.
+        let id = unsafe { jni!(self, GetStaticFieldID, class.raw, name, signature) };
         (!self.clear_exception() && !id.is_null()).then_some(id)
     }
 

@@ -79,10 +79,10 @@ pub use hooks::{
 };
 pub use hotspot::{
     BoolFlag, BytesUntilSample, ClassesSeen, Collection, CollectionCount, CpuTimerSupport,
-    CpuTimers, FrameClasses, HeapFill, HeapSize, HeldMethod, NoCpuTimers, NoStack, NumberFlag,
-    SampledFrame, SampledStack, SequenceHash, SettableFlags, StackSample, StackWalker,
-    SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache, Walked, WeakSlots,
-    characters, current_tid,
+    CpuTimers, FrameClasses, HeapFill, HeapSize, HeldMethod, JavaStack, MemoryLayout, NoCpuTimers,
+    NoStack, NumberFlag, ProcessMemory, SampledFrame, SampledStack, SequenceHash, SettableFlags,
+    StackSample, StackWalker, SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache,
+    Walked, WeakSlots, characters, current_tid,
 };
 pub use java_calls::ReturnedBytes;
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakObject, WeakRef};

@@ -46,6 +46,11 @@ pub fn own_memory() -> usize {
     HELD.load(Ordering::Relaxed)
 }
 
+/// Returns how many of these bytes are mappings of their own, and not in `malloc`.
+pub fn own_mappings() -> usize {
+    large_blocks::mapped()
+}
+
 /// Returns `true` if the system has refused memory since [`prepare`].
 #[inline]
 pub fn is_out() -> bool {

@@ -7,11 +7,20 @@
 
 use std::alloc::Layout;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The size from which a block is a mapping of its own; glibc's `M_MMAP_THRESHOLD` has the same value at the start.
 const THRESHOLD: usize = 128 << 10;
 /// An alignment that every mapping has: that of the smallest page of any supported processor.
 const PAGE: usize = 4096;
+
+/// The bytes of all blocks that are mapped.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the bytes of all blocks that are mapped.
+pub(super) fn mapped() -> usize {
+    MAPPED.load(Ordering::Relaxed)
+}
 
 /// Returns `true` if blocks of this layout are mapped.
 #[inline]
@@ -32,7 +41,7 @@ pub(super) fn map(size: usize) -> *mut u8 {
             0,
         )
     };
-    or_null(block)
+    counted(or_null(block), 0, size)
 }
 
 /// Gives a block another size, in another place if need be; null, and the block stays as it was, if the system refuses.
@@ -41,7 +50,8 @@ pub(super) fn map(size: usize) -> *mut u8 {
 /// The block is from [`map`] or this function, has the old size, and nobody else uses it.
 pub(super) unsafe fn resize(block: *mut u8, old: usize, new: usize) -> *mut u8 {
     // SAFETY: the caller's promise; the system moves the mapping with its contents.
-    or_null(unsafe { libc::mremap(block.cast(), old, new, libc::MREMAP_MAYMOVE) })
+    let resized = unsafe { libc::mremap(block.cast(), old, new, libc::MREMAP_MAYMOVE) };
+    counted(or_null(resized), old, new)
 }
 
 /// Returns a block to the system.
@@ -52,6 +62,16 @@ pub(super) unsafe fn unmap(block: *mut u8, size: usize) {
     // SAFETY: the caller's promise. If it fails, which it can where the process has as many mappings as it may and the system
     // has made one of this block and its neighbours, the memory is lost until the process ends.
     unsafe { libc::munmap(block.cast(), size) };
+    MAPPED.fetch_sub(size, Ordering::Relaxed);
+}
+
+/// Counts a block that has got another size, unless it is null.
+fn counted(block: *mut u8, old: usize, new: usize) -> *mut u8 {
+    if !block.is_null() {
+        MAPPED.fetch_add(new, Ordering::Relaxed);
+        MAPPED.fetch_sub(old, Ordering::Relaxed);
+    }
+    block
 }
 
 fn or_null(mapped: *mut libc::c_void) -> *mut u8 {

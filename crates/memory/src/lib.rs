@@ -27,8 +27,8 @@ mod system_thread;
 mod thread_local;
 
 pub use allocator::{
-    ends_session, is_out, lend_reserve, own_memory, prepare, put_reserve_away, restore_reserve,
-    return_free_memory, set_more_aside, system_has,
+    ends_session, is_out, lend_reserve, own_mappings, own_memory, prepare, put_reserve_away,
+    restore_reserve, return_free_memory, set_more_aside, system_has,
 };
 
 pub use per_thread::PerThread;

@@ -1,4 +1,4 @@
-//! Commands to a running VM: `start`, `dump`, `stop` or `status`, then the file for the answer, then options.
+//! Commands to a running VM: `start`, `dump`, `stop`, `status` or `memory`, then the file for the answer, then options.
 
 use std::path::Path;
 
@@ -15,13 +15,16 @@ pub enum Verb {
     Stop,
     /// Say what is going on.
     Status,
+    /// Say where the memory of the process is.
+    Memory,
 }
 
-const VERBS: [(&str, Verb); 4] = [
+const VERBS: [(&str, Verb); 5] = [
     ("start", Verb::Start),
     ("dump", Verb::Dump),
     ("stop", Verb::Stop),
     ("status", Verb::Status),
+    ("memory", Verb::Memory),
 ];
 
 /// The option of a dump whose heap comes from a forked child.
@@ -102,6 +105,7 @@ mod tests {
             ),
             ("dump", Verb::Dump, None, ""),
             ("stop,reply=/tmp/r", Verb::Stop, Some("/tmp/r"), ""),
+            ("memory,reply=/r", Verb::Memory, Some("/r"), ""),
             ("status,cpu=y", Verb::Status, None, "cpu=y"),
             ("cpu=samples,stop", Verb::Start, None, "cpu=samples,stop"),
             ("stopp", Verb::Start, None, "stopp"),

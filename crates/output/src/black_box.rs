@@ -184,6 +184,7 @@ mod tests {
             swept: None,
             growth: &[],
             profile,
+            memory: &[],
         }
     }
 

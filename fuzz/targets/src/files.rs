@@ -54,6 +54,7 @@ pub fn black_box(data: &[u8]) {
         swept: None,
         growth: &[],
         profile: data,
+        memory: &[],
     };
     let Some(bytes) = snapshot.encode() else {
         return;

@@ -4,6 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use hprof_footprint::Account;
 use hprof_options::Request;
 use rustix::fs::FileType;
 
@@ -138,6 +139,13 @@ impl Session {
     /// Returns what the agent says of the profile.
     pub fn status(&self) -> Result<String, Failure> {
         self.command(("status", ""), SHORT)
+    }
+
+    /// Returns where the memory of the program is.
+    pub fn memory(&self) -> Result<Account, Failure> {
+        let answer = self.command(("memory", ""), SHORT)?;
+        let account = hprof_footprint::decode(&answer);
+        account.map_err(|error| Failure::Message(format!("the answer of {}: {error}", self.name())))
     }
 
     /// Has a dump written, or the profile ended (`verb`), with the heap dumped in this way; returns the agent's answer.

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Local};
 use clap::ValueEnum;
+use hprof_footprint::verdict;
 use hprof_format::{BlackBox, BlackBoxError, Millis, is_text, printable};
 
 use crate::amounts;
 use crate::failure::Failure;
+use crate::memory::words;
 use crate::output::Output;
 use crate::text;
 
@@ -21,8 +23,9 @@ use crate::text;
 /// PROFILE.blackbox every second, or at most every 30 if that takes long. If the
 /// program is killed, by SIGKILL, by the kernel because memory is short, or by a
 /// crash of the VM, that file stays. This prints the profile in it as text; with
-/// -o x.hprof or --format b it is written in the binary format. Two lines on stderr
-/// say how old it is, and which part of the process has grown in the last minutes.
+/// -o x.hprof or --format b it is written in the binary format. Lines on stderr say
+/// first where the memory of the process was and what made it large, as `hprof
+/// memory` does, then how old the profile is, and what has grown in the last minutes.
 ///
 /// FILE may also be the profile, with the black box next to it. Every other command
 /// takes such a file for the profile in it, too:
@@ -62,6 +65,11 @@ enum Format {
 /// Prints the profile, and what is to be said about it.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (path, file, found) = find(&arguments.file)?;
+    let memory = memory_lines(&found);
+    for line in &memory {
+        // If nobody can read it, nothing else is lost.
+        let _ = writeln!(io::stderr(), "hprof: {line}");
+    }
     if found.profile.is_empty() {
         let what = "its snapshot has no profile, which was too large";
         return Err(Failure::about(&path, what));
@@ -163,6 +171,29 @@ fn found(
 ) -> Result<(PathBuf, File, BlackBox), Failure> {
     let (file, found) = read.map_err(|error| Failure::about(path, error))?;
     Ok((path.to_owned(), file, found))
+}
+
+/// Returns where the memory of the process was when it was last looked at, and what that means; nothing if the agent was too old
+/// to keep it.
+fn memory_lines(found: &BlackBox) -> Vec<String> {
+    let text = String::from_utf8_lossy(&found.memory);
+    let accounts = hprof_footprint::decode_all(&text).unwrap_or_default();
+    let Some((last, earlier)) = accounts.split_last() else {
+        return Vec::new();
+    };
+    let before = found.time.0.saturating_sub(last.time) as f64 / 1e3;
+    let seen = match before >= 1.0 {
+        true => format!(" {} before the profile", amounts::time(before)),
+        false => String::new(),
+    };
+    let mut lines = vec![format!("the process had{seen} {}", words::headline(last))];
+    let findings = verdict(earlier.first(), last);
+    lines.extend(
+        findings
+            .iter()
+            .map(|finding| format!("- {}", words::sentence(finding))),
+    );
+    lines
 }
 
 /// Returns how old the snapshot is, and what it knows of live objects.

@@ -1,5 +1,7 @@
 //! The VM's code heaps, and the lookup of the code that an address belongs to.
 
+use std::ops::Range;
+
 use crate::vm_kind::vm_structs::{VmStructs, read};
 
 /// More code heaps than any VM has: beyond that, the tables were misread.
@@ -94,6 +96,16 @@ impl CodeHeaps {
             high.saturating_sub(heap.low) as u64
         };
         self.heaps.iter().map(bytes).sum()
+    }
+
+    /// Returns the addresses that the VM has got from the system, for code and for segment maps.
+    pub(super) fn ranges(&self) -> Vec<Range<usize>> {
+        let ranges = self.heaps.iter().flat_map(|heap| {
+            // SAFETY: fields of a code heap, which is never freed.
+            let (high, map_end) = unsafe { (read(heap.high), read(heap.segment_map_end)) };
+            [heap.low..high, heap.segment_map..map_end]
+        });
+        ranges.collect()
     }
 
     /// Returns the code that holds an address. Signal handlers call it, so everything must be inlined: loops are,

@@ -39,6 +39,8 @@ pub enum BoolFlag {
     CheckJniCalls,
     /// The compiler is written in Java.
     UseJvmciCompiler,
+    /// Pointers to classes have half the size, and classes are in a space of their own.
+    UseCompressedClassPointers,
     /// An OutOfMemoryError ends the process.
     ExitOnOutOfMemoryError,
     /// An OutOfMemoryError aborts the process.
@@ -54,6 +56,8 @@ pub enum NumberFlag {
     /// The highest level at which methods are compiled: 4 is the optimizing compiler, up to 3 it is the other one. Read
     /// whenever a method may be compiled.
     TieredStopAtLevel,
+    /// The bytes that are reserved for classes to which compressed pointers refer.
+    CompressedClassSpaceSize,
 }
 
 impl BoolFlag {
@@ -73,6 +77,7 @@ impl BoolFlag {
             Self::UseAot => c"UseAOT",
             Self::CheckJniCalls => c"CheckJNICalls",
             Self::UseJvmciCompiler => c"UseJVMCICompiler",
+            Self::UseCompressedClassPointers => c"UseCompressedClassPointers",
             Self::ExitOnOutOfMemoryError => c"ExitOnOutOfMemoryError",
             Self::CrashOnOutOfMemoryError => c"CrashOnOutOfMemoryError",
         }
@@ -84,6 +89,7 @@ impl NumberFlag {
         match self {
             Self::TlabRefillWasteFraction => c"TLABRefillWasteFraction",
             Self::TieredStopAtLevel => c"TieredStopAtLevel",
+            Self::CompressedClassSpaceSize => c"CompressedClassSpaceSize",
         }
     }
 
@@ -91,6 +97,7 @@ impl NumberFlag {
         match self {
             Self::TlabRefillWasteFraction => FlagType::Uintx,
             Self::TieredStopAtLevel => FlagType::Intx,
+            Self::CompressedClassSpaceSize => FlagType::SizeT,
         }
     }
 }
@@ -101,6 +108,7 @@ enum FlagType {
     Bool,
     Intx,
     Uintx,
+    SizeT,
 }
 
 impl FlagType {
@@ -109,6 +117,7 @@ impl FlagType {
             Self::Bool => c"bool",
             Self::Intx => c"intx",
             Self::Uintx => c"uintx",
+            Self::SizeT => c"size_t",
         }
     }
 
@@ -117,6 +126,7 @@ impl FlagType {
             Self::Bool => 0,
             Self::Intx => 3,
             Self::Uintx => 4,
+            Self::SizeT => 6,
         }
     }
 }
@@ -185,6 +195,11 @@ impl VmFlags {
         value.is_some_and(|value| unsafe { value.as_ptr().read_volatile() } != 0)
     }
 
+    /// Returns `true` if the VM has the flag.
+    pub fn has(&self, flag: BoolFlag) -> bool {
+        self.row(flag.name(), FlagType::Bool).is_some()
+    }
+
     /// Returns `true` if the VM has the flag and its value is the default: set neither on the command line nor by the
     /// VM itself. Changes by [`SettableFlags::switch`] do not count.
     pub fn is_default(&self, flag: BoolFlag) -> bool {
@@ -198,7 +213,7 @@ impl VmFlags {
     /// Returns the value of a flag; `None` if the VM has none of that name and type.
     pub fn number(&self, flag: NumberFlag) -> Option<usize> {
         let value = self.value(flag.name(), flag.kind())?;
-        // SAFETY: `value` has found a uintx or an intx, which have the size and the alignment of a pointer.
+        // SAFETY: `value` has found a uintx, an intx or a size_t, which have the size and the alignment of a pointer.
         Some(unsafe { value.cast::<usize>().as_ptr().read_volatile() })
     }
 

@@ -6,11 +6,25 @@
 use std::ffi::CStr;
 
 use super::code_heap::CodeHeaps;
+use super::collection_count::CollectionCount;
 use crate::env::Env;
 use crate::vm_kind::vm_structs::{VmStructs, read};
 
 /// The counter of the memory for classes that is committed.
 const METASPACE: &CStr = c"sun.gc.metaspace.capacity";
+/// The counters of loaded classes, and of those of the archive; then of those that are gone.
+const LOADED: [&CStr; 2] = [c"java.cls.loadedClasses", c"java.cls.sharedLoadedClasses"];
+const UNLOADED: [&CStr; 2] = [
+    c"java.cls.unloadedClasses",
+    c"java.cls.sharedUnloadedClasses",
+];
+/// The counters of what is in the spaces of the heap: that for new objects, and the others.
+const EDEN: &CStr = c"sun.gc.generation.0.space.0.used";
+const SPACES: [&CStr; 3] = [
+    c"sun.gc.generation.0.space.1.used",
+    c"sun.gc.generation.0.space.2.used",
+    c"sun.gc.generation.1.space.0.used",
+];
 /// The length of the counters' head, and of an entry's.
 const HEAD: usize = 32;
 const ENTRY: usize = 20;
@@ -24,6 +38,11 @@ pub struct VmMemory {
     code: Option<CodeHeaps>,
     /// The address of the counter.
     metaspace: Option<usize>,
+    /// The addresses of the counters of what collections have left in each space of the heap.
+    spaces: Vec<usize>,
+    collections: Option<CollectionCount>,
+    loaded: Vec<usize>,
+    unloaded: Vec<usize>,
 }
 
 impl VmMemory {
@@ -33,6 +52,14 @@ impl VmMemory {
         Self {
             code: structs.and_then(CodeHeaps::find),
             metaspace: structs.and_then(|structs| counter(structs, METASPACE)),
+            spaces: structs.map(spaces).unwrap_or_default(),
+            collections: CollectionCount::find(env),
+            loaded: structs
+                .map(|structs| counters(structs, &LOADED))
+                .unwrap_or_default(),
+            unloaded: structs
+                .map(|structs| counters(structs, &UNLOADED))
+                .unwrap_or_default(),
         }
     }
 
@@ -45,6 +72,43 @@ impl VmMemory {
     pub fn metaspace(&self) -> Option<u64> {
         // SAFETY: a counter is never freed, and aligned.
         self.metaspace.map(|address| unsafe { read(address) })
+    }
+
+    /// Returns the bytes of the Java heap that the last collection has left, garbage that it did not look for among them;
+    /// `None` if there was none yet.
+    pub fn after_collection(&self) -> Option<u64> {
+        let bytes = sum(&self.spaces)?;
+        let has_collected = self.collections.is_some_and(|count| count.get() > 0);
+        (has_collected && bytes > 0).then_some(bytes)
+    }
+
+    /// Returns the number of loaded classes.
+    pub fn classes(&self) -> Option<u64> {
+        Some(sum(&self.loaded)?.saturating_sub(sum(&self.unloaded).unwrap_or(0)))
+    }
+}
+
+/// Reads counters, and returns their sum; `None` if there are none.
+fn sum(counters: &[usize]) -> Option<u64> {
+    // SAFETY: a counter is never freed, and aligned.
+    let values = counters
+        .iter()
+        .map(|&address| unsafe { read::<u64>(address) });
+    (!counters.is_empty()).then(|| values.fold(0, u64::wrapping_add))
+}
+
+/// Returns the addresses of counters, of those that there are.
+fn counters(structs: VmStructs, names: &[&CStr]) -> Vec<usize> {
+    let found = names.iter().filter_map(|name| counter(structs, name));
+    found.collect()
+}
+
+/// Returns the counters of the spaces that are not empty after a collection. New objects are made in the first of several.
+fn spaces(structs: VmStructs) -> Vec<usize> {
+    let others = counters(structs, &SPACES);
+    match others.is_empty() {
+        true => counters(structs, &[EDEN]),
+        false => others,
     }
 }
 

@@ -222,6 +222,11 @@ impl VmKind {
         self.is_before(15) || self.version.is_none()
     }
 
+    /// Returns `true` if memory for classes comes in blocks of any size (before JDK-8251158).
+    pub(super) fn has_old_metaspace(self) -> bool {
+        self.is_before(16)
+    }
+
     /// Returns `true` if redefining a class takes noticeably long. An unknown VM may be one where it does.
     pub fn redefines_slowly(self) -> bool {
         self.is_before(12) || self.version.is_none()

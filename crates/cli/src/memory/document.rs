@@ -1,0 +1,159 @@
+//! The JSON of `hprof memory`.
+
+use hprof_footprint::{Account, Cgroup, Finding, Growth, JavaHeap, VmFacts};
+use serde::Serialize;
+
+use super::words;
+
+#[derive(Serialize)]
+pub struct Document {
+    format: &'static str,
+    version: u32,
+    pid: u32,
+    time_ms: u64,
+    resident: u64,
+    system_resident: Option<u64>,
+    swapped: Option<u64>,
+    threads: u64,
+    findings: Vec<Found>,
+    parts: Vec<PartRow>,
+    heap: Option<Heap>,
+    direct: Option<Direct>,
+    classes: Option<u64>,
+    loaders: Option<u64>,
+    cgroup: Option<Group>,
+    before: Option<Vec<PartRow>>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    rule: &'static str,
+    text: String,
+    per_minute: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct PartRow {
+    part: &'static str,
+    resident: u64,
+    committed: u64,
+}
+
+#[derive(Serialize)]
+struct Heap {
+    used: u64,
+    committed: u64,
+    limit: u64,
+    after_collection: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Direct {
+    bytes: u64,
+    buffers: Option<u64>,
+    limit: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Group {
+    limit: Option<u64>,
+    used: Option<u64>,
+    anonymous: Option<u64>,
+    file: Option<u64>,
+    shared: Option<u64>,
+    kernel: Option<u64>,
+    sockets: Option<u64>,
+    swapped: Option<u64>,
+}
+
+impl Document {
+    pub fn new(pid: u32, first: Option<&Account>, last: &Account, findings: &[Finding]) -> Self {
+        let VmFacts {
+            heap,
+            direct,
+            direct_buffers,
+            direct_limit,
+            classes,
+            loaders,
+        } = last.vm;
+        Self {
+            format: "hprof-memory",
+            version: 1,
+            pid,
+            time_ms: last.time,
+            resident: last.resident(),
+            system_resident: last.system_resident,
+            swapped: last.swapped,
+            threads: last.threads,
+            findings: findings.iter().map(Found::of).collect(),
+            parts: rows(last),
+            heap: heap.map(Heap::of),
+            direct: direct.map(|bytes| Direct {
+                bytes,
+                buffers: direct_buffers,
+                limit: direct_limit,
+            }),
+            classes,
+            loaders,
+            cgroup: last.cgroup.map(Group::of),
+            before: first.map(rows),
+        }
+    }
+}
+
+fn rows(account: &Account) -> Vec<PartRow> {
+    let rows = account.parts.iter().map(|(part, amounts)| PartRow {
+        part: part.key(),
+        resident: amounts.resident,
+        committed: amounts.committed,
+    });
+    rows.collect()
+}
+
+impl Found {
+    fn of(finding: &Finding) -> Self {
+        let per_minute = |growth: &Option<Growth>| growth.map(|growth| growth.per_minute);
+        let (rule, per_minute) = match finding {
+            Finding::HeapTooSmall { .. } => ("heap_too_small", None),
+            Finding::HeapLeavesTooLittle { .. } => ("heap_leaves_too_little", None),
+            Finding::DirectMemory { growth, .. } => ("direct_memory", per_minute(growth)),
+            Finding::ClassesPileUp { growth, .. } => ("classes_pile_up", per_minute(growth)),
+            Finding::ThreadsPileUp { .. } => ("threads_pile_up", None),
+            Finding::Malloc { growth, .. } => ("malloc", per_minute(growth)),
+            Finding::FilesInMemory { .. } => ("files_in_memory", None),
+            Finding::PartGrows { growth, .. } => ("part_grows", Some(growth.per_minute)),
+            Finding::NothingGrows { .. } => ("nothing_grows", None),
+        };
+        Self {
+            rule,
+            text: words::sentence(finding),
+            per_minute,
+        }
+    }
+}
+
+impl Heap {
+    fn of(heap: JavaHeap) -> Self {
+        Self {
+            used: heap.used,
+            committed: heap.committed,
+            limit: heap.limit,
+            after_collection: heap.after_collection,
+        }
+    }
+}
+
+impl Group {
+    fn of(group: Cgroup) -> Self {
+        Self {
+            limit: group.limit,
+            used: group.used,
+            anonymous: group.anonymous,
+            file: group.file,
+            shared: group.shared,
+            kernel: group.kernel,
+            sockets: group.sockets,
+            swapped: group.swapped,
+        }
+    }
+}

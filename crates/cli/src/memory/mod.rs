@@ -1,0 +1,131 @@
+//! `hprof memory`: where the memory of a running JVM is, and what that means.
+
+mod document;
+pub mod words;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use hprof_footprint::{Account, verdict};
+
+use crate::amounts::{Sizes, percent};
+use crate::attach::{Library, Program, Session};
+use crate::duration;
+use crate::failure::Failure;
+use crate::output::Output;
+use document::Document;
+
+/// Show where the memory of a running JVM is, and what makes it large
+///
+/// The parts add up to the resident set, what the process has in RAM: the Java
+/// heap, classes, compiled code, stacks, direct buffers, malloc, files, and the
+/// rest, which is what nobody names. Below them are what the VM counts itself and
+/// the limit of the container. First come the findings: a heap that is too small,
+/// or larger than the limit has room for, direct buffers, classes, threads, malloc,
+/// files in tmpfs. With --for there is a second look after that time, and the
+/// findings say what has grown.
+///
+/// The program is not stopped and needs no option; the agent is loaded into it, as
+/// by `hprof attach`, and starts no profile.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The program: its process id, or a part of its main class; `hprof list` shows both
+    program: Program,
+
+    /// Look again after this time (10s or more), and say what has grown
+    #[arg(long = "for", value_name = "TIME", value_parser = long_enough)]
+    wait: Option<Duration>,
+
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    sizes: Sizes,
+
+    #[command(flatten)]
+    library: Library,
+}
+
+/// Within a shorter time nothing can be said to grow.
+const SHORTEST: Duration = Duration::from_secs(10);
+
+fn long_enough(text: &str) -> Result<Duration, String> {
+    let time = duration::parse(text)?;
+    match time >= SHORTEST {
+        true => Ok(time),
+        false => Err("must be 10s or more: in less, every program grows".to_owned()),
+    }
+}
+
+/// Asks the agent, and prints the answer.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let session = Session::with(&arguments.program, &arguments.library)?;
+    let looked = session.memory()?;
+    let (first, last) = match arguments.wait {
+        None => (None, looked),
+        Some(time) => {
+            thread::sleep(time);
+            (Some(looked), session.memory()?)
+        }
+    };
+    let findings = verdict(first.as_ref(), &last);
+    let output = Output::open(None, Path::new("-"))?;
+    if arguments.json {
+        let document = Document::new(session.process(), first.as_ref(), &last, &findings);
+        return output.write(|out| {
+            serde_json::to_writer(&mut *out, &document)?;
+            writeln!(out)
+        });
+    }
+    output.write(|out| {
+        writeln!(out, "{}: {}", session.name(), words::headline(&last))?;
+        for finding in &findings {
+            writeln!(out, "  {}", words::sentence(finding))?;
+        }
+        writeln!(out)?;
+        table(out, &last, arguments.sizes)?;
+        writeln!(out)?;
+        words::details(&last, arguments.sizes)
+            .iter()
+            .try_for_each(|line| writeln!(out, "{line}"))
+    })
+}
+
+/// Prints the parts, and their sum.
+fn table(out: &mut dyn Write, account: &Account, sizes: Sizes) -> io::Result<()> {
+    let resident = account.resident();
+    writeln!(
+        out,
+        "{:>15} {:>6} {:>15}  part",
+        "resident", "%", "committed"
+    )?;
+    for (part, amounts) in account.parts.iter() {
+        if amounts.committed == 0 && amounts.resident == 0 {
+            continue;
+        }
+        writeln!(
+            out,
+            "{:>15} {:>6.1} {:>15}  {:<24} {}",
+            sizes.cell(amounts.resident),
+            percent(amounts.resident, resident),
+            sizes.cell(amounts.committed),
+            part.name(),
+            part.basis()
+        )?;
+    }
+    let committed: u64 = account.parts.iter().map(|(_, part)| part.committed).sum();
+    let system = account.system_resident;
+    let system = system.map(|bytes| format!(" (the system's own sum: {})", sizes.text(bytes)));
+    writeln!(
+        out,
+        "{:>15} {:>6.1} {:>15}  the resident set{}",
+        sizes.cell(resident),
+        100.0,
+        sizes.cell(committed),
+        system.unwrap_or_default()
+    )
+}

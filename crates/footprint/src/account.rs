@@ -1,0 +1,537 @@
+//! The account: each mapping of the process, or each piece of one, belongs to a part.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::cgroup::Cgroup;
+use crate::malloc;
+use crate::mappings::Mapping;
+use crate::memory::Memory;
+use crate::part::{Part, Parts};
+
+/// The largest stack that is looked for where only a thread's place on it is known: the usual limit of the system.
+const LARGEST_STACK: usize = 8 << 20;
+/// The addresses that compressed class pointers without a base can reach.
+const UNSCALED: usize = 32 << 30;
+
+/// Bytes of a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amounts {
+    /// What the process may use; what is only reserved does not count.
+    pub committed: u64,
+    /// What of it is in RAM.
+    pub resident: u64,
+}
+
+/// Addresses that the VM has told. What it does not tell is empty.
+#[derive(Clone, Debug, Default)]
+pub struct VmLayout {
+    /// What is reserved for the Java heap.
+    pub heap: Option<Range<usize>>,
+    /// What is reserved for compiled code.
+    pub code: Vec<Range<usize>>,
+    /// The bytes that are reserved for classes with compressed pointers, if there are such.
+    pub class_space: Option<usize>,
+    /// The address that compressed class pointers count from.
+    pub class_base: usize,
+    /// Addresses in the metaspace, at least one in each block.
+    pub metaspace: Vec<usize>,
+    /// The size of such a block, to a multiple of which it is aligned; `None` if each is a mapping.
+    pub metaspace_block: Option<usize>,
+    /// The stacks of threads.
+    pub stacks: Vec<Range<usize>>,
+    /// Places on the stacks of other threads.
+    pub stack_pointers: Vec<usize>,
+    /// The collector's card table.
+    pub card_table: Option<Range<usize>>,
+}
+
+/// How full the Java heap is, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JavaHeap {
+    /// What is in use; garbage counts.
+    pub used: u64,
+    /// What the VM has got from the system.
+    pub committed: u64,
+    /// The most that it may have (`-Xmx`).
+    pub limit: u64,
+    /// What was in use after the last collection, if there was one.
+    pub after_collection: Option<u64>,
+}
+
+/// The agent's own memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnMemory {
+    /// All of it.
+    pub held: u64,
+    /// What of it is in mappings of its own, and not in `malloc`.
+    pub mapped: u64,
+}
+
+/// What the VM counts itself; `None` for what it does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VmFacts {
+    /// The Java heap.
+    pub heap: Option<JavaHeap>,
+    /// The bytes of direct buffers.
+    pub direct: Option<u64>,
+    /// The number of direct buffers.
+    pub direct_buffers: Option<u64>,
+    /// The most bytes of direct buffers (`-XX:MaxDirectMemorySize`, or as much as `-Xmx`).
+    pub direct_limit: Option<u64>,
+    /// The number of loaded classes.
+    pub classes: Option<u64>,
+    /// The number of class loaders.
+    pub loaders: Option<u64>,
+}
+
+/// Where the memory of a process is, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The moment, in milliseconds since 1970.
+    pub time: u64,
+    /// The parts; what is resident adds up to [`Account::resident`].
+    pub parts: Parts<Amounts>,
+    /// The resident set as the system gives it in a single number, at almost the same time.
+    pub system_resident: Option<u64>,
+    /// What is swapped out.
+    pub swapped: Option<u64>,
+    /// The threads of the process, those of the VM too.
+    pub threads: u64,
+    /// What the VM counts itself.
+    pub vm: VmFacts,
+    /// The limit that the process is killed at, and what counts against it.
+    pub cgroup: Option<Cgroup>,
+}
+
+/// Addresses that belong to a part.
+struct Claim {
+    range: Range<usize>,
+    part: Part,
+}
+
+impl Account {
+    /// Gives each mapping to a part.
+    #[must_use]
+    pub fn of(
+        mappings: &[Mapping],
+        layout: &VmLayout,
+        vm: VmFacts,
+        own: OwnMemory,
+        memory: &dyn Memory,
+    ) -> Self {
+        let mut account = Self {
+            vm,
+            ..Self::default()
+        };
+        let claims = Claims::new(mappings, layout, memory);
+        let libraries = libraries(mappings);
+        let mut before: Option<(usize, Part)> = None;
+        for mapping in mappings {
+            let of_kind = kind(mapping, &libraries, before);
+            account.add(mapping, of_kind, &claims, memory);
+            before = Some((mapping.range.end, of_kind));
+        }
+        if mappings.iter().any(is_shared_heap) {
+            account.divide_heap();
+        }
+        account.divide_malloc(own);
+        account
+    }
+
+    /// Returns the sum of the parts in RAM.
+    #[must_use]
+    pub fn resident(&self) -> u64 {
+        self.parts.iter().map(|(_, part)| part.resident).sum()
+    }
+
+    fn add(&mut self, mapping: &Mapping, of_kind: Part, claims: &Claims, memory: &dyn Memory) {
+        if !mapping.is_accessible {
+            return;
+        }
+        for Claim { range, part } in claims.pieces(mapping, of_kind, memory) {
+            let amounts = &mut self.parts[part];
+            amounts.committed += range.len() as u64;
+            amounts.resident += memory.resident(range, mapping.is_anonymous());
+        }
+    }
+
+    /// Takes out of the Java heap what is in it more than once: ZGC gets its memory from the system in files that it maps, at
+    /// three addresses up to JDK 23, and each page is there as soon as it is committed.
+    fn divide_heap(&mut self) {
+        let Some(heap) = self.vm.heap else {
+            return;
+        };
+        let counted = self.parts[Part::JavaHeap];
+        let again = counted.resident.saturating_sub(heap.committed);
+        self.parts[Part::JavaHeap].resident -= again;
+        self.parts[Part::HeapViews] = Amounts {
+            committed: counted.committed.saturating_sub(heap.committed),
+            resident: again,
+        };
+        self.parts[Part::JavaHeap].committed -= self.parts[Part::HeapViews].committed;
+    }
+
+    /// Takes the agent's memory and direct buffers out of what they are in.
+    fn divide_malloc(&mut self, own: OwnMemory) {
+        self.move_some(Part::Rest, Part::Agent, own.mapped);
+        self.move_some(
+            Part::Malloc,
+            Part::Agent,
+            own.held.saturating_sub(own.mapped),
+        );
+        self.move_some(
+            Part::Malloc,
+            Part::DirectBuffers,
+            self.vm.direct.unwrap_or(0),
+        );
+    }
+
+    fn move_some(&mut self, from: Part, to: Part, bytes: u64) {
+        let committed = bytes.min(self.parts[from].committed);
+        let resident = bytes.min(self.parts[from].resident);
+        self.parts[from].committed -= committed;
+        self.parts[from].resident -= resident;
+        self.parts[to].committed += committed;
+        self.parts[to].resident += resident;
+    }
+}
+
+/// Returns the names of files that are mapped as code.
+fn libraries(mappings: &[Mapping]) -> HashSet<&str> {
+    let code = mappings.iter().filter(|mapping| mapping.is_code);
+    let files = code.filter(|mapping| mapping.name.starts_with('/'));
+    files.map(|mapping| mapping.name.as_str()).collect()
+}
+
+fn is_shared_heap(mapping: &Mapping) -> bool {
+    mapping.name.contains("java_heap") && mapping.is_shared
+}
+
+/// Returns the part that a mapping belongs to by its name. `before` is the end of the one before, and its part.
+fn kind(mapping: &Mapping, libraries: &HashSet<&str>, before: Option<(usize, Part)>) -> Part {
+    let name = mapping.name.as_str();
+    let follows_library = before == Some((mapping.range.start, Part::Libraries));
+    match name {
+        // Data of a library that its file does not have (.bss).
+        _ if mapping.is_anonymous() && follows_library && mapping.is_accessible => Part::Libraries,
+        _ if mapping.is_anonymous() => Part::Rest,
+        _ if is_shared_heap(mapping) => Part::JavaHeap,
+        "[heap]" => Part::Malloc,
+        "[stack]" => Part::ThreadStacks,
+        // Before libraries: that of JDK 11 has code.
+        _ if name.ends_with(".jsa") || name.ends_with(".aot") => Part::ClassArchive,
+        _ if libraries.contains(name) => Part::Libraries,
+        _ if is_without_disk(name) => Part::SharedMemory,
+        _ if name.starts_with('/') => Part::MappedFiles,
+        _ => Part::Rest,
+    }
+}
+
+fn is_without_disk(name: &str) -> bool {
+    let starts = ["/memfd:", "/dev/shm/", "/SYSV", "/dev/zero"];
+    starts.iter().any(|start| name.starts_with(start))
+}
+
+/// What is known of addresses, in their order.
+struct Claims(Vec<Claim>);
+
+impl Claims {
+    fn new(mappings: &[Mapping], layout: &VmLayout, memory: &dyn Memory) -> Self {
+        let mut claims = Vec::new();
+        let mut add = |range: Range<usize>, part| {
+            if !range.is_empty() {
+                claims.push(Claim { range, part });
+            }
+        };
+        if let Some(heap) = &layout.heap {
+            add(heap.clone(), Part::JavaHeap);
+        }
+        for code in &layout.code {
+            add(code.clone(), Part::CodeCache);
+        }
+        if let Some(cards) = &layout.card_table {
+            add(cards.clone(), Part::CardTable);
+        }
+        if let Some(classes) = class_space(mappings, layout) {
+            add(classes, Part::ClassSpace);
+        }
+        for block in metaspace(mappings, layout) {
+            add(block, Part::Metaspace);
+        }
+        for stack in layout.stacks.iter().cloned() {
+            add(stack, Part::ThreadStacks);
+        }
+        for stack in other_stacks(mappings, layout) {
+            add(stack, Part::ThreadStacks);
+        }
+        let anonymous = |mapping: &&Mapping| mapping.is_anonymous() && mapping.is_accessible;
+        for mapping in mappings.iter().filter(anonymous) {
+            for heap in malloc::heaps(memory, &mapping.range) {
+                add(heap, Part::Malloc);
+            }
+        }
+        claims.sort_by_key(|claim| claim.range.start);
+        Self(claims)
+    }
+
+    /// Divides a mapping. Pieces that nothing claims are of its kind.
+    fn pieces(&self, mapping: &Mapping, of_kind: Part, memory: &dyn Memory) -> Vec<Claim> {
+        let mut pieces = Vec::new();
+        let mut at = mapping.range.start;
+        let may_have = |claim: &&Claim| mapping.is_anonymous() || claim.part == Part::JavaHeap;
+        let from = self
+            .0
+            .partition_point(|claim| claim.range.start < mapping.range.end);
+        let overlapping = self.0[..from]
+            .iter()
+            .filter(|claim| claim.range.end > mapping.range.start);
+        for claim in overlapping.filter(may_have) {
+            let begin = claim.range.start.max(at);
+            let end = claim.range.end.min(mapping.range.end);
+            if begin >= end {
+                continue;
+            }
+            unclaimed(at..begin, mapping, of_kind, memory, &mut pieces);
+            pieces.push(Claim {
+                range: begin..end,
+                part: claim.part,
+            });
+            at = end;
+        }
+        unclaimed(at..mapping.range.end, mapping, of_kind, memory, &mut pieces);
+        pieces
+    }
+}
+
+fn unclaimed(
+    range: Range<usize>,
+    mapping: &Mapping,
+    of_kind: Part,
+    memory: &dyn Memory,
+    pieces: &mut Vec<Claim>,
+) {
+    let may_be_malloc = of_kind == Part::Rest && mapping.is_anonymous() && mapping.is_accessible;
+    let chunks_end = match may_be_malloc {
+        true => malloc::chunks_end(memory, &range),
+        false => range.start,
+    };
+    let of_malloc = range.start..chunks_end;
+    let others = chunks_end..range.end;
+    for (range, part) in [(of_malloc, Part::Malloc), (others, of_kind)] {
+        if !range.is_empty() {
+            pieces.push(Claim { range, part });
+        }
+    }
+}
+
+/// Returns the class space: the first run of private mappings that begins with one that is used and has its size, from the
+/// address on that class pointers count from. The VM reserves it after the class archive, if it has one.
+fn class_space(mappings: &[Mapping], layout: &VmLayout) -> Option<Range<usize>> {
+    let size = layout.class_space?;
+    let is_heap = |address: usize| {
+        let heap = layout.heap.as_ref();
+        heap.is_some_and(|heap| heap.contains(&address))
+    };
+    let reach = layout.class_base.checked_add(UNSCALED)?;
+    let after_base = mappings
+        .iter()
+        .enumerate()
+        .skip_while(|(_, mapping)| mapping.range.start < layout.class_base);
+    let begins = after_base
+        .take_while(|(_, mapping)| mapping.range.start < reach)
+        .filter(|(_, mapping)| mapping.is_anonymous() && mapping.is_accessible)
+        .filter(|(_, mapping)| !is_heap(mapping.range.start));
+    for (place, first) in begins {
+        let end = first.range.start.checked_add(size)?;
+        if run_end(&mappings[place..]) >= end {
+            return Some(first.range.start..end);
+        }
+    }
+    None
+}
+
+/// Returns the end of the private mappings without a file that follow one another without a gap.
+fn run_end(mappings: &[Mapping]) -> usize {
+    let mut end = mappings.first().map_or(0, |first| first.range.start);
+    for mapping in mappings {
+        if mapping.range.start != end || !mapping.is_anonymous() {
+            break;
+        }
+        end = mapping.range.end;
+    }
+    end
+}
+
+/// Returns the blocks of the metaspace.
+fn metaspace(mappings: &[Mapping], layout: &VmLayout) -> Vec<Range<usize>> {
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    // Where the class archive is mapped, constants are in it.
+    let is_memory = |address: usize| {
+        mapping_of(mappings, address).is_some_and(|mapping| mapping.is_anonymous())
+    };
+    for &address in layout
+        .metaspace
+        .iter()
+        .filter(|&&address| is_memory(address))
+    {
+        if blocks.last().is_some_and(|block| block.contains(&address)) {
+            continue;
+        }
+        let block = match layout.metaspace_block {
+            Some(size) => Some(address - address % size..address - address % size + size),
+            None => mapping_of(mappings, address).map(|mapping| mapping.range.clone()),
+        };
+        blocks.extend(block);
+    }
+    blocks
+}
+
+/// Returns the stacks of threads of which only a place is known: the mappings after a guard, which no thread may touch.
+fn other_stacks(mappings: &[Mapping], layout: &VmLayout) -> Vec<Range<usize>> {
+    let known = |address: usize| layout.stacks.iter().any(|stack| stack.contains(&address));
+    let others = layout.stack_pointers.iter().filter(|&&place| !known(place));
+    let found = others.filter_map(|&place| {
+        let index = index_of(mappings, place)?;
+        let mapping = &mappings[index];
+        let guard = &mappings[index.checked_sub(1)?];
+        let is_stack = mapping.is_anonymous()
+            && mapping.is_accessible
+            && !guard.is_accessible
+            && guard.range.end == mapping.range.start
+            && place - mapping.range.start < LARGEST_STACK;
+        let end = mapping
+            .range
+            .end
+            .min(mapping.range.start.saturating_add(LARGEST_STACK));
+        is_stack.then_some(mapping.range.start..end)
+    });
+    found.collect()
+}
+
+fn mapping_of(mappings: &[Mapping], address: usize) -> Option<&Mapping> {
+    Some(&mappings[index_of(mappings, address)?])
+}
+
+fn index_of(mappings: &[Mapping], address: usize) -> Option<usize> {
+    let after = mappings.partition_point(|mapping| mapping.range.start <= address);
+    let index = after.checked_sub(1)?;
+    mappings[index].range.contains(&address).then_some(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::mappings;
+
+    /// Memory of which every page is in RAM.
+    struct Whole(HashMap<usize, usize>);
+
+    impl Memory for Whole {
+        fn word(&self, address: usize) -> Option<usize> {
+            self.0.get(&address).copied()
+        }
+
+        fn resident(&self, range: Range<usize>, _: bool) -> u64 {
+            range.len() as u64
+        }
+    }
+
+    fn committed(account: &Account, part: Part) -> u64 {
+        let amounts = account.parts[part];
+        assert_eq!(amounts.committed, amounts.resident, "{part:?}");
+        amounts.committed
+    }
+
+    #[test]
+    fn mappings_are_divided_by_what_is_known_of_addresses() {
+        let maps = "\
+            10000-20000 rw-p 0 0:0 0 \n\
+            20000-40000 ---p 0 0:0 0 \n\
+            40000-48000 rw-p 0 0:0 7 /x/classes.jsa\n\
+            100000-103000 ---p 0 0:0 0 \n\
+            103000-110000 rw-p 0 0:0 0 \n\
+            200000-208000 r-xp 0 0:0 7 /x/lib.so\n\
+            208000-209000 rw-p 0 0:0 0 \n\
+            300000-304000 rw-s 0 0:0 7 /memfd:x\n\
+            400000-40a000 rw-p 0 0:0 0 \n";
+        let layout = VmLayout {
+            heap: Some(0x10000..0x48000),
+            stacks: vec![0x100000..0x108000],
+            stack_pointers: vec![0x109000],
+            metaspace: vec![0x406123],
+            metaspace_block: Some(0x2000),
+            ..VmLayout::default()
+        };
+        let words = Whole(HashMap::from([(0x400008, 0x4002), (0x404008, 1)]));
+        let vm = VmFacts {
+            direct: Some(0x1000),
+            ..VmFacts::default()
+        };
+        let own = OwnMemory {
+            held: 0x800,
+            mapped: 0x200,
+        };
+        let account = Account::of(&mappings::parse(maps), &layout, vm, own, &words);
+        for (part, bytes) in [
+            // The archive's objects are mapped into the heap.
+            (Part::JavaHeap, 0x18000),
+            // The second thread's stack is what is left of the mapping.
+            (Part::ThreadStacks, 0xd000),
+            (Part::Libraries, 0x9000),
+            (Part::SharedMemory, 0x4000),
+            (Part::Metaspace, 0x2000),
+            (Part::DirectBuffers, 0x1000),
+            (Part::Agent, 0x800),
+            (Part::Malloc, 0x4000 - 0x1000 - 0x600),
+            (Part::Rest, 0x4000 - 0x200),
+        ] {
+            assert_eq!(committed(&account, part), bytes, "{part:?}");
+        }
+        let accessible = 0x10000 + 0x8000 + 0xd000 + 0x8000 + 0x1000 + 0x4000 + 0xa000;
+        assert_eq!(account.resident(), accessible);
+    }
+
+    #[test]
+    fn the_class_space_follows_the_archive_of_a_real_vm() {
+        let mappings = mappings::parse(include_str!("../tests/maps-g1-17.txt"));
+        let mut archives = mappings
+            .iter()
+            .filter(|mapping| mapping.name.ends_with(".jsa"));
+        let archive = archives.next_back().expect("it has one").range.clone();
+        let layout = VmLayout {
+            class_space: Some(1 << 30),
+            class_base: archive.start,
+            ..VmLayout::default()
+        };
+        let found = class_space(&mappings, &layout).expect("it is there");
+        // The VM aligns it to 16 MB.
+        assert_eq!(found.start, archive.end.next_multiple_of(16 << 20));
+    }
+
+    #[test]
+    fn what_zgc_maps_several_times_is_in_memory_once() {
+        let maps = "\
+            10000-20000 rw-s 0 0:0 7 /memfd:java_heap (deleted)\n\
+            50000-60000 rw-s 0 0:0 7 /memfd:java_heap (deleted)\n";
+        let vm = VmFacts {
+            heap: Some(JavaHeap {
+                committed: 0x10000,
+                ..JavaHeap::default()
+            }),
+            ..VmFacts::default()
+        };
+        let none = Whole(HashMap::new());
+        let account = Account::of(
+            &mappings::parse(maps),
+            &VmLayout::default(),
+            vm,
+            OwnMemory::default(),
+            &none,
+        );
+        assert_eq!(committed(&account, Part::JavaHeap), 0x10000);
+        assert_eq!(committed(&account, Part::HeapViews), 0x10000);
+    }
+}

@@ -1,0 +1,12 @@
+//! What an account looks at in the memory of the process itself.
+
+use std::ops::Range;
+
+/// The memory of the process that is accounted for.
+pub trait Memory {
+    /// Returns the word at an address; `None` if it cannot be read.
+    fn word(&self, address: usize) -> Option<usize>;
+    /// Returns the bytes of pages in a range that are in RAM: one of private memory without a file, or of another kind. What is
+    /// no longer mapped has none.
+    fn resident(&self, range: Range<usize>, is_anonymous: bool) -> u64;
+}

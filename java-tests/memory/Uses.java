@@ -1,0 +1,196 @@
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.File;
+import java.io.RandomAccessFile;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryPoolMXBean;
+import java.lang.reflect.Field;
+import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import sun.misc.Unsafe;
+
+/**
+ * Uses a known amount of one kind of memory. It says "begun", waits for the file `go`, takes the memory, says "uses BYTES", and
+ * waits until the file `end` exists.
+ */
+public class Uses {
+    static final int MB = 1 << 20;
+    static final List<Object> kept = new ArrayList<>();
+
+    public static void main(String[] arguments) throws Exception {
+        System.gc();
+        if (arguments[0].equals("classes")) {
+            // The beans themselves are classes.
+            ofClasses();
+        }
+        System.out.println("begun");
+        await("go");
+        long bytes = use(arguments[0]);
+        System.out.println("uses " + bytes);
+        await("end");
+    }
+
+    static void await(String name) throws InterruptedException {
+        while (!new File(name).exists()) {
+            Thread.sleep(20);
+        }
+    }
+
+    static long use(String kind) throws Exception {
+        switch (kind) {
+            case "heap":
+                return heap();
+            case "direct":
+                return direct();
+            case "mapped":
+                return mapped();
+            case "threads":
+                return threads();
+            case "classes":
+                return classes();
+            case "blocks":
+                return malloc(1_000, 100_000);
+            case "chunks":
+                return malloc(MB, 100);
+            default:
+                throw new IllegalArgumentException(kind);
+        }
+    }
+
+    static long heap() {
+        for (int number = 0; number < 2_000; number++) {
+            kept.add(new byte[100_000]);
+        }
+        System.gc();
+        return 2_000L * 100_000;
+    }
+
+    static long direct() {
+        for (int number = 0; number < 250; number++) {
+            small();
+            large();
+        }
+        return 250L * (100_000 + 400_000);
+    }
+
+    static void small() {
+        kept.add(ByteBuffer.allocateDirect(100_000));
+    }
+
+    static void large() {
+        kept.add(ByteBuffer.allocateDirect(400_000));
+    }
+
+    static long mapped() throws Exception {
+        int bytes = 64 * MB;
+        try (RandomAccessFile file = new RandomAccessFile("mapped", "rw")) {
+            MappedByteBuffer buffer = file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, bytes);
+            for (int place = 0; place < bytes; place += 4096) {
+                buffer.put(place, (byte) 1);
+            }
+            kept.add(buffer);
+        }
+        return bytes;
+    }
+
+    /** 300 threads that go down as far as their stacks reach, and stay alive. */
+    static long threads() throws Exception {
+        int count = 300;
+        CountDownLatch deep = new CountDownLatch(count);
+        for (int number = 0; number < count; number++) {
+            Thread thread = new Thread(null, () -> stayDeep(deep), "deep-" + number, 2 * MB);
+            thread.setDaemon(true);
+            thread.start();
+        }
+        deep.await();
+        return count;
+    }
+
+    static void stayDeep(CountDownLatch deep) {
+        // Every page that a stack was on is resident until the thread ends.
+        descend(5_000);
+        deep.countDown();
+        try {
+            Thread.sleep(Long.MAX_VALUE);
+        } catch (InterruptedException interrupted) {
+            throw new IllegalStateException(interrupted);
+        }
+    }
+
+    static int descend(int frames) {
+        return frames == 0 ? 0 : 1 + descend(frames - 1);
+    }
+
+    static final class Loader extends ClassLoader {
+        Class<?> define(byte[] bytes) {
+            return defineClass(null, bytes, 0, bytes.length);
+        }
+    }
+
+    /** 20,000 classes of 50 loaders. What the VM has committed for them is what it says itself. */
+    static long classes() throws Exception {
+        long before = ofClasses();
+        for (int loader = 0; loader < 50; loader++) {
+            Loader defines = new Loader();
+            for (int number = 0; number < 400; number++) {
+                kept.add(defines.define(empty("Empty" + loader + "_" + number)));
+            }
+        }
+        return ofClasses() - before;
+    }
+
+    static long ofClasses() {
+        long bytes = 0;
+        for (MemoryPoolMXBean pool : ManagementFactory.getMemoryPoolMXBeans()) {
+            if (pool.getName().equals("Metaspace") || pool.getName().equals("Compressed Class Space")) {
+                bytes += pool.getUsage().getCommitted();
+            }
+        }
+        return bytes;
+    }
+
+    /** The file of a class without members, whose constants take some space. */
+    static byte[] empty(String name) throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        DataOutputStream out = new DataOutputStream(bytes);
+        int others = 50;
+        out.writeInt(0xCAFEBABE);
+        out.writeInt(52);
+        out.writeShort(5 + others);
+        out.writeByte(7);
+        out.writeShort(2);
+        out.writeByte(1);
+        out.writeUTF(name);
+        out.writeByte(7);
+        out.writeShort(4);
+        out.writeByte(1);
+        out.writeUTF("java/lang/Object");
+        for (int number = 0; number < others; number++) {
+            out.writeByte(3);
+            out.writeInt(number);
+        }
+        out.writeShort(0x21);
+        out.writeShort(1);
+        out.writeShort(3);
+        out.writeShort(0);
+        out.writeShort(0);
+        out.writeShort(0);
+        out.writeShort(0);
+        return bytes.toByteArray();
+    }
+
+    static long malloc(int size, int count) throws Exception {
+        Field field = Unsafe.class.getDeclaredField("theUnsafe");
+        field.setAccessible(true);
+        Unsafe unsafe = (Unsafe) field.get(null);
+        for (int number = 0; number < count; number++) {
+            long address = unsafe.allocateMemory(size);
+            unsafe.setMemory(address, size, (byte) 1);
+        }
+        return (long) size * count;
+    }
+}

@@ -1,0 +1,279 @@
+//! `hprof memory`, and what `hprof autopsy` says first: where the memory of a process is, compared with programs that use a known
+//! amount of one kind (`java-tests/memory/Uses.java`).
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cells::Cell;
+use crate::harness::{Jvm, Program, Running, any_jvm};
+use crate::schemas::assert_valid;
+
+const MB: f64 = 1e6;
+/// The most that a part may be wrong: this share of the truth, or these bytes.
+const SHARE: f64 = 0.05;
+const LITTLE: f64 = 4.0 * MB;
+/// The most that the sum may differ from the system's own number.
+const SHARE_OF_SUM: f64 = 0.02;
+
+/// What is compared with what a program has used.
+struct Use {
+    kind: &'static str,
+    parts: &'static [&'static str],
+    vm_options: &'static [&'static str],
+}
+
+fn uses(kind: &'static str, parts: &'static [&'static str]) -> Use {
+    Use {
+        kind,
+        parts,
+        vm_options: &[],
+    }
+}
+
+/// Returns what `hprof memory` prints as JSON.
+fn look(run: &Running) -> Value {
+    let document = serde_json::from_str(&run.hprof_well("memory", &["--json"])).expect("JSON");
+    assert_valid(&document);
+    document
+}
+
+fn part(document: &Value, name: &str, value: &str) -> f64 {
+    let mut parts = document["parts"].as_array().expect("parts").iter();
+    let part = parts.find(|part| part["part"] == name);
+    let bytes = part.unwrap_or_else(|| panic!("{name}: {document}"))[value].as_f64();
+    bytes.expect("a number")
+}
+
+fn resident(document: &Value, parts: &[&str]) -> f64 {
+    parts
+        .iter()
+        .map(|name| part(document, name, "resident"))
+        .sum()
+}
+
+fn assert_adds_up(document: &Value, what: &str) {
+    let sum = document["resident"].as_f64().expect("a number");
+    let system = document["system_resident"].as_f64().expect("a number");
+    let difference = (sum - system).abs() / system;
+    assert!(
+        difference < SHARE_OF_SUM,
+        "{what}: {sum} of {system}: {document}"
+    );
+}
+
+/// Runs the program, and compares what it has used with what has been added to the parts.
+fn compare(cell: &Cell, of: &Use) {
+    let what = format!("{cell} {}", of.kind);
+    let options = [&cell.vm_options()[..], of.vm_options, &["-Xmx1g"]].concat();
+    let run = Program::bare_java(cell.jvm, &options)
+        .program("memory", "Uses")
+        .arg(of.kind)
+        .start();
+    run.wait_for_output("begun");
+    let before = look(&run);
+    assert_adds_up(&before, &what);
+    fs::write(run.path("go"), "").expect("a file");
+    run.wait_for_output("uses ");
+    let after = look(&run);
+    assert_adds_up(&after, &what);
+    let truth = truth(&run, of.kind);
+    let added = resident(&after, of.parts) - resident(&before, of.parts);
+    let error = (added - truth).abs();
+    assert!(
+        error < LITTLE || error < truth * SHARE,
+        "{what}: {added} for {truth}: before {before}, after {after}"
+    );
+    fs::write(run.path("end"), "").expect("a file");
+    assert!(run.wait().status.success());
+}
+
+/// Returns the bytes that the program says it has used. What its stacks have only the system knows.
+fn truth(run: &Running, kind: &str) -> f64 {
+    if kind == "threads" {
+        return of_large_stacks(run);
+    }
+    let output = run.output("stdout");
+    let mut lines = output.lines().filter_map(|line| line.strip_prefix("uses "));
+    lines.next().expect("a line").parse().expect("a number")
+}
+
+/// Returns what is resident in mappings of the size of the program's own stacks, 2 MB but for the guard below.
+fn of_large_stacks(run: &Running) -> f64 {
+    let smaps = fs::read_to_string(format!("/proc/{}/smaps", run.id())).expect("Linux");
+    let number = |line: &str| -> f64 {
+        let number = line.split_whitespace().nth(1);
+        number.expect("a number").parse().expect("a number")
+    };
+    let (mut size, mut sum, mut count) = (0.0, 0.0, 0);
+    for line in smaps.lines() {
+        if line.starts_with("Size:") {
+            size = number(line);
+        }
+        if line.starts_with("Rss:") && (1_900.0..2_049.0).contains(&size) {
+            sum += number(line) * 1024.0;
+            count += 1;
+        }
+    }
+    assert!((300..310).contains(&count), "{count} stacks");
+    sum
+}
+
+on_paired_cells!(the_java_heap_is_counted, row 1);
+
+fn the_java_heap_is_counted(cell: &Cell) {
+    compare(
+        cell,
+        &Use {
+            kind: "heap",
+            parts: &["java_heap"],
+            vm_options: &["-Xmn100m"],
+        },
+    );
+}
+
+on_paired_cells!(direct_buffers_are_counted, row 2);
+
+fn direct_buffers_are_counted(cell: &Cell) {
+    compare(cell, &uses("direct", &["direct_buffers"]));
+}
+
+on_every_jvm!(mapped_files_are_counted, and 17);
+
+fn mapped_files_are_counted(jvm: &'static Jvm) {
+    compare(&serial(jvm), &uses("mapped", &["mapped_files"]));
+}
+
+on_every_jvm!(stacks_are_counted, and 17);
+
+fn stacks_are_counted(jvm: &'static Jvm) {
+    compare(&serial(jvm), &uses("threads", &["thread_stacks"]));
+}
+
+on_paired_cells!(classes_are_counted, row 3);
+
+fn classes_are_counted(cell: &Cell) {
+    compare(cell, &uses("classes", &["metaspace", "class_space"]));
+}
+
+on_every_jvm!(small_blocks_of_malloc_are_counted, and 17);
+
+fn small_blocks_of_malloc_are_counted(jvm: &'static Jvm) {
+    compare(&serial(jvm), &uses("blocks", &["malloc"]));
+}
+
+on_every_jvm!(large_blocks_of_malloc_are_counted, and 17);
+
+fn large_blocks_of_malloc_are_counted(jvm: &'static Jvm) {
+    compare(&serial(jvm), &uses("chunks", &["malloc"]));
+}
+
+fn serial(jvm: &'static Jvm) -> Cell {
+    Cell {
+        jvm,
+        collector: "Serial",
+    }
+}
+
+#[test]
+fn native_memory_tracking_changes_nothing() {
+    for kind in ["blocks", "chunks"] {
+        let of = Use {
+            kind,
+            parts: &["malloc"],
+            vm_options: &["-XX:NativeMemoryTracking=summary"],
+        };
+        compare(&Cell::any(), &of);
+    }
+}
+
+on_every_cell!(a_heap_that_is_committed_and_free_is_told_from_one_in_use, and 17);
+
+fn a_heap_that_is_committed_and_free_is_told_from_one_in_use(cell: &Cell) {
+    let options = [
+        &cell.vm_options()[..],
+        &["-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch"],
+    ]
+    .concat();
+    let run = Program::bare_java(cell.jvm, &options)
+        .program("memory", "Uses")
+        .arg("heap")
+        .start();
+    run.wait_for_output("begun");
+    let document = look(&run);
+    assert_adds_up(&document, &cell.to_string());
+    let heap = &document["heap"];
+    let committed = heap["committed"].as_f64().expect("a number");
+    let used = heap["used"].as_f64().expect("a number");
+    assert!(used < 60.0 * MB, "{cell}: {heap}");
+    let resident = part(&document, "java_heap", "resident");
+    let error = (resident - committed).abs();
+    // Serial and Parallel have a survivor space that no object may be in.
+    assert!(
+        error < LITTLE || error < 0.13 * committed,
+        "{cell}: {resident} of {committed}: {document}"
+    );
+    fs::write(run.path("go"), "").expect("a file");
+    fs::write(run.path("end"), "").expect("a file");
+    run.wait();
+}
+
+#[test]
+fn a_profile_that_runs_goes_on() {
+    let run = Program::java(any_jvm(), "cpu=samples,file=x.txt,verbose=n", &[])
+        .program("memory", "Uses")
+        .arg("direct")
+        .start();
+    run.wait_for_output("begun");
+    fs::write(run.path("go"), "").expect("a file");
+    run.wait_for_output("uses ");
+    let text = run.hprof_well("memory", &[]);
+    for line in [
+        " resident: Java heap ",
+        "direct buffers: 125.0 MB in 500",
+        " the resident set",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    fs::write(run.path("end"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.status.success(), "{}", run.stderr);
+    assert!(run.read("x.txt").contains("CPU SAMPLES END"));
+    assert_eq!(run.stderr, "");
+}
+
+on_every_jvm!(a_killed_program_leaves_its_account, and 17);
+
+fn a_killed_program_leaves_its_account(jvm: &'static Jvm) {
+    let options = "heap=sites,sample=512k,blackbox=y,file=x.txt,verbose=n";
+    let run = Program::java(jvm, options, &[])
+        .program("memory", "Uses")
+        .arg("direct")
+        .start();
+    run.wait_for_output("begun");
+    fs::write(run.path("go"), "").expect("a file");
+    run.wait_for_output("uses ");
+    let file = run.path("x.txt.blackbox");
+    let file = file.to_str().expect("a path").to_owned();
+    run.wait_until(|| {
+        let output = std::process::Command::new(crate::harness::cli())
+            .args(["autopsy", &file])
+            .output()
+            .expect("hprof");
+        String::from_utf8_lossy(&output.stderr).contains("direct buffers: 125.0 MB in 500")
+    });
+    run.send("KILL");
+    let run = run.wait();
+    let (is_well, _, said) = run.hprof("autopsy", "x.txt.blackbox");
+    assert!(is_well, "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(
+        lines[0].starts_with("hprof: the process had ")
+            && lines[0].contains(", direct buffers 125."),
+        "{said}"
+    );
+    assert!(
+        lines[1].starts_with("hprof: - direct buffers: 125.0 MB in 500"),
+        "{said}"
+    );
+}
