@@ -39,23 +39,6 @@ unsafe impl GlobalAlloc for Infallible {
     }
 }
 
-/// The size from which a block goes back to the system as soon as it is freed, in bytes: glibc's own at the start.
-#[cfg(target_env = "gnu")]
-const LARGE: libc::c_int = 128 << 10;
-
-/// Has glibc map every large block for itself. Otherwise it raises the size from which it does so with each one that is
-/// freed, up to 32 MB, and keeps smaller ones for the thread that had them: a large part of what a question about a dump
-/// needs for a short time.
-#[cfg(target_env = "gnu")]
-pub(crate) fn map_large_blocks() {
-    // SAFETY: `mallopt` takes two numbers. It sets words that threads may read meanwhile, and each of their values is right.
-    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
-}
-
-/// Other allocators do not keep large blocks.
-#[cfg(not(target_env = "gnu"))]
-pub(crate) fn map_large_blocks() {}
-
 #[inline]
 fn checked(memory: *mut u8, size: usize) -> *mut u8 {
     if memory.is_null() && !hprof_heap::is_asking() {
@@ -72,12 +55,7 @@ fn end(size: usize) -> ! {
     line.push(b"hprof: out of memory: the system refuses ");
     line.push_number(size);
     line.push(b" bytes\n");
-    // SAFETY: the pointer and the length are those of bytes on this stack; neither call needs memory. `_exit` runs no
-    // handler, which might need some.
-    unsafe {
-        libc::write(libc::STDERR_FILENO, line.bytes.as_ptr().cast(), line.length);
-        libc::_exit(1)
-    }
+    hprof_os::process::end_with(&line.bytes[..line.length])
 }
 
 /// A short line, built without an allocation.
@@ -139,16 +117,6 @@ mod tests {
         line.push(&[b'x'; 200]);
         assert!(line.bytes.starts_with(usize::MAX.to_string().as_bytes()));
         assert_eq!(line.length, 80);
-    }
-
-    #[cfg(target_env = "gnu")]
-    #[test]
-    fn large_blocks_are_mapped_whatever_was_freed_before() {
-        map_large_blocks();
-        drop(vec![1_u8; 30 << 20]);
-        let block = vec![1_u8; 1 << 20];
-        // A mapping begins with two words of glibc's, an arena with more.
-        assert_eq!(block.as_ptr().addr() % 4096, 2 * size_of::<usize>());
     }
 
     #[test]

@@ -1,14 +1,9 @@
 //! What is done when somebody ends the command.
 
-use std::fs;
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
+use hprof_os::signals;
 
 type Last = Box<dyn FnOnce() + Send>;
 
@@ -31,7 +26,7 @@ impl BeforeTheEnd {
         lock().push((number, Box::new(last)));
         if !ARE_COUNTED.load(Ordering::Relaxed) {
             // It waits to the end of the process: a signal that was caught once does nothing by itself any more.
-            WAITING.call_once(|| drop(wait()));
+            WAITING.call_once(|| drop(signals::when_asked_to_end(end_by)));
         }
         BeforeTheEnd(number)
     }
@@ -47,24 +42,11 @@ fn lock() -> MutexGuard<'static, Vec<(usize, Last)>> {
     LAST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn wait() -> io::Result<()> {
-    let mut signals = Signals::new(not_ignored(&[SIGINT, SIGTERM, SIGHUP]))?;
-    let wait = move || {
-        if let Some(signal) = signals.forever().next() {
-            end_by(signal);
-        }
-    };
-    thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(wait)?;
-    Ok(())
-}
-
 fn end_by(signal: i32) {
     let all = std::mem::take(&mut *lock());
     all.into_iter().for_each(|(_, last)| last());
     // It ends the process.
-    let _ = emulate_default_handler(signal);
+    signals::end_by(signal);
 }
 
 /// From now on, the first signal only interrupts what this command waits for; [`count`] gets them all.
@@ -82,21 +64,4 @@ pub fn count(signal: i32) {
 /// Returns the number of signals that have asked for an end.
 pub fn counted() -> usize {
     COUNT.load(Ordering::Relaxed)
-}
-
-/// Returns those of the signals that this process was not started to ignore (`nohup`, a shell's background).
-pub fn not_ignored(signals: &[i32]) -> impl Iterator<Item = i32> {
-    let ignored = ignored();
-    let signals = signals.iter().copied();
-    signals.filter(move |signal| ignored & (1 << (signal - 1)) == 0)
-}
-
-/// Returns the mask of the signals that this process ignores.
-fn ignored() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.unwrap_or(0)
 }

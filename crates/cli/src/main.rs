@@ -5,22 +5,31 @@
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss
 )]
-// Some functions are used by the commands alone that are left out.
+// Some functions are used by the commands alone that are left out, or that a system has no agent for.
 #![cfg_attr(
     not(all(
         feature = "browse",
         feature = "live",
         feature = "mcp",
         feature = "push",
-        feature = "recv"
+        feature = "recv",
+        target_os = "linux"
     )),
     allow(dead_code, unused_imports)
 )]
 
+// What a system has no agent for is in `elsewhere`: the same commands, which say so.
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/attach.rs")]
+mod attach;
+#[cfg(feature = "live")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/live.rs")]
+mod live;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/record.rs")]
+mod record;
+
 mod about;
 mod allocator;
 mod amounts;
-mod attach;
 mod autopsy;
 #[cfg(feature = "browse")]
 mod browse;
@@ -36,8 +45,6 @@ mod heap;
 mod help;
 mod input;
 mod interrupts;
-#[cfg(feature = "live")]
-mod live;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod memory;
@@ -47,12 +54,10 @@ mod origin;
 mod output;
 mod packaging;
 mod pair;
-mod private_file;
 mod profile;
 #[cfg(feature = "push")]
 mod push;
 mod random;
-mod record;
 #[cfg(feature = "recv")]
 mod recv;
 mod redact;
@@ -164,7 +169,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    allocator::map_large_blocks();
+    hprof_os::process::map_large_blocks();
     let matches = help::grouped::<Arguments>().get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match arguments.command {

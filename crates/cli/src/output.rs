@@ -1,13 +1,13 @@
 //! The output of a command.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use hprof_os::files::{self, FileId};
 
 use crate::failure::Failure;
 use crate::input;
-use crate::private_file;
 use crate::terminal::Watched;
 
 /// Creates a private file, which must not overwrite any of `inputs`.
@@ -15,24 +15,25 @@ pub fn create<'a>(
     path: &Path,
     inputs: impl IntoIterator<Item = &'a Path>,
 ) -> Result<File, Failure> {
-    let refuse = |found: &Metadata| match inputs.into_iter().any(|input| is_at(found, input)) {
+    let refuse = |file: &File| match is_one_of(&files::id(file)?, inputs) {
         true => Err(io::Error::other(
             "is the file to be read, and would be lost",
         )),
         false => Ok(()),
     };
-    private_file::create(path, refuse).map_err(|error| Failure::about(path, error))
+    files::create(path, refuse).map_err(|error| Failure::about(path, error))
 }
 
 /// Creates a private file; that it exists already is an error.
 pub fn create_new(path: &Path) -> Result<File, Failure> {
-    private_file::create_new(path).map_err(|error| Failure::about(path, error))
+    files::create_new(path).map_err(|error| Failure::about(path, error))
 }
 
-fn is_at(one: &Metadata, input: &Path) -> bool {
-    !input::is_standard(input)
-        && fs::metadata(input)
-            .is_ok_and(|other| (one.dev(), one.ino()) == (other.dev(), other.ino()))
+fn is_one_of<'a>(file: &FileId, inputs: impl IntoIterator<Item = &'a Path>) -> bool {
+    let mut named = inputs
+        .into_iter()
+        .filter(|input| !input::is_standard(input));
+    named.any(|input| files::id_at(input).is_ok_and(|other| other == *file))
 }
 
 /// A file, or the standard output if none is given, buffered.

@@ -1,7 +1,8 @@
 //! The two sides of a comparison: of two files, or of one with several dumps.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use hprof_os::files;
 
 use crate::failure::Failure;
 use crate::input::is_standard;
@@ -39,8 +40,8 @@ fn is_same(old: &Path, new: &Path) -> bool {
         return true;
     }
     let place = |path: &Path| {
-        let found = path.metadata().ok()?;
-        found.is_file().then(|| (found.dev(), found.ino()))
+        let is_file = path.metadata().ok()?.is_file();
+        files::id_at(path).ok().filter(|_| is_file)
     };
     !is_standard(old) && !is_standard(new) && place(old).is_some() && place(old) == place(new)
 }

@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 
 use hprof_format::printable;
-use rustix::termios::tcgetwinsize;
+use hprof_os::terminal;
 
 /// The width of a bar, in columns.
 const BAR: usize = 10;
@@ -23,13 +23,12 @@ pub struct Style {
 impl Style {
     /// Determines the style of the standard output. `NO_COLOR` turns colours off.
     pub fn of_output() -> Style {
-        let terminal = io::stdout().is_terminal();
-        let size = terminal.then(|| tcgetwinsize(io::stdout()));
-        let width = size.and_then(Result::ok).map(|size| size.ws_col.into());
+        let is_terminal = io::stdout().is_terminal();
+        let width = is_terminal.then(terminal::width).flatten();
         let no_colour = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Style {
             width: width.filter(|&width| width > 0),
-            colours: terminal && !no_colour,
+            colours: is_terminal && !no_colour && terminal::shows_colours(),
         }
     }
 

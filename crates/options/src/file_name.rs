@@ -4,8 +4,6 @@ use std::env;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use rustix::system::uname;
-
 use crate::error::OptionError;
 
 /// The values that placeholders in a file name are replaced with.
@@ -29,7 +27,7 @@ impl Surroundings {
         Self {
             pid: std::process::id(),
             start_time: chrono::Local::now().format("%Y%m%d-%H%M%S").to_string(),
-            host: uname().nodename().to_string_lossy().into_owned(),
+            host: gethostname::gethostname().to_string_lossy().into_owned(),
             program: program_name(command.unwrap_or_default()),
             variable: |name| env::var(name).ok(),
         }

@@ -46,7 +46,6 @@ mod history;
 mod names;
 mod output;
 mod schema;
-mod temporary;
 mod times;
 mod waits;
 

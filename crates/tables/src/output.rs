@@ -1,13 +1,13 @@
 //! The files of one run: created under a temporary name, and moved to their final places when all are complete.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use hprof_os::folders::{self, Temporary};
 
 use crate::error::Error;
 use crate::file::TableFile;
 use crate::schema::{self, Table};
-use crate::temporary::Temporary;
 
 /// All tables of one run.
 pub(crate) struct Output {
@@ -149,6 +149,5 @@ fn publish(temporary: &Temporary, name: &str, to: &Path) -> Result<(), Error> {
 }
 
 fn make_folder(path: &Path) -> Result<(), Error> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(Error::output(path))
+    folders::create_private(path).map_err(Error::output(path))
 }

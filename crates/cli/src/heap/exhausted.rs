@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 use hprof_format::{Reader, printable};
+use hprof_os::files;
 use serde::Serialize;
 
 use crate::facts;
@@ -34,7 +34,7 @@ impl Exhausted {
     /// Reads it; `None` if the file is of another kind.
     pub fn of(file: &File) -> Option<Exhausted> {
         let mut head = vec![0; HEAD];
-        let count = file.read_at(&mut head, 0).ok()?;
+        let count = files::read_at(file, &mut head, 0).ok()?;
         let mut reader = Reader::new(&head[..count]).ok()?;
         let facts = facts::read(&mut reader);
         let fact = |wanted: &str| {

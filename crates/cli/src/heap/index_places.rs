@@ -1,12 +1,8 @@
 //! The places where the index of a dump may be, and its use.
 
-use std::env;
-use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +11,7 @@ use hprof_heap::{
     By, Dump, Heap, Histogram, Layout, Options, Saved, histogram_of, remove_index,
     remove_unfinished,
 };
+use hprof_os::{files, folders};
 
 use crate::failure::Failure;
 use crate::interrupts::BeforeTheEnd;
@@ -45,11 +42,9 @@ impl IndexPlaces {
         if let (Some(folder), Ok(full)) = (cache_folder(), fs::canonicalize(file)) {
             let mut hasher = DefaultHasher::new();
             full.hash(&mut hasher);
-            let name = full.file_name().unwrap_or_default().as_bytes();
-            let mut name = OsStr::from_bytes(&name[..name.len().min(MOST)]).to_owned();
-            name.push(format!(".{:016x}", hasher.finish()));
-            name.push(&ending);
-            places.push(folder.join(name));
+            let name = full.file_name().unwrap_or_default().to_string_lossy();
+            let name = &name[..name.floor_char_boundary(MOST)];
+            places.push(folder.join(format!("{name}.{:016x}{ending}", hasher.finish())));
         }
         IndexPlaces(places)
     }
@@ -111,7 +106,7 @@ impl IndexPlaces {
         for (path, is_beside) in self.0.iter().zip([true, false]) {
             if !is_beside && let Some(folder) = path.parent() {
                 // If this fails, saving reports it.
-                let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+                let _ = folders::create_private(folder);
                 remove_unused(folder);
             }
             let unfinished = path.clone();
@@ -158,17 +153,11 @@ fn remove_unused(folder: &Path) {
 
 /// Returns the folder for indexes in the user's cache.
 fn cache_folder() -> Option<PathBuf> {
-    let named = |name: &str| env::var_os(name).map(PathBuf::from);
-    let cache = named("XDG_CACHE_HOME").filter(|folder| folder.is_absolute());
-    let cache = cache.or_else(|| Some(named("HOME")?.join(".cache")));
-    Some(cache?.join("hprof")).filter(|folder| folder.is_absolute())
+    let folder = folders::cache()?.join("hprof");
+    folder.is_absolute().then_some(folder)
 }
 
 /// Returns `true` if the opened file is the one of this path, and not a copy of it.
 pub fn is_itself(opened: &File, path: &Path) -> bool {
-    let facts = |found: fs::Metadata| (found.dev(), found.ino());
-    match (opened.metadata(), fs::metadata(path)) {
-        (Ok(opened), Ok(named)) => facts(opened) == facts(named),
-        _ => false,
-    }
+    files::id(opened).is_ok_and(|opened| files::id_at(path).is_ok_and(|named| named == opened))
 }

@@ -3,7 +3,6 @@
 mod alive;
 mod diff;
 mod exhausted;
-mod free_memory;
 pub mod incomplete;
 mod index;
 mod index_places;

@@ -7,13 +7,17 @@ use std::path::Path;
 use clap::Args;
 use hprof_format::ObjectId;
 use hprof_heap::{Excluded, Layout, Memory, Options};
+use hprof_os::memory;
 use serde::Serialize;
 
-use super::free_memory;
 use super::incomplete::Sources;
 use super::opened::OpenedDump;
 use crate::failure::Failure;
 use crate::size;
+
+/// The share of the free memory for large tables, as one in so many. The rest is for the pages of the dump, which are
+/// read again and again.
+const SHARE: u64 = 2;
 
 /// The options that all commands have in common.
 #[derive(Args)]
@@ -130,7 +134,7 @@ pub fn object_id(text: &str) -> Result<ObjectId, String> {
 
 /// Returns the memory for large tables if none is given: a share of what is free.
 pub fn usual_memory() -> Memory {
-    free_memory::for_tables().map_or_else(Memory::unlimited, Memory::limited)
+    memory::available().map_or_else(Memory::unlimited, |free| Memory::limited(free / SHARE))
 }
 
 /// Parses the number of a dump.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, Write};
 
 use hprof_format::{AccessPoints, ends_early, unpack};
-use rustix::fs::fstatvfs;
+use hprof_os::files;
 
 /// The size up to which any compressed file may be decompressed.
 const ALWAYS: u64 = 1 << 30;
@@ -112,8 +112,7 @@ impl TemporaryCopy {
 /// Returns nine tenths of the free space where `file` is: other programs need some. `None` if the system does not
 /// reveal it.
 fn room(file: &File) -> Option<u64> {
-    let found = fstatvfs(file).ok()?;
-    let free = found.f_bavail.checked_mul(found.f_frsize)?;
+    let free = files::free_space(file).ok()?;
     Some(free - free / 10)
 }
 

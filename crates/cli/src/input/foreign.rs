@@ -2,7 +2,8 @@
 //! packed are unpacked (`packed.rs`).
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+
+use hprof_os::files;
 
 /// The bytes that tell what a file is.
 const TELLING: usize = 512;
@@ -13,7 +14,7 @@ const ELF_CORE: u8 = 4;
 /// Returns what a file is, and what to do with it; `None` if that is not known.
 pub fn described(file: &File) -> Option<&'static str> {
     let mut start = [0; TELLING];
-    let count = file.read_at(&mut start, 0).ok()?;
+    let count = files::read_at(file, &mut start, 0).ok()?;
     of(&start[..count])
 }
 

@@ -7,20 +7,17 @@ mod spool;
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use hprof_format::{
     AccessPoints, BLACK_BOX_BYTES, BlackBox, BlackBoxError, Source, black_box_head, decompressed,
     is_black_box, is_compressed, is_text, printable,
 };
+use hprof_os::files;
 
 use crate::failure::Failure;
 use crate::terminal::Watched;
 use packed::is_packed;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
-use rustix::io::Errno;
 use spool::Spool;
 
 /// An environment variable that is set where the paths of files had no links when they were allowed: one that is there now was
@@ -157,23 +154,19 @@ fn profile_in_black_box(source: &mut impl Source) -> io::Result<Option<Vec<u8>>>
 
 fn open_file(path: &Path) -> io::Result<File> {
     if is_standard(path) {
-        return Ok(io::stdin().as_fd().try_clone_to_owned()?.into());
+        let file = files::standard_input()?;
+        // Whoever seeks in it would take what comes next for what is there.
+        let is_copied =
+            files::SEEKS_IN_PIPES && !file.metadata().is_ok_and(|found| found.is_file());
+        return if is_copied {
+            copy::whole(file)
+        } else {
+            Ok(file)
+        };
     }
     match std::env::var_os(WITHOUT_LINKS) {
-        Some(_) => open_without_links(path),
+        Some(_) => files::open_without_links(path),
         None => File::open(path),
-    }
-}
-
-/// Opens a file; a link anywhere in its path is an error.
-fn open_without_links(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // A kernel before 5.6, or a container whose rules are older than the call.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            Ok(rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty())?.into())
-        }
-        opened => Ok(opened?.into()),
     }
 }
 
@@ -218,7 +211,7 @@ fn readable(mut file: impl Source + 'static, path: &Path) -> io::Result<Box<dyn 
 pub fn is_text_profile(file: &File) -> bool {
     const TELLING: usize = 32;
     let mut start = [0; TELLING];
-    let count = file.read_at(&mut start, 0).unwrap_or(0);
+    let count = files::read_at(file, &mut start, 0).unwrap_or(0);
     is_text(&start[..count])
 }
 

@@ -4,10 +4,10 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::Local;
+use hprof_os::files;
 use hprof_profile::{Form, Profile, WriteError, write};
 
 use crate::failure::Failure;
-use crate::private_file;
 
 /// The most letters of a main class in the name of a file.
 const LONGEST: usize = 100;
@@ -23,7 +23,7 @@ pub fn file(profile: &Profile, main_class: &str, process: u32) -> Result<PathBuf
     };
     for number in 0..=TRIES {
         let path = PathBuf::from(name(main_class, process, number, suffix));
-        match private_file::create_new(&path) {
+        match files::create_new(&path) {
             Ok(file) => {
                 let mut file = BufWriter::new(file);
                 let written = write(profile, &mut file);

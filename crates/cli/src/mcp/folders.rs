@@ -112,6 +112,7 @@ fn about(path: &Path, what: impl std::fmt::Display) -> String {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;

@@ -198,6 +198,6 @@ fn wanted(headers: &HeaderMap) -> Option<Duration> {
 fn jittered(pause: Duration) -> Duration {
     let mut random = [0; 1];
     // Without random bytes, the whole pause is fine too.
-    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::NONBLOCK);
+    let _ = getrandom::fill(&mut random);
     pause - pause * u32::from(random[0]) / 512
 }

@@ -6,12 +6,13 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use hprof_os::signals::not_ignored;
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
 use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals as Iterator;
 
-use crate::interrupts::{self, not_ignored};
+use crate::interrupts;
 
 /// The signals that this process has received.
 pub struct Signals {

@@ -5,16 +5,15 @@
 
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpListener};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime};
 
 use hprof_format::Command;
+use hprof_os::sockets::{self, Waker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::agent::{Agent, TURN};
 use super::callers::{self, Caller};
@@ -118,12 +117,7 @@ fn broken(error: io::Error) -> Failure {
 
 /// Raises the limit of descriptors, and returns the number of connections for which they suffice.
 fn allow_many_connections() -> usize {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // With fewer descriptors there is room for fewer agents.
-    let _ = setrlimit(Resource::Nofile, limit);
-    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let connections = descriptors.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS;
+    let connections = sockets::allow_many().saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS;
     usize::try_from(connections).unwrap_or(usize::MAX)
 }
 
@@ -132,7 +126,7 @@ impl Server {
         &mut self,
         listener: &TcpListener,
         requests: &Receiver<Request>,
-        woken: &UnixStream,
+        woken: &Waker,
     ) -> io::Result<()> {
         loop {
             let ready = self.wait(listener, woken)?;
@@ -153,7 +147,7 @@ impl Server {
     }
 
     /// Waits for data or a connection, or for the end of a timeout.
-    fn wait(&self, listener: &TcpListener, woken: &UnixStream) -> io::Result<Ready> {
+    fn wait(&self, listener: &TcpListener, woken: &Waker) -> io::Result<Ready> {
         let paused = self.pause.is_some_and(|end| Instant::now() < end);
         let mut all = Vec::with_capacity(self.agents.len() + self.waiting.len() + 2);
         all.push(PollFd::new(woken, PollFlags::IN));

@@ -13,10 +13,8 @@ mod watch;
 mod written;
 
 use std::ffi::OsString;
-use std::fs::DirBuilder;
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,6 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hprof_format::{Command, printable};
+use hprof_os::{files, folders};
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
@@ -165,12 +164,7 @@ fn receive_many(arguments: &Arguments, folder: &Path) -> Result<(), Failure> {
         Ok(_) => return Err(Failure::about(folder, "is no folder")),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             // Profiles are for their owner alone, and so is a new folder for them.
-            let mut create = DirBuilder::new();
-            create
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)
-                .map_err(about)?;
+            folders::create_private(folder).map_err(about)?;
         }
         Err(error) => return Err(about(error)),
     }
@@ -240,11 +234,10 @@ fn create(path: &Path) -> Result<NamedTempFile, Failure> {
     }
     let mut prefix = OsString::from(".");
     prefix.push(name);
-    // Created with mode 0600.
     tempfile::Builder::new()
         .prefix(&prefix)
         .suffix(".part")
-        .tempfile_in(folder)
+        .make_in(folder, files::create_new)
         .map_err(|error| Failure::about(path, error))
 }
 

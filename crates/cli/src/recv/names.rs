@@ -8,10 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-
-use crate::private_file;
+use hprof_os::files;
 
 /// The most names that are tried for one file.
 const TRIED: u32 = 100_000;
@@ -129,7 +126,7 @@ impl PartFile {
             if folder.join(&name).symlink_metadata().is_ok() {
                 continue;
             }
-            match private_file::create_new(&part) {
+            match files::create_new(&part) {
                 Ok(file) => {
                     return Ok(PartFile {
                         file,
@@ -152,7 +149,7 @@ impl PartFile {
     pub fn finish(&mut self) -> io::Result<()> {
         for number in 1..TRIED {
             let name = numbered(&self.name, number);
-            match rename_to_new(&self.part, &self.folder.join(&name)) {
+            match files::rename_to_new(&self.part, &self.folder.join(&name)) {
                 Ok(()) => {
                     self.name = name;
                     return Ok(());
@@ -162,17 +159,6 @@ impl PartFile {
             }
         }
         Err(ErrorKind::AlreadyExists.into())
-    }
-}
-
-fn rename_to_new(old: &Path, new: &Path) -> io::Result<()> {
-    match renameat_with(CWD, old, CWD, new, RenameFlags::NOREPLACE) {
-        // Not every file system can do that.
-        Err(Errno::INVAL | Errno::NOSYS) => match new.symlink_metadata() {
-            Ok(_) => Err(ErrorKind::AlreadyExists.into()),
-            Err(_) => std::fs::rename(old, new),
-        },
-        renamed => Ok(renamed?),
     }
 }
 
@@ -235,7 +221,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("a.hprof"), "mine").expect("a file");
+        #[cfg(unix)]
         std::os::unix::fs::symlink("/dev/null", path("a-2.hprof.part")).expect("a link");
+        #[cfg(not(unix))]
+        std::fs::write(path("a-2.hprof.part"), "mine").expect("a file");
         let mut first = PartFile::create(folder.path(), "a.hprof").expect("a folder of mine");
         let second = PartFile::create(folder.path(), "a.hprof").expect("a folder of mine");
         assert_eq!((&*first.name, &*second.name), ("a-3.hprof", "a-4.hprof"));

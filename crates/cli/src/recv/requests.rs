@@ -1,9 +1,10 @@
 //! Requests to the loop that serves all agents.
 
 use std::io::{self, BufRead, Write};
-use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+
+use hprof_os::sockets::{self, Waker};
 
 use super::forward::Sent;
 
@@ -20,7 +21,7 @@ pub enum Request {
 /// Sends requests from other threads.
 pub struct Asker {
     requests: Sender<Request>,
-    wake: UnixStream,
+    wake: Waker,
 }
 
 impl Asker {
@@ -44,9 +45,9 @@ impl Asker {
 }
 
 /// Returns the requests from typed lines, interrupts and other threads; a byte arrives in the stream for each.
-pub fn requests() -> io::Result<(Receiver<Request>, UnixStream, Asker)> {
+pub fn requests() -> io::Result<(Receiver<Request>, Waker, Asker)> {
     let (requests, received) = channel();
-    let (wake, woken) = UnixStream::pair()?;
+    let (wake, woken) = sockets::wakers()?;
     woken.set_nonblocking(true)?;
     let asker = Asker { requests, wake };
     let typed = asker.another()?;

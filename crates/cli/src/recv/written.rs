@@ -2,36 +2,23 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use hprof_os::files::{self, FileId};
 
 use crate::failure::Failure;
 
 /// The name of a finished file, and what tells it from others. It is not kept open: many may wait.
 pub struct WrittenFile {
     path: PathBuf,
-    identity: Identity,
-}
-
-/// The device, the inode, and the owner: a new file may have the number of one that was removed, but not one of another user
-/// the same owner.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Identity(u64, u64, u32);
-
-impl Identity {
-    fn of(file: &File) -> io::Result<Identity> {
-        let found = file.metadata()?;
-        Ok(Identity(found.dev(), found.ino(), found.uid()))
-    }
+    id: FileId,
 }
 
 impl WrittenFile {
     /// `file` is the file that has been written, and is at `path` now.
     pub fn new(path: PathBuf, file: &File) -> io::Result<WrittenFile> {
-        let identity = Identity::of(file)?;
-        Ok(WrittenFile { path, identity })
+        let id = files::id(file)?;
+        Ok(WrittenFile { path, id })
     }
 
     pub fn path(&self) -> &Path {
@@ -41,10 +28,8 @@ impl WrittenFile {
     /// Opens the file; anything else at its path is an error, which is not waited for if it is a pipe.
     pub fn open(&self) -> Result<File, Failure> {
         let about = |error| Failure::about(&self.path, error);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::open(&self.path, flags, Mode::empty());
-        let file = File::from(file.map_err(|error| about(error.into()))?);
-        if Identity::of(&file).map_err(about)? != self.identity {
+        let file = files::open_no_link(&self.path).map_err(about)?;
+        if files::id(&file).map_err(about)? != self.id {
             let what = "is not the file that was written: something else is there now";
             return Err(Failure::about(&self.path, what));
         }
@@ -56,9 +41,7 @@ impl WrittenFile {
 mod tests {
     use std::fs;
     use std::io::Read;
-    use std::os::unix::fs::symlink;
 
-    use rustix::fs::{CWD, mkfifoat};
     use tempfile::TempDir;
 
     use super::*;
@@ -89,6 +72,20 @@ mod tests {
             away(path);
             fs::write(path, "what another wrote").expect("a file");
         });
+        let nothing = read_after(away);
+        for read in [another, nothing] {
+            assert!(read.is_err(), "{:?}", read.ok());
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn neither_a_link_nor_a_pipe_in_its_place_is_read() {
+        use std::os::unix::fs::symlink;
+
+        use rustix::fs::{CWD, Mode, mkfifoat};
+
+        let away = |path: &Path| fs::rename(path, path.with_extension("old")).expect("it is ours");
         let link = read_after(|path| {
             away(path);
             symlink("x.old", path).expect("a link");
@@ -98,8 +95,7 @@ mod tests {
             let mode = Mode::RUSR | Mode::WUSR;
             mkfifoat(CWD, path, mode).expect("a pipe");
         });
-        let nothing = read_after(away);
-        for read in [another, link, pipe, nothing] {
+        for read in [link, pipe] {
             assert!(read.is_err(), "{:?}", read.ok());
         }
     }

@@ -4,11 +4,11 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hprof_format::{AccessPoint, AccessPoints, unpack_from};
+use hprof_os::files;
 
 use crate::data::error::Error;
 use crate::data::mapping::Mapped;
@@ -95,13 +95,12 @@ impl Compressed {
             }
             let length = usize::try_from(length).map_err(|_| impossible())?;
             let (part, others) = rest.split_at_checked(length).ok_or_else(impossible)?;
-            content.write_all_at(part, offset)?;
+            files::write_all_at(content, part, offset)?;
             rest = others;
             // Both are below the length of a file that can be mapped.
             known.push(offset as usize..end as usize);
         }
-        let found = rustix::fs::fstatvfs(content)?;
-        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        let free = files::free_space(content)?;
         Ok(Compressed {
             file,
             content: content.try_clone()?,
@@ -185,7 +184,7 @@ impl Compressed {
             window.unwrap_or_default(),
             length,
             |piece| {
-                self.content.write_all_at(piece, at)?;
+                files::write_all_at(&self.content, piece, at)?;
                 at += piece.len() as u64;
                 Ok(())
             },

@@ -2,11 +2,9 @@
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use hprof_os::files;
 use tempfile::NamedTempFile;
 
 use crate::data::index_head::{ANY, MAGIC, open_file};
@@ -20,20 +18,18 @@ const PREFIX: &str = ".hprof-index-";
 pub(crate) enum NewFile {
     /// It has no name: nothing stays, however the process ends.
     Unnamed(File),
-    /// On file systems without such files, such as NFS. What a process that was killed has left behind is removed by
+    /// On file systems without such files, such as NFS, and on systems without them. What a process that was killed has left behind is removed by
     /// the next one that writes an index there.
     Named(NamedTempFile),
 }
 
 impl NewFile {
     pub(crate) fn beside(path: &Path) -> io::Result<NewFile> {
-        use rustix::fs::{Mode, OFlags};
         let folder = folder_of(path);
-        let (flags, mode) = (OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR);
-        if let Ok(file) = rustix::fs::open(folder, flags, mode | Mode::WUSR) {
-            return Ok(NewFile::Unnamed(file.into()));
+        match files::unnamed(folder) {
+            Ok(file) => Ok(NewFile::Unnamed(file)),
+            Err(_) => NewFile::named(folder),
         }
-        NewFile::named(folder)
     }
 
     /// Creates one with a name. It is locked, so that it can be told from one that was left behind.
@@ -41,9 +37,9 @@ impl NewFile {
         remove_left(folder, PREFIX);
         let named = tempfile::Builder::new()
             .prefix(&own_prefix())
-            .tempfile_in(folder)?;
+            .make_in(folder, files::create_new)?;
         // Where there are no locks, another process may remove it.
-        let _ = flock(named.as_file(), FlockOperation::NonBlockingLockExclusive);
+        let _ = named.as_file().try_lock();
         Ok(NewFile::Named(named))
     }
 
@@ -62,15 +58,17 @@ impl NewFile {
                 return Ok(());
             }
         };
-        let own = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-        let (here, flags) = (rustix::fs::CWD, rustix::fs::AtFlags::SYMLINK_FOLLOW);
         let mut tries = 0..TRIES;
         loop {
-            match rustix::fs::linkat(here, &own, here, path, flags) {
+            match files::name(&file, path) {
                 // A link cannot replace a file. Meanwhile there is no index, which is no harm, but another process may
                 // publish its own.
-                Err(Errno::EXIST) if tries.next().is_some() => remove_old(path)?,
-                published => return Ok(published?),
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists && tries.next().is_some() =>
+                {
+                    remove_old(path)?;
+                }
+                published => return published,
             }
         }
     }
@@ -89,7 +87,7 @@ fn remove_left(folder: &Path, prefix: &str) {
     for path in files_with(folder, prefix) {
         let is_left = open_file(&path).is_ok_and(|file| {
             let is_file = file.metadata().is_ok_and(|found| found.is_file());
-            is_file && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            is_file && file.try_lock().is_ok()
         });
         if is_left {
             let _ = fs::remove_file(path);

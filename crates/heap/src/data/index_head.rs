@@ -5,14 +5,14 @@
 //! long as they are the same, all of the file is.
 
 use std::convert::Infallible;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::BuildHasher;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use hprof_os::files;
 
 use crate::data::mapping::Mapped;
 use crate::data::turns::in_turn;
@@ -53,16 +53,14 @@ pub(crate) struct SoundIndex {
 impl SoundIndex {
     /// Opens an index of this user; `None` if there is none, or it is damaged.
     pub(crate) fn open(index: &Path, threads: usize) -> Option<SoundIndex> {
-        let opened = open_with(File::options().read(true).write(true), index);
+        let opened = files::open_at_once(File::options().read(true).write(true), index);
         let (file, is_writable) = match opened {
             Ok(file) => (file, true),
             Err(_) => (open_file(index).ok()?, false),
         };
         let found = file.metadata().ok()?;
         // Another user who can write to it could change it while it is read.
-        let is_own =
-            found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0;
-        if !is_own || !found.is_file() || found.len() < START as u64 {
+        if !files::is_ours_alone(&file) || !found.is_file() || found.len() < START as u64 {
             return None;
         }
         let mut sound = SoundIndex::of(Arc::new(Mapped::of(&file).ok()?))?;
@@ -102,7 +100,7 @@ impl SoundIndex {
         let is_same = sum_of(file, threads) == whole && file.is_untouched();
         if is_same && let Some(index) = &self.writable {
             // If it cannot be noted, the next question finds it out again.
-            let _ = index.write_all_at(&bytes(&seen), NUMBERS as u64 * 8);
+            let _ = files::write_all_at(index, &bytes(&seen), NUMBERS as u64 * 8);
         }
         is_same
     }
@@ -126,32 +124,22 @@ pub(crate) fn head(
 
 /// Opens a file; does not wait, even if it is a pipe without a writer.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
-    open_with(File::options().read(true), path)
-}
-
-fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    options.custom_flags(flags).open(path)
+    files::open_at_once(File::options().read(true), path)
 }
 
 /// Returns the facts about a file that must be the same when an index is made and when it is read.
 fn of_file(file: &Mapped, whole: u64) -> [u64; OF_FILE] {
     let magic = u64::from_ne_bytes(MAGIC);
-    [magic, file.facts().len(), samples(file), whole]
+    [magic, file.state().length, samples(file), whole]
 }
 
 /// Returns the numbers that change whenever the file does.
 fn seen(file: &Mapped, index: u64) -> [u64; SEEN] {
-    let facts = file.facts();
-    let nanoseconds = |seconds: i64, rest: i64| {
-        let seconds = seconds.wrapping_mul(1_000_000_000);
-        seconds.wrapping_add(rest).cast_unsigned()
-    };
-    let modified = nanoseconds(facts.mtime(), facts.mtime_nsec());
-    let changed = nanoseconds(facts.ctime(), facts.ctime_nsec());
-    let numbers = [facts.ino(), modified, changed];
+    let state = file.state();
+    let numbers = [state.number, state.modified, state.changed];
+    let [number, modified, changed] = numbers;
     let sum = hasher().hash_one((index, numbers));
-    [facts.ino(), modified, changed, sum]
+    [number, modified, changed, sum]
 }
 
 /// Returns a hash of a file's beginning, its end, and samples in between.
@@ -241,6 +229,7 @@ fn hasher() -> FixedState {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};

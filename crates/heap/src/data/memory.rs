@@ -4,15 +4,16 @@ use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Pod;
+use hprof_os::files::is_in_memory;
+use hprof_os::mapping::{self, ScratchFile};
 use memmap2::MmapMut;
-use rustix::fs::FsWord;
 
-use crate::data::mapping::{self, MappedPart, ScratchFile};
+use crate::data::mapping::MappedPart;
 
 /// The memory limit for large tables. Clones share it.
 #[derive(Clone, Debug)]
@@ -108,12 +109,7 @@ impl Memory {
 
 /// Returns the folder for temporary files, unless it is in memory and nobody has named it: then one that is on a disk.
 fn folder() -> PathBuf {
-    const IN_MEMORY: FsWord = 0x0102_1994;
     const ON_DISK: &str = "/var/tmp";
-    let is_in_memory = |folder: &Path| {
-        let found = rustix::fs::statfs(folder);
-        found.is_ok_and(|found| found.f_type == IN_MEMORY)
-    };
     let usual = std::env::temp_dir();
     let disk = PathBuf::from(ON_DISK);
     let is_better = std::env::var_os("TMPDIR").is_none()

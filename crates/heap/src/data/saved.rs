@@ -6,14 +6,13 @@
 //! so all numbers in it are checked: where they are read if that takes no time, otherwise where they are used. A forged
 //! index can make answers wrong, and does no other harm.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use hprof_format::{AccessPoints, HeapRecord, HeapRecords, IdSize, ObjectId, Root};
-use rustix::process::{Resource, getrlimit};
+use hprof_os::files;
 
 use crate::data::classes::Classes;
 use crate::data::compressed::{Compressed, CompressedSections};
@@ -157,7 +156,7 @@ pub(crate) fn write(heap: &Heap<'_>, answers: Answers<'_>, index: &Path) -> Resu
     let new = NewFile::beside(index)?;
     let file = new.file();
     check_room(file, length_of_sections(heap, answers)?)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
+    files::make_private(file)?;
     let sections = || write_sections(heap, answers, file);
     // The sum takes a pass over the dump's file.
     let (whole, written) = at_once(
@@ -171,7 +170,7 @@ pub(crate) fn write(heap: &Heap<'_>, answers: Answers<'_>, index: &Path) -> Resu
     options[..layout.len()].copy_from_slice(&layout);
     let dump = (heap.dump.file(), whole, place_of(heap.dump));
     let head = head(dump, options, (length, sum));
-    file.write_all_at(&head, 0)?;
+    files::write_all_at(file, &head, 0)?;
     // The sum of the file would be that of another one.
     if !heap.dump.file().is_untouched() {
         return Err(Error::Changed);
@@ -184,10 +183,8 @@ pub(crate) fn write(heap: &Heap<'_>, answers: Answers<'_>, index: &Path) -> Resu
 /// Returns an error if an index of so many bytes would take more than half of the free room, which other programs need,
 /// or more than a file may have: beyond that, the system ends the process.
 fn check_room(file: &File, length: u64) -> io::Result<()> {
-    let found = rustix::fs::fstatvfs(file)?;
-    let free = found.f_bavail.saturating_mul(found.f_frsize);
-    let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
-    match length <= (free / 2).min(most) {
+    let free = files::free_space(file)?;
+    match length <= (free / 2).min(files::longest()) {
         true => Ok(()),
         false => Err(io::Error::new(
             io::ErrorKind::StorageFull,

@@ -3,17 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Resource, getrlimit};
-
-/// The share of the free memory for large tables, as one in so many. The rest is for the pages of the dump, which are
-/// read again and again.
-const SHARE: u64 = 2;
-
-/// Returns the memory for large tables; `None` if the system does not reveal how much is free.
-pub fn for_tables() -> Option<u64> {
-    let data = getrlimit(Resource::Data).current;
-    let free = free_in(Path::new("/"));
-    Some(free.into_iter().chain(data).min()? / SHARE)
+/// Returns it; `None` if the system does not reveal how much is free.
+pub(in crate::unix) fn free() -> Option<u64> {
+    free_in(Path::new("/"))
 }
 
 /// Returns the memory that is free, given the root of the file system: that of the machine, and of the control groups

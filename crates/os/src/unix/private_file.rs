@@ -1,31 +1,48 @@
 //! Files that only this user can read.
 
-use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, readlinkat};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
+
+use super::own;
 
 const PRIVATE: u32 = 0o600;
 /// The most links that are followed, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// Creates a file; that it exists already, as a link too, is an error.
+/// A link in place of a file.
+pub(super) struct Link {
+    pub owner: u32,
+    /// What it leads to; `None` if it is a descriptor of this process, which has a target but no path.
+    pub target: Option<PathBuf>,
+}
+
+/// Creates a file, for reading too; that it exists already, as a link too, is an error.
+///
+/// # Errors
+/// Those of `open`.
 pub fn create_new(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(PRIVATE);
+    options
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(PRIVATE);
     options.open(path)
 }
 
 /// Creates the file, or truncates it unless `refuse` returns an error. A file or link that belongs to another user is an
 /// error, and is left unchanged; devices, and anything other than a file behind a link of this user or the system, are
 /// opened as they are.
-pub fn create(path: &Path, refuse: impl FnOnce(&Metadata) -> io::Result<()>) -> io::Result<File> {
+///
+/// # Errors
+/// Those of `refuse` and `open`, and if it belongs to somebody else.
+pub fn create(path: &Path, refuse: impl FnOnce(&File) -> io::Result<()>) -> io::Result<File> {
     let (file, is_linked) = open_or_create(path)?;
     let found = file.metadata()?;
     let owner = found.uid();
@@ -38,7 +55,7 @@ pub fn create(path: &Path, refuse: impl FnOnce(&Metadata) -> io::Result<()>) -> 
     if owner != geteuid().as_raw() {
         return Err(foreign("is there", owner));
     }
-    refuse(&found)?;
+    refuse(&file)?;
     file.set_permissions(fs::Permissions::from_mode(PRIVATE))?;
     file.set_len(0)?;
     Ok(file)
@@ -57,19 +74,16 @@ fn open_or_create(path: &Path) -> io::Result<(File, bool)> {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {}
             file => return Ok((file?, link > 0)),
         }
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let link = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
-        let found = link.metadata()?;
-        if !is_trusted(found.uid()) {
-            return Err(foreign("is a link", found.uid()));
+        let link = own::link(&path)?;
+        if !is_trusted(link.owner) {
+            return Err(foreign("is a link", link.owner));
         }
-        // A descriptor, which has a target but no path. Nobody can exchange it.
-        if fs::metadata("/proc/self").is_ok_and(|proc| proc.dev() == found.dev()) {
+        // Nobody can exchange a descriptor.
+        let Some(target) = link.target else {
             return Ok((options.open(&path)?, true));
-        }
-        let target = readlinkat(&link, "", Vec::new())?;
+        };
         let folder = path.parent().unwrap_or(Path::new(""));
-        path = folder.join(OsStr::from_bytes(target.as_bytes()));
+        path = folder.join(target);
     }
     Err(Errno::LOOP.into())
 }

@@ -1,20 +1,42 @@
-//! The folder in which the tables of a run are written before they are published.
-//!
-//! Another user may write to the folder that it is in, and put something else in its place. So its files are created, moved
-//! and removed through its descriptor, and nothing else is removed.
+//! Folders of this user.
 
-use std::fs::File;
+use std::env;
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
+/// Creates a folder that is for this user alone, and those above it that are missing.
+///
+/// # Errors
+/// If there can be none. That it is there already is no error.
+pub fn create_private(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Returns the user's folder for what can be made anew.
+#[must_use]
+pub fn cache() -> Option<PathBuf> {
+    let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    named
+        .filter(|folder| folder.is_absolute())
+        .or_else(super::own::cache)
+}
+
+pub(super) fn cache_below(name: &str) -> Option<PathBuf> {
+    Some(PathBuf::from(env::var_os("HOME")?).join(name))
+}
+
 /// A folder for files of known names, which is removed with them on drop.
-pub(crate) struct Temporary {
+///
+/// Another user may write to the folder that it is in, and put something else in its place. So its files are created, moved
+/// and removed through its descriptor, and nothing else is removed.
+pub struct Temporary {
     path: PathBuf,
     folder: OwnedFd,
     names: Vec<&'static str>,
@@ -22,7 +44,10 @@ pub(crate) struct Temporary {
 
 impl Temporary {
     /// Creates one in `parent`.
-    pub(crate) fn new(parent: &Path) -> io::Result<Temporary> {
+    ///
+    /// # Errors
+    /// If there can be none.
+    pub fn new(parent: &Path) -> io::Result<Temporary> {
         let made = tempfile::Builder::new()
             .prefix(".hprof-")
             .tempdir_in(parent)?;
@@ -45,20 +70,28 @@ impl Temporary {
         })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Returns its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Creates a file, which only its owner can read.
-    pub(crate) fn create(&mut self, name: &'static str) -> io::Result<File> {
+    ///
+    /// # Errors
+    /// If it is there already, or the disk is full.
+    pub fn create(&mut self, name: &'static str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?;
         self.names.push(name);
         Ok(file.into())
     }
 
-    /// Moves a file.
-    pub(crate) fn publish(&self, name: &str, to: &Path) -> io::Result<()> {
+    /// Moves a file, in place of another one if there is one.
+    ///
+    /// # Errors
+    /// Those of `renameat`.
+    pub fn publish(&self, name: &str, to: &Path) -> io::Result<()> {
         Ok(renameat(&self.folder, name, CWD, to)?)
     }
 }

@@ -1,0 +1,21 @@
+//! `hprof record`, where there is no agent: it says so.
+
+// What can be measured is asked of `hprof mcp` too.
+#[path = "../record/what.rs"]
+#[allow(dead_code, reason = "only its names are used here")]
+pub mod what;
+
+use crate::attach::{NoAgent, no_agent};
+use crate::failure::Failure;
+
+/// Profile a program, and show what the profile says (on Linux)
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    _any: NoAgent,
+}
+
+/// Says that there is no agent.
+pub fn run(_: &Arguments) -> Result<u8, Failure> {
+    Err(no_agent())
+}

@@ -1,0 +1,36 @@
+//! What the command `hprof` and the crates that it is made of need of an operating system: files and their rights, mappings,
+//! memory, sockets, signals and terminals.
+//!
+//! This crate chooses by `cfg` between the systems, and `main.rs` of the command chooses the commands that a system has; no
+//! other file of them does. Each system has the same modules, with the same functions.
+
+#![allow(unsafe_code)]
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+pub mod files;
+
+pub use system::folders;
+pub use system::mapping;
+pub use system::memory;
+pub use system::process;
+pub use system::signals;
+pub use system::sockets;
+pub use system::terminal;
+
+/// The name of the system, as its users call it.
+pub const NAME: &str = if cfg!(windows) {
+    "Windows"
+} else if cfg!(target_os = "macos") {
+    "macOS"
+} else {
+    "Linux"
+};
