@@ -1,6 +1,7 @@
 //! Recordings of the JDK Flight Recorder: the events that hold a profile, and how they are read.
 
 mod about;
+mod fields;
 mod kinds;
 mod own;
 mod places;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hprof_format::{printable, shortened};
-use hprof_jfr::{Chunk, Event, Field, ReadError, Struct, Value};
+use hprof_jfr::{Chunk, Event, ReadError, Struct, Value};
 use indexmap::IndexMap;
 
 use super::about::About;
+use super::fields::{nanos, number};
 use super::kinds::{BLOCKED, EventKind, NATIVE, frame_of_state};
 use super::own::{OWN, field_name};
 use super::places::Places;
@@ -395,32 +396,5 @@ fn with_frames(profile: &mut Profile, stack: StackId, stackless: &mut Option<Sta
     *stackless.get_or_insert_with(|| {
         let frame = profile.marker(crate::markers::NO_FRAMES);
         profile.stacks.push([frame])
-    })
-}
-
-/// Returns the number in a field; 0 if there is none or it is negative.
-pub(super) fn number(values: Struct<'_>, field: &str) -> Result<u64, ReadError> {
-    Ok(match values.get(field)? {
-        Value::Integer(number) => u64::try_from(number).unwrap_or(0),
-        _ => 0,
-    })
-}
-
-/// Returns the time in a field, whose description tells its unit.
-pub(super) fn nanos(values: Struct<'_>, field: &str, chunk: &Chunk) -> Result<u64, ReadError> {
-    let number = number(values, field)?;
-    let described = values.of().field(field);
-    let unit = described.and_then(|of: &Field| {
-        chunk
-            .metadata()
-            .annotated(&of.annotations, "jdk.jfr.Timespan")
-    });
-    Ok(match unit {
-        Some("NANOSECONDS") => number,
-        Some("MICROSECONDS") => number.saturating_mul(1_000),
-        Some("MILLISECONDS") => number.saturating_mul(1_000_000),
-        Some("SECONDS") => number.saturating_mul(1_000_000_000),
-        // TICKS, and the JDK's own durations have no other unit.
-        _ => chunk.header().nanos(number),
     })
 }

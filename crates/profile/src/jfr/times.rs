@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use hprof_jfr::{Chunk, ReadError, Struct, Value};
 use indexmap::IndexMap;
 
-use super::sums::{nanos, number};
+use super::fields::{nanos, number};
 use crate::metric::Metric;
 use crate::model::{LabelsId, Profile, Span, StackId, Timeline, TimelineRow};
 use crate::records::NANOS_PER_MILLI;
