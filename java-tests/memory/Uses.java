@@ -4,6 +4,7 @@ import java.io.File;
 import java.io.RandomAccessFile;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryPoolMXBean;
+import java.lang.management.MemoryUsage;
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
@@ -11,11 +12,12 @@ import java.nio.channels.FileChannel;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.ToLongFunction;
 import sun.misc.Unsafe;
 
 /**
  * Uses a known amount of one kind of memory. It says "begun", waits for the file `go`, takes the memory, says "uses BYTES", and
- * waits until the file `end` exists.
+ * waits until the file `end` exists. For classes it also says "commits BYTES".
  */
 public class Uses {
     static final int MB = 1 << 20;
@@ -25,7 +27,7 @@ public class Uses {
         System.gc();
         if (arguments[0].equals("classes")) {
             // The beans themselves are classes.
-            ofClasses();
+            ofClasses(MemoryUsage::getUsed);
         }
         System.out.println("begun");
         await("go");
@@ -62,11 +64,13 @@ public class Uses {
     }
 
     static long heap() {
-        for (int number = 0; number < 2_000; number++) {
-            kept.add(new byte[100_000]);
+        int count = 200_000;
+        for (int number = 0; number < count; number++) {
+            kept.add(new byte[984]);
         }
         System.gc();
-        return 2_000L * 100_000;
+        // An array of 984 bytes takes 1,000, and the list four or eight for each.
+        return count * 1_000L;
     }
 
     static long direct() {
@@ -131,23 +135,25 @@ public class Uses {
         }
     }
 
-    /** 20,000 classes of 50 loaders. What the VM has committed for them is what it says itself. */
+    /** 20,000 classes of 50 loaders. The VM says itself what it uses for them, and what it has committed. */
     static long classes() throws Exception {
-        long before = ofClasses();
+        long before = ofClasses(MemoryUsage::getUsed);
+        long committedBefore = ofClasses(MemoryUsage::getCommitted);
         for (int loader = 0; loader < 50; loader++) {
             Loader defines = new Loader();
             for (int number = 0; number < 400; number++) {
                 kept.add(defines.define(empty("Empty" + loader + "_" + number)));
             }
         }
-        return ofClasses() - before;
+        System.out.println("commits " + (ofClasses(MemoryUsage::getCommitted) - committedBefore));
+        return ofClasses(MemoryUsage::getUsed) - before;
     }
 
-    static long ofClasses() {
+    static long ofClasses(ToLongFunction<MemoryUsage> value) {
         long bytes = 0;
         for (MemoryPoolMXBean pool : ManagementFactory.getMemoryPoolMXBeans()) {
             if (pool.getName().equals("Metaspace") || pool.getName().equals("Compressed Class Space")) {
-                bytes += pool.getUsage().getCommitted();
+                bytes += value.applyAsLong(pool.getUsage());
             }
         }
         return bytes;

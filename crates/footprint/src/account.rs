@@ -152,7 +152,8 @@ impl Account {
         for Claim { range, part } in claims.pieces(mapping, of_kind, memory) {
             let amounts = &mut self.parts[part];
             amounts.committed += range.len() as u64;
-            amounts.resident += memory.resident(range, mapping.is_anonymous());
+            let is_written = mapping.is_anonymous() && part != Part::Rest;
+            amounts.resident += memory.resident(range, is_written);
         }
     }
 

@@ -52,7 +52,10 @@ pub(crate) fn chunks_end(memory: &dyn Memory, range: &Range<usize>) -> usize {
             break;
         };
         let chunk = head & !FLAGS;
-        let size = chunk.next_multiple_of(PAGE);
+        // Whatever is there may be no chunk.
+        let Some(size) = chunk.checked_next_multiple_of(PAGE) else {
+            break;
+        };
         let is_whole = size == chunk || size - chunk == HEAD;
         let is_chunk = head & FLAGS == IS_MAPPED && chunk > 0 && is_whole && size <= range.end - at;
         if !is_chunk {
@@ -105,6 +108,8 @@ mod tests {
         let words = Words(HashMap::from(words));
         assert_eq!(chunks_end(&words, &(0x1000..0x9000)), 0x5000);
         assert_eq!(chunks_end(&words, &(0x5000..0x9000)), 0x5000);
+        let wild = Words(HashMap::from([(0x1008, usize::MAX - 5)]));
+        assert_eq!(chunks_end(&wild, &(0x1000..0x3000)), 0x1000);
         // The first is longer than the mapping.
         assert_eq!(chunks_end(&words, &(0x1000..0x3000)), 0x1000);
     }

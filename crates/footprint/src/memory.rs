@@ -6,7 +6,7 @@ use std::ops::Range;
 pub trait Memory {
     /// Returns the word at an address; `None` if it cannot be read.
     fn word(&self, address: usize) -> Option<usize>;
-    /// Returns the bytes of pages in a range that are in RAM: one of private memory without a file, or of another kind. What is
-    /// no longer mapped has none.
-    fn resident(&self, range: Range<usize>, is_anonymous: bool) -> u64;
+    /// Returns the bytes of pages in a range that are in RAM; what is no longer mapped has none. `is_written` is `true` if the
+    /// range is private memory without a file whose user writes before it reads, which is cheaper to count.
+    fn resident(&self, range: Range<usize>, is_written: bool) -> u64;
 }

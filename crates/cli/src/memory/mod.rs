@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use hprof_footprint::{Account, verdict};
+use hprof_format::printable;
 
 use crate::amounts::{Sizes, percent};
 use crate::attach::{Library, Program, Session};
@@ -82,7 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         });
     }
     output.write(|out| {
-        writeln!(out, "{}: {}", session.name(), words::headline(&last))?;
+        let name = session.name();
+        writeln!(out, "{}: {}", printable(&name), words::headline(&last))?;
         for finding in &findings {
             writeln!(out, "  {}", words::sentence(finding))?;
         }
