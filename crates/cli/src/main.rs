@@ -24,10 +24,13 @@ mod attach;
 #[cfg(feature = "live")]
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/live.rs")]
 mod live;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/memory.rs")]
+mod memory;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/record.rs")]
 mod record;
 
 mod about;
+mod accounts;
 mod allocator;
 mod amounts;
 mod autopsy;
@@ -47,7 +50,6 @@ mod input;
 mod interrupts;
 #[cfg(feature = "mcp")]
 mod mcp;
-mod memory;
 mod merge;
 mod options;
 mod origin;

@@ -460,7 +460,7 @@ mod tests {
             400000-40a000 rw-p 0 0:0 0 \n";
         let layout = VmLayout {
             heap: Some(0x10000..0x48000),
-            stacks: vec![0x100000..0x108000],
+            stacks: std::iter::once(0x100000..0x108000).collect(),
             stack_pointers: vec![0x109000],
             metaspace: vec![0x406123],
             metaspace_block: Some(0x2000),

@@ -76,12 +76,11 @@ pub fn read(root: &Path, groups: &str) -> Option<Cgroup> {
         let mut parts = line.splitn(3, ':');
         let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let is_v1 = controllers.split(',').any(|name| name == "memory");
-        let found = match is_v1 {
+        match is_v1 {
             true => of_group(&root.join("memory"), path, &V1),
             false if controllers.is_empty() => of_group(root, path, &V2),
             false => None,
-        };
-        found
+        }
     })
 }
 

@@ -94,7 +94,10 @@ mod tests {
         ];
         let mut words = Words(HashMap::from(words));
         let mapping = begin - 0x5000..begin + 0x30000;
-        assert_eq!(heaps(&words, &mapping), [begin..begin + 0x21000]);
+        assert_eq!(
+            heaps(&words, &mapping),
+            std::slice::from_ref(&(begin..begin + 0x21000))
+        );
         // It must be whole.
         assert_eq!(heaps(&words, &(begin..begin + 0x20000)), []);
         words.0.insert(begin, 0);

@@ -11,9 +11,9 @@ use clap::ValueEnum;
 use hprof_footprint::verdict;
 use hprof_format::{BlackBox, BlackBoxError, Millis, is_text, printable};
 
+use crate::accounts;
 use crate::amounts;
 use crate::failure::Failure;
-use crate::memory::words;
 use crate::output::Output;
 use crate::text;
 
@@ -186,12 +186,15 @@ fn memory_lines(found: &BlackBox) -> Vec<String> {
         true => format!(" {} before the profile", amounts::time(before)),
         false => String::new(),
     };
-    let mut lines = vec![format!("the process had{seen} {}", words::headline(last))];
+    let mut lines = vec![format!(
+        "the process had{seen} {}",
+        accounts::headline(last)
+    )];
     let findings = verdict(earlier.first(), last);
     lines.extend(
         findings
             .iter()
-            .map(|finding| format!("- {}", words::sentence(finding))),
+            .map(|finding| format!("- {}", accounts::sentence(finding))),
     );
     lines
 }

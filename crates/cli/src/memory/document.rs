@@ -3,7 +3,7 @@
 use hprof_footprint::{Account, Cgroup, Finding, Growth, JavaHeap, VmFacts};
 use serde::Serialize;
 
-use super::words;
+use crate::accounts;
 
 #[derive(Serialize)]
 pub struct Document {
@@ -126,7 +126,7 @@ impl Found {
         };
         Self {
             rule,
-            text: words::sentence(finding),
+            text: accounts::sentence(finding),
             per_minute,
         }
     }

@@ -1,7 +1,6 @@
 //! `hprof memory`: where the memory of a running JVM is, and what that means.
 
 mod document;
-pub mod words;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use hprof_footprint::{Account, verdict};
 use hprof_format::printable;
 
+use crate::accounts;
 use crate::amounts::{Sizes, percent};
 use crate::attach::{Library, Program, Session};
 use crate::duration;
@@ -84,14 +84,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     output.write(|out| {
         let name = session.name();
-        writeln!(out, "{}: {}", printable(&name), words::headline(&last))?;
+        writeln!(out, "{}: {}", printable(&name), accounts::headline(&last))?;
         for finding in &findings {
-            writeln!(out, "  {}", words::sentence(finding))?;
+            writeln!(out, "  {}", accounts::sentence(finding))?;
         }
         writeln!(out)?;
         table(out, &last, arguments.sizes)?;
         writeln!(out)?;
-        words::details(&last, arguments.sizes)
+        accounts::details(&last, arguments.sizes)
             .iter()
             .try_for_each(|line| writeln!(out, "{line}"))
     })
