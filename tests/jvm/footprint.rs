@@ -237,8 +237,8 @@ fn a_heap_that_is_committed_and_free_is_told_from_one_in_use(cell: &Cell) {
         error < LITTLE || error < 0.13 * committed,
         "{cell}: {resident} of {committed}: {document}"
     );
-    fs::write(run.path("go"), "").expect("a file");
-    fs::write(run.path("end"), "").expect("a file");
+    // It would fill the heap if it went on.
+    run.send("KILL");
     run.wait();
 }
 
