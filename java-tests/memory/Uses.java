@@ -150,13 +150,11 @@ public class Uses {
     }
 
     static long ofClasses(ToLongFunction<MemoryUsage> value) {
-        long bytes = 0;
         for (MemoryPoolMXBean pool : ManagementFactory.getMemoryPoolMXBeans()) {
-            if (pool.getName().equals("Metaspace") || pool.getName().equals("Compressed Class Space")) {
-                bytes += value.applyAsLong(pool.getUsage());
-            }
+            // The class space, which has a pool of its own, is a part of this one.
+            if (pool.getName().equals("Metaspace")) return value.applyAsLong(pool.getUsage());
         }
-        return bytes;
+        throw new AssertionError("no pool for classes");
     }
 
     /** The file of a class without members, whose constants take some space. */
