@@ -150,9 +150,14 @@ fn what_the_java_heap_keeps_is_counted(cell: &Cell) {
         true => truth + 8.0 * MB,
         false => truth * 1.3,
     };
+    // What a full collection of Serial leaves in Eden is not known.
+    let least = match cell.collector {
+        "Serial" => truth * 0.7,
+        _ => truth,
+    };
     // Shenandoah's pool says nothing of its collections.
     match heap("after_collection") {
-        Some(bytes) => assert!((truth..most).contains(&bytes), "after_collection: {what}"),
+        Some(bytes) => assert!((least..most).contains(&bytes), "after_collection: {what}"),
         None => assert_eq!(cell.collector, "Shenandoah", "{what}"),
     }
     let resident = part(&document, "java_heap", "resident");

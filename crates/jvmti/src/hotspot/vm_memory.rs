@@ -103,7 +103,8 @@ fn counters(structs: VmStructs, names: &[&CStr]) -> Vec<usize> {
     found.collect()
 }
 
-/// Returns the counters of the spaces that are not empty after a collection. New objects are made in the first of several.
+/// Returns the counters of the spaces that are not empty after a collection. New objects are made in the first of several, so what a
+/// full collection of Serial leaves there, if the old generation has no room for it, is missing.
 fn spaces(structs: VmStructs) -> Vec<usize> {
     let others = counters(structs, &SPACES);
     match others.is_empty() {
