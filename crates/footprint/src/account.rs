@@ -113,6 +113,7 @@ struct Claim {
 impl Account {
     /// Gives each mapping to a part.
     #[must_use]
+    #[inline(never)]
     pub fn of(
         mappings: &[Mapping],
         layout: &VmLayout,
