@@ -87,7 +87,7 @@ impl MemoryLook {
         }
     }
 
-    /// Takes an account. Called on a thread of the VM, which may wait here until the VM goes on.
+    /// Takes an account. Called on a thread of the VM, which may wait here for the end of a safepoint.
     pub(super) fn look(&mut self, jni: Jni<'_>) -> Account {
         let mut layout = self.layout.layout();
         let threads = self.find_stacks(&mut layout);

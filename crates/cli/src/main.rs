@@ -18,7 +18,7 @@
     allow(dead_code, unused_imports)
 )]
 
-// What a system has no agent for is in `elsewhere`: the same commands, which say so.
+// Where a system has no agent, `elsewhere` has the same commands, which end with an error.
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/attach.rs")]
 mod attach;
 #[cfg(feature = "live")]

@@ -125,16 +125,16 @@ impl Snapshot<'_> {
     pub fn encode(&self) -> Option<Vec<u8>> {
         let oldest = self.growth.len().saturating_sub(MOST_GROWTH_SAMPLES);
         let growth = &self.growth[oldest..];
-        let texts = (self.profile.len() as u64, self.memory.len() as u64);
-        let length = length(growth.len() as u64, texts)?;
+        let (profile, memory) = (self.profile.len() as u64, self.memory.len() as u64);
+        let length = length(growth.len() as u64, profile, memory)?;
         let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
         let header = [
             self.sequence,
             self.time.0,
             self.swept.map_or(0, |swept| swept.0),
             growth.len() as u64,
-            texts.0,
-            texts.1,
+            profile,
+            memory,
             0,
         ];
         put(&mut bytes, &header);
@@ -161,8 +161,9 @@ fn checksum(bytes: &[u8]) -> u64 {
     u64::from(crc.sum())
 }
 
-/// Returns the length of a snapshot; `None` if a half has no room for it.
-fn length(samples: u64, (profile, memory): (u64, u64)) -> Option<u64> {
+/// Returns the length of a snapshot with so many samples of growth, and so many bytes of its texts; `None` if a half has no room
+/// for it.
+fn length(samples: u64, profile: u64, memory: u64) -> Option<u64> {
     let growth = samples.checked_mul((GROWTH * NUMBER) as u64)?;
     let length = growth
         .checked_add(profile)?
@@ -269,7 +270,7 @@ fn read_half(file: &mut impl Source, half: u64) -> io::Result<Option<(u64, Black
         return Ok(None);
     };
     let [sequence, time, swept, samples, profile, memory, _, expected] = header;
-    let Some(length) = length(samples, (profile, memory)).filter(|_| sequence % 2 == half) else {
+    let Some(length) = length(samples, profile, memory).filter(|_| sequence % 2 == half) else {
         return Ok(None);
     };
     file.by_ref()

@@ -48,7 +48,7 @@ impl PreparedClasses {
 
 impl Drop for PreparedClasses {
     fn drop(&mut self) {
-        // If the VM refuses, it goes on counting.
+        // If the VM refuses, classes continue to be counted.
         let _ = self.env.disable(Event::ClassPrepare);
     }
 }

@@ -1,4 +1,4 @@
-//! The commands for running programs, where there is no agent: they say so.
+//! The commands for running programs, on systems without an agent: errors that name the system.
 
 use std::convert::Infallible;
 use std::io::{self, Write};

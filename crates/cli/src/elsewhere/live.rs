@@ -1,4 +1,4 @@
-//! `hprof live`, where there is no agent: it says so.
+//! `hprof live` on systems without an agent: an error that names the system.
 
 use crate::attach::{NoAgent, no_agent};
 use crate::failure::Failure;

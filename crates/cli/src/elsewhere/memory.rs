@@ -1,4 +1,4 @@
-//! `hprof memory`, where there is no agent: it says so.
+//! `hprof memory` on systems without an agent: an error that names the system.
 
 use crate::attach::{NoAgent, no_agent};
 use crate::failure::Failure;

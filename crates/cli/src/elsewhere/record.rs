@@ -1,4 +1,4 @@
-//! `hprof record`, where there is no agent: it says so.
+//! `hprof record` on systems without an agent: an error that names the system.
 
 // What can be measured is asked of `hprof mcp` too.
 #[path = "../record/what.rs"]

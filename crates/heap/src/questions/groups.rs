@@ -290,7 +290,10 @@ impl Heap<'_> {
         let known = self.usual.get();
         let known = known.map(|usual| &usual.groups[grouping.by.place()]);
         match known.filter(|known| known.len() == grouping.count) {
-            Some(known) => (0..).zip(known).map(Tally::known).collect(),
+            Some(known) => (0..)
+                .zip(known)
+                .map(|(group, sum)| Tally::known(group, sum))
+                .collect(),
             None => self.tally(grouping, |_| true),
         }
     }
@@ -405,7 +408,7 @@ impl Tally {
         }
     }
 
-    fn known((group, sum): (usize, &GroupSum)) -> Tally {
+    fn known(group: usize, sum: &GroupSum) -> Tally {
         Tally {
             objects: sum.objects,
             shallow: sum.shallow,

@@ -33,7 +33,7 @@ impl Mapping {
     /// Announces that pages will be read here and there. The system is not interested.
     pub fn expect_single_pages(&self) {}
 
-    /// Gives the memory of pages back that have been read. The system takes it by itself when it needs some.
+    /// Would give back the memory of pages that have been read. Windows reclaims it without being asked.
     pub fn release(&self, _: Range<usize>) {}
 
     /// Returns `true` if a part that was read was no longer in the file.

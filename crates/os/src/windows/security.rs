@@ -25,7 +25,7 @@ struct Allocated(*mut core::ffi::c_void);
 
 impl Drop for Allocated {
     fn drop(&mut self) {
-        // SAFETY: it came from a function that says so, and is freed nowhere else.
+        // SAFETY: the function that allocated it requires LocalFree, and nothing else frees it.
         unsafe { LocalFree(self.0) };
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn number(values: Struct<'_>, field: &str) -> Result<u64, ReadError> 
     })
 }
 
-/// Returns the time in a field, whose description tells its unit.
+/// Returns the time in a field, in nanoseconds; the unit is in the field's description.
 pub(super) fn nanos(values: Struct<'_>, field: &str, chunk: &Chunk) -> Result<u64, ReadError> {
     let number = number(values, field)?;
     let described = values.of().field(field);
