@@ -183,11 +183,11 @@ fn memory_lines(found: &BlackBox) -> Vec<String> {
     };
     let before = found.time.0.saturating_sub(last.time) as f64 / 1e3;
     let seen = match before >= 1.0 {
-        true => format!(" {} before the profile", amounts::time(before)),
+        true => format!(" ({} before the last snapshot)", amounts::time(before)),
         false => String::new(),
     };
     let mut lines = vec![format!(
-        "the process had{seen} {}",
+        "the process had {}{seen}",
         accounts::headline(last)
     )];
     let findings = verdict(earlier.first(), last);
