@@ -1,7 +1,7 @@
 /**
  * Known answer: when it prints `ready`, `owner` has entered a Desk twice and sleeps in `own`, `first` and `second` want it,
  * in this order, in `want`, `waiter` waits in it in `await`; main sleeps. So it stays until `go` is in the folder, or the
- * program ends by a signal.
+ * program ends by a signal. When it prints `done`, all of them have had the Desk.
  */
 public class Desk {
     static final Desk desk = new Desk();
@@ -45,12 +45,12 @@ public class Desk {
     public static void main(String[] args) throws Exception {
         Thread waiter = start("waiter", Desk::await, Thread.State.WAITING);
         Thread owner = start("owner", Desk::own, Thread.State.TIMED_WAITING);
-        start("first", Desk::want, Thread.State.BLOCKED);
-        start("second", Desk::want, Thread.State.BLOCKED);
+        Thread first = start("first", Desk::want, Thread.State.BLOCKED);
+        Thread second = start("second", Desk::want, Thread.State.BLOCKED);
         System.out.println("ready");
         while (!new java.io.File("go").exists()) Thread.sleep(20);
         owner.interrupt();
-        waiter.join();
+        for (Thread thread : new Thread[] {waiter, first, second}) thread.join();
         System.out.println("done");
     }
 }

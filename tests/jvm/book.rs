@@ -44,10 +44,17 @@ const REMARKS: [&str; 10] = [
     "stacks cut at",
     "threads with one name",
 ];
-/// A remark about less of a value than this, in percent, may be there by chance, as may one about what no sample could see, and
-/// one about sites that were collected too seldom.
+/// A remark about less of a value than this, in percent, may be there by chance, as may one about what no sample could see,
+/// one about sites that were collected too seldom, and one about rows of less than a ten-thousandth each.
 const BY_CHANCE: f64 = 2.0;
-const UNSEEN: [&str; 2] = ["<unsampled>", "cannot tell yet"];
+const UNSEEN: [&str; 3] = [
+    "<unsampled>",
+    "cannot tell yet",
+    "left out below the cutoff of 0.0001",
+];
+/// A standard error below this, in percent of all, may be there by chance: the busier the machine, the fewer allocations a
+/// budget samples.
+const ERROR_BY_CHANCE: f64 = 5.0;
 
 macro_rules! pages {
     ($($name:ident: $path:literal,)*) => {
@@ -410,7 +417,12 @@ fn is_remark(line: &str) -> bool {
         .and_then(|share| share.parse::<f64>().ok());
     let is_row = line.starts_with([' ', '\t'])
         || line.starts_with(|c: char| c.is_ascii_digit()) && line.contains("  ");
-    let is_by_chance = share.is_some_and(|share| share < BY_CHANCE)
+    let by_chance = if line.contains("standard error") {
+        ERROR_BY_CHANCE
+    } else {
+        BY_CHANCE
+    };
+    let is_by_chance = share.is_some_and(|share| share < by_chance)
         || UNSEEN.iter().any(|part| line.contains(part));
     !is_row && !is_by_chance && REMARKS.iter().any(|part| line.contains(part))
 }
