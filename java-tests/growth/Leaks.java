@@ -16,7 +16,7 @@ import java.util.concurrent.Future;
  *
  * Leaks: `slow`, one `$Slow` a tick; `sessions`, a map of `$Session` by name, where one of five is not removed; `listeners`, one
  * `$Listener` a tick, which is registered and forgotten; `threads`, one `$Entry` a tick in a thread-local list of each of four
- * threads; `backlog`, a queue of `$Task` to which ten a tick are added and from which four are taken.
+ * threads; `blobs`, an array of 64 KB a tick, which samples find too; `backlog`, a queue of `$Task` to which ten a tick are added and from which four are taken.
  *
  * No leaks: `cache=N`, so many `$Cached` from the start; `lru`, the 2,000 `$Used` that were used last, of which 20 a tick are new;
  * `weak`, 50 `$Described` a tick in a weak map whose keys die; `pool`, 50 `$Connection`, the oldest of which is replaced in
@@ -103,6 +103,12 @@ public class Leaks {
         for (Future<?> one : all) one.get();
     }
 
+    static final List<byte[]> blobs = new ArrayList<>();
+
+    static void blobs(int tick) {
+        blobs.add(new byte[64 << 10]);
+    }
+
     static final ArrayDeque<Task> backlog = new ArrayDeque<>();
 
     static void backlog(int tick) {
@@ -155,6 +161,7 @@ public class Leaks {
             case "sessions": return Leaks::sessions;
             case "listeners": return Leaks::listeners;
             case "threads": return Leaks::threads;
+            case "blobs": return Leaks::blobs;
             case "backlog": return Leaks::backlog;
             case "cache": return cache(Integer.parseInt(name[1]));
             case "lru": return Leaks::lru;
@@ -172,6 +179,7 @@ public class Leaks {
         int forced = Integer.parseInt(args[3]);
         List<Part> parts = new ArrayList<>();
         for (int i = 4; i < args.length; i++) parts.add(part(args[i]));
+        System.out.println("ready");
         long begin = System.nanoTime();
         for (int tick = 0; tick < ticks; tick++) {
             for (Part part : parts) part.tick(tick);

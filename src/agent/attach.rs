@@ -1,11 +1,12 @@
 //! Commands to a running VM: start a profile, dump it, stop it, report its status.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reply::Reply;
-use super::{StartError, begin};
+use super::{StartError, begin, outputs};
 use crate::session;
 use jvmti::{Jni, JvmtiError, OwnEnv, Vm};
 use locks::{Mutex, rank};
@@ -55,6 +56,10 @@ enum Refused {
     NoEnvironment,
     #[error(transparent)]
     NoHeap(#[from] session::NoHeap),
+    #[error(
+        "'heap' takes the options of a heap dump alone: heap=dump,format=b, its file=, dumper= and others about the dump"
+    )]
+    NotADump,
     #[error("stopped, but the profile is incomplete: the program's stderr says why")]
     NotWhole,
 }
@@ -114,11 +119,16 @@ fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Outcome, Refused> {
 }
 
 fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Outcome, Refused> {
-    let forks = command.verb != Verb::Start && options::forks(command)?;
+    let has_options = matches!(command.verb, Verb::Start | Verb::Heap);
+    let forks = !has_options && options::forks(command)?;
     match command.verb {
         Verb::Start => match options::parse(command.options, None)? {
             Request::Help => Ok(Outcome::Answer(options::help())),
             Request::Profile(options) => start(vm, jni, &options, command.options),
+        },
+        Verb::Heap => match options::parse(command.options, None)? {
+            Request::Help => Ok(Outcome::Answer(options::help())),
+            Request::Profile(options) => dump_heap(jni, *options, command.options),
         },
         Verb::Dump => {
             let status = session::request_dump(forks).ok_or(Refused::NotRunning)??;
@@ -160,6 +170,25 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome
     };
     session::stop(jni, false);
     Err(refused)
+}
+
+/// Dumps the heap beside the profile that runs.
+fn dump_heap(jni: Jni<'_>, options: Options, given: &str) -> Result<Outcome, Refused> {
+    if !options.is_heap_dump() {
+        return Err(Refused::NotADump);
+    }
+    let options = Arc::new(options);
+    let open = |env| outputs::open_heap_file(env, &options, given);
+    let dumped = session::dump_heap(jni, &options, open).ok_or(Refused::NotRunning)??;
+    return_free_memory();
+    match dumped.is_whole {
+        true => Ok(Outcome::Done(format!(
+            "{}; {}",
+            dumped.path.display(),
+            dumped.how
+        ))),
+        false => Err(Refused::NotWhole),
+    }
 }
 
 /// Waits for a VM that is still starting: it goes on meanwhile, on other threads.

@@ -11,7 +11,7 @@ use super::open_output::{self, OpenOutput};
 use super::period_files::PeriodFiles;
 use super::{StartError, head, verify};
 use crate::engines::SamplingMethod;
-use crate::session::{BlackBoxOutput, Destination, Exhausted};
+use crate::session::{BlackBoxOutput, Destination, Exhausted, HeapFile};
 use jvmti::Env;
 use locks::{Mutex, rank};
 use options::{Cpu, Format, Options, beside, with_number};
@@ -182,6 +182,26 @@ impl Outputs {
         }
         self.files.lock().remove_oldest();
     }
+}
+
+/// Opens a file for a dump of the heap beside the profile. It is written by whoever has records for it.
+pub(super) fn open_heap_file(
+    env: Env,
+    options: &Options,
+    given: &str,
+) -> Result<HeapFile, StartError> {
+    let path = open_output::path(env, options)?;
+    let output = open_output::open(options, path.as_deref())?;
+    let facts = head::facts(env, given, options.redact, None, Begun::Beside);
+    let encoder = encoder(options, options.format, facts);
+    let path = output
+        .destination
+        .file()
+        .map_or_else(|| PathBuf::from(&options.file), Path::to_owned);
+    Ok(HeapFile {
+        path,
+        writer: Writer::without_thread(encoder, output.sink, now()),
+    })
 }
 
 fn encoder(

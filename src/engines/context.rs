@@ -11,6 +11,7 @@ use output::Journal;
 use stacks::{Stacks, TopFrames};
 
 /// The parts of the agent that one session and its engines share.
+#[derive(Clone)]
 pub struct Context {
     /// The user's options.
     pub options: Arc<Options>,

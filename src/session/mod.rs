@@ -2,7 +2,7 @@
 //!
 //! A VM sees several, one after another, when profiles are started and stopped by attaching. `lifecycle` begins and
 //! ends them; `state` is the session itself; `events` passes the VM's events to the one that runs; `threads` assigns
-//! serial numbers; `reports` makes dumps; `out_of_memory` writes a file when the program is out of it, as `exhaustion`
+//! serial numbers; `reports` makes dumps, `heap_file` one of the heap alone; `out_of_memory` writes a file when the program is out of it, as `exhaustion`
 //! notes; `black_box` writes what is known every second, with the process's `growth` and its `footprint`; `last_resort` handles an end without
 //! an event from the VM; `destination` is an output, and `periods` moves on to the next one (`rotate=`); `listener` is the
 //! connection of a receiver, and `commands` carries out what it sends; `counts` answers a program that counts what it
@@ -17,6 +17,7 @@ mod events;
 mod exhaustion;
 mod footprint;
 mod growth;
+mod heap_file;
 mod last_resort;
 mod lifecycle;
 mod listener;
@@ -34,6 +35,7 @@ pub use destination::{BlackBoxOutput, Destination};
 pub use events::begin;
 pub use exhaustion::Exhausted;
 pub use footprint::account;
+pub use heap_file::{HeapFile, dump_heap};
 pub use lifecycle::{
     NoHeap, NotBegun, check_heap, is_running, request_dump, start_attached, status, stop,
 };

@@ -185,6 +185,18 @@ impl ThreadRegistry {
         }
     }
 
+    /// Announces the live threads to an output beside the profile that does not have them.
+    pub(super) fn announce_to(&self, jni: Jni<'_>, journal: &Journal) {
+        // If the VM does not list them, the dump has threads without names.
+        for thread in self.env.all_threads(jni).unwrap_or_default() {
+            let serial = self.registered.serial(jni, thread.object());
+            let serial = serial.map(ThreadSerial);
+            if let Some(serial) = serial.filter(|&serial| !journal.has_thread(serial)) {
+                journal.thread_started(serial, self.names(jni, thread.object()));
+            }
+        }
+    }
+
     fn name_is_known(&self, serial: ThreadSerial, name: &str) {
         let hash = FixedState::default().hash_one(name);
         let mut names = self.last_names.lock();

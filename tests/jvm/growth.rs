@@ -1,11 +1,13 @@
 //! LIVE COURSE and `hprof growth`, on programs of `java-tests/growth` whose first comments tell which sites leak.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cells::{Cell, cells};
-use crate::harness::{Finished, Program, cli, skip};
+use crate::dump::heap::File;
+use crate::harness::{Finished, Jvm, Program, cli, skip};
 use crate::heap_json::assert_documented;
 use crate::schemas;
 
@@ -75,6 +77,28 @@ fn suspected_in_dump(file: &Path) -> BTreeSet<String> {
         .collect()
 }
 
+/// Returns what `hprof growth --paths` says about what keeps the objects of a class: each path as text, and how many further objects
+/// it stands for.
+fn keepers(file: &Path, class: &str) -> Vec<(String, u64)> {
+    let found = hprof(&["growth", "--paths", "--json", "-n", "0"], file);
+    let found: serde_json::Value = serde_json::from_str(&found).expect("JSON");
+    schemas::assert_valid(&found);
+    let rows = found["rows"].as_array().expect("rows").iter();
+    let of_class = rows.filter(|row| row["class"] == class);
+    let paths = of_class.flat_map(|row| row["kept_by"]["paths"].as_array().expect("paths"));
+    let paths = paths.map(|path| {
+        schemas::assert_heap("path", path);
+        let steps = path["steps"].as_array().expect("steps").iter();
+        let steps = steps.map(|step| {
+            let text = |name: &str| step[name].as_str().unwrap_or_default().to_owned();
+            format!("{} {}", text("reference"), text("object"))
+        });
+        let alike = path["alike"].as_u64().unwrap_or_default();
+        (steps.collect::<Vec<_>>().join("\n"), alike)
+    });
+    paths.collect()
+}
+
 fn leaks_are_told_from_what_looks_like_them(feature: u32, collector: &str) {
     let wanted = |cell: &&Cell| cell.jvm.feature == feature && cell.collector == collector;
     let Some(cell) = cells().iter().find(wanted) else {
@@ -100,9 +124,28 @@ fn leaks_are_told_from_what_looks_like_them(feature: u32, collector: &str) {
         }
     }
     assert_eq!(suspected_in_dump(&file), leaks, "{cell}: in the dump");
+    // One object of forty made by that line stays: the paths are those of its class alone.
+    for (class, field, objects) in [
+        ("Growth$Slow", "slow", 300),
+        ("Growth$Burst", "burst", 480),
+        ("Growth$OneOfMany", "oneOfMany", 300),
+    ] {
+        if found.contains(class) {
+            let keepers = keepers(&file, class);
+            let held = format!("class Growth\nstatic {field} java.util.ArrayList @ ");
+            let kept = keepers.iter().find(|(path, _)| path.contains(&held));
+            let (_, alike) = kept.unwrap_or_else(|| panic!("{cell}: {class}: {keepers:?}"));
+            assert_eq!(alike + 1, objects, "{cell}: {class}: {keepers:?}");
+        }
+    }
+    let text = hprof(&["growth", "--paths", "-n", "0"], &file);
+    assert!(
+        text.contains("\nwhat keeps Growth$Slow, Growth.tick:\n"),
+        "{text}"
+    );
     let text = hprof(&["text"], &file);
     assert!(!text.contains("(LIVE COURSE"), "it is a section in text");
-    std::fs::write(run.path("x.txt"), &text).expect("a file");
+    fs::write(run.path("x.txt"), &text).expect("a file");
     assert_eq!(suspected(&run.path("x.txt")), found, "{cell}: as text");
     for class in ["Growth$Slow", "Growth$Cached"] {
         let points = course(&text, class);
@@ -149,6 +192,71 @@ fn leaks(parts: &[&str]) -> Finished {
         .iter()
         .fold(program, |program, part| program.arg(part));
     program.run_well()
+}
+
+on_every_jvm!(a_running_program_is_recorded_and_its_growth_explained, and 26);
+
+fn a_running_program_is_recorded_and_its_growth_explained(jvm: &Jvm) {
+    let vm_options = [&["-XX:+UseSerialGC"][..], &ROOM].concat();
+    let program = Program::bare_java(jvm, &vm_options).program("growth", "Leaks");
+    let arguments = ["20", "100000", "0", "25", "blobs", "cache=5000"];
+    let run = arguments.into_iter().fold(program, Program::arg).start();
+    run.wait_for_output("ready");
+    let folder = run.path("recorded");
+    let folder = folder.to_str().expect("UTF-8");
+    let options = ["--for", "12s", "--paths", "--dir", folder];
+    let said = run.hprof_well("growth", &options);
+    assert!(said.contains(" byte[], Leaks.blobs\n"), "{said}");
+    let (_, kept) = said
+        .split_once("what keeps byte[], Leaks.blobs:\n")
+        .unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        kept.contains("    static blobs -> java.util.ArrayList @ "),
+        "{said}"
+    );
+    assert!(!said.contains("what keeps Leaks$Cached"), "{said}");
+    let status = run.hprof_well("status", &[]);
+    assert!(status.starts_with("no profile is running; "), "{status}");
+    let files: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the folder")
+        .map(|file| file.expect("a file").path())
+        .filter(|file| file.extension() == Some("hprof".as_ref()))
+        .collect();
+    let [file] = &files[..] else {
+        panic!("{files:?}");
+    };
+    assert!(
+        said.contains(&format!("the profile is {}", file.display())),
+        "{said}"
+    );
+    let forked = "heap dump by JVMTI in a forked child: asked for; the program stood still for ";
+    let notes = File::read(file).notes;
+    assert!(
+        notes.iter().any(|note| note.starts_with(forked)),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn a_file_without_objects_has_no_paths() {
+    let cell = Cell::any();
+    let options = OPTIONS.replace("heap=all", "heap=sites");
+    let program = Program::java(cell.jvm, &options, &ROOM).program("growth", "Leaks");
+    let arguments = ["20", "300", "2000", "5", "slow"];
+    let run = arguments.into_iter().fold(program, Program::arg).run_well();
+    let file = run.path("x.hprof");
+    let output = Command::new(cli())
+        .args(["growth", "--paths"])
+        .arg(&file)
+        .output();
+    let output = output.expect("hprof");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("x.hprof: has no heap dump: --paths needs a file of heap=all,"),
+        "{said}"
+    );
+    assert!(output.stdout.is_empty(), "{output:?}");
 }
 
 /// Returns what `hprof heap leaks` suspects, and what is large but does not grow.

@@ -184,7 +184,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Text(arguments) => text::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
-        Command::Growth(arguments) => growth::run(&arguments),
+        Command::Growth(arguments) => growth::run(arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Flame(arguments) => flame::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),

@@ -69,7 +69,7 @@ pub use questions::loaders::{Loader, LoaderHolder, PilingLoaders};
 pub use questions::members::Members;
 pub use questions::outside_heap::{OutsideHeap, OutsideHolder, OutsideKind};
 pub use questions::own_code::{IsOwn, by_own_frame};
-pub use questions::paths::{Path, PathStep, Target, root_name};
+pub use questions::paths::{MadeBy, MadeIn, Path, PathStep, Target, root_name};
 pub use questions::patterns::Pattern;
 pub use questions::search::{FoundObject, Matches};
 pub use questions::show::{Named, Shown};

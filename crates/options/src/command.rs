@@ -1,4 +1,4 @@
-//! Commands to a running VM: `start`, `dump`, `stop`, `status` or `memory`, then the file for the answer, then options.
+//! Commands to a running VM: `start`, `dump`, `stop`, `status`, `memory` or `heap`, then the file for the answer, then options.
 
 use std::path::Path;
 
@@ -17,14 +17,17 @@ pub enum Verb {
     Status,
     /// Say where the memory of the process is.
     Memory,
+    /// Dump the heap into a file of its own, while the profile continues.
+    Heap,
 }
 
-const VERBS: [(&str, Verb); 5] = [
+const VERBS: [(&str, Verb); 6] = [
     ("start", Verb::Start),
     ("dump", Verb::Dump),
     ("stop", Verb::Stop),
     ("status", Verb::Status),
     ("memory", Verb::Memory),
+    ("heap", Verb::Heap),
 ];
 
 /// The option of a dump whose heap comes from a forked child.
@@ -67,7 +70,7 @@ pub fn command(text: &str) -> Command<'_> {
 }
 
 /// Returns `true` if a dump, or the one of a stop, is to have the heap from a forked child. That is the only option after a
-/// verb but `start`.
+/// verb but `start` and `heap`.
 pub fn forks(command: &Command<'_>) -> Result<bool, OptionError> {
     let may_fork = matches!(command.verb, Verb::Dump | Verb::Stop);
     let verb = VERBS.iter().find(|(_, verb)| *verb == command.verb);
@@ -106,6 +109,13 @@ mod tests {
             ("dump", Verb::Dump, None, ""),
             ("stop,reply=/tmp/r", Verb::Stop, Some("/tmp/r"), ""),
             ("memory,reply=/r", Verb::Memory, Some("/r"), ""),
+            (
+                "heap,reply=/r,heap=dump,file=x",
+                Verb::Heap,
+                Some("/r"),
+                "heap=dump,file=x",
+            ),
+            ("heap=dump", Verb::Start, None, "heap=dump"),
             ("status,cpu=y", Verb::Status, None, "cpu=y"),
             ("cpu=samples,stop", Verb::Start, None, "cpu=samples,stop"),
             ("stopp", Verb::Start, None, "stopp"),

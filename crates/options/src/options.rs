@@ -117,6 +117,13 @@ impl Options {
         self.rotate.is_some() || self.oom.is_some() || names_threads
     }
 
+    /// Returns `true` if a heap dump in a binary file is all that is requested.
+    pub fn is_heap_dump(&self) -> bool {
+        let others = self.cpu.is_some() || self.monitors || self.wall.is_some();
+        let is_file = self.net.is_none() && self.live.is_none() && self.rotate.is_none();
+        self.heap == Some(Heap::Dump) && self.format == Format::Binary && is_file && !others
+    }
+
     /// Returns `true` if at least one measurement is requested.
     pub(crate) fn measures_something(&self) -> bool {
         self.heap.is_some() || self.cpu.is_some() || self.monitors || self.wall.is_some()

@@ -2,6 +2,7 @@
 
 use hprof_format::CoursePoint;
 
+use crate::metric::Metric;
 use crate::model::{Course, History, LabelsId, Profile, SiteCourse, StackId};
 
 /// The least time over which a site is judged, in milliseconds.
@@ -94,10 +95,12 @@ pub struct Judgement {
     /// The sites that are suspected, the fastest in bytes first.
     pub growing: Vec<Growth>,
     /// The number of sites with live objects that cannot be judged yet: they were looked at too seldom or for too short a
-    /// time, or grew at each of few looks, but unevenly.
+    /// time, or grew unevenly at few looks, or by few sampled objects.
     pub open: usize,
     /// The number of looks at all objects.
     pub looks: usize,
+    /// `true` if allocations were sampled: sites of few and small objects may have no sample.
+    pub is_estimated: bool,
 }
 
 /// Judges all sites.
@@ -105,7 +108,8 @@ pub struct Judgement {
 /// # Errors
 /// [`NoGrowth`], if the file does not have what it takes.
 pub fn growth(profile: &Profile) -> Result<Judgement, NoGrowth> {
-    let course = profile.history.course.as_ref().ok_or(NoGrowth::NoCourse)?;
+    let history = &profile.history;
+    let course = history.course.as_ref().ok_or(NoGrowth::NoCourse)?;
     let (first, last) = (course.all.first(), course.all.last());
     let millis = match (first, last) {
         (Some(first), Some(last)) => last.millis.saturating_sub(first.millis),
@@ -115,16 +119,24 @@ pub fn growth(profile: &Profile) -> Result<Judgement, NoGrowth> {
     if looks < FEWEST_POINTS || millis < LEAST_MILLIS {
         return Err(NoGrowth::TooLittle { looks, millis });
     }
+    let is_estimated = profile
+        .standard_error(Metric::AllocBytes)
+        .is_some_and(|error| error > 0);
     let mut judgement = Judgement {
         looks,
+        is_estimated,
         ..Judgement::default()
     };
     for site in &course.sites {
         match Judged::of(site, course) {
-            Some(judged) => match judged.growth(&profile.history) {
+            Some(judged) => match judged.growth(history) {
                 Some(growth) => judgement.growing.push(growth),
                 // A busy machine, or a burst, makes a leak uneven; with more looks it would be straight, or stand still.
                 None if judged.is_of_few() && judged.rises() => judgement.open += 1,
+                // So does chance, where each sampled object stands for many.
+                None if is_estimated && judged.rises_to_the_end() && judged.is_kept(history) => {
+                    judgement.open += 1;
+                }
                 None => {}
             },
             None if site.is_alive() => judgement.open += 1,
@@ -149,6 +161,17 @@ impl SiteCourse {
 fn known_at(points: &[CoursePoint], millis: u64) -> Option<&CoursePoint> {
     let above = points.partition_point(|point| point.millis <= millis);
     points.get(above.checked_sub(1)?)
+}
+
+/// Returns the objects that were made between two looks.
+fn births(first: &CoursePoint, last: &CoursePoint) -> f64 {
+    let births = last.allocated_objects;
+    births.saturating_sub(first.allocated_objects) as f64
+}
+
+/// Returns how many objects more a look found than an earlier one.
+fn more(first: &CoursePoint, last: &CoursePoint) -> f64 {
+    last.fewest_objects as f64 - first.fewest_objects as f64
 }
 
 impl<'a> Judged<'a> {
@@ -193,6 +216,12 @@ impl<'a> Judged<'a> {
         grown >= FEWEST_OBJECTS && self.kept.windows(2).all(|pair| pair[0].1 < pair[1].1)
     }
 
+    /// Returns `true` if more was kept in the last third than before, and in the time as a whole.
+    fn rises_to_the_end(&self) -> bool {
+        let [first, .., before, last] = self.kept_at_thirds();
+        last - first >= FEWEST_OBJECTS && last > before
+    }
+
     fn has_a_look_in_each_third(&self) -> bool {
         let (begin, third) = (self.begin as f64, (self.end - self.begin) as f64 / 3.0);
         [0.0, 1.0, 2.0].into_iter().all(|number| {
@@ -214,6 +243,12 @@ impl<'a> Judged<'a> {
         }
     }
 
+    /// Returns what was kept at the beginning, and at the end of each third.
+    fn kept_at_thirds(&self) -> [f64; 4] {
+        let (begin, length) = (self.begin as f64, (self.end - self.begin) as f64);
+        [0.0, 1.0, 2.0, 3.0].map(|third| self.kept_at(begin + length * third / 3.0))
+    }
+
     /// Returns what was kept at the last look up to a time.
     fn kept_before(&self, millis: f64) -> f64 {
         let above = self.kept.partition_point(|&(at, _)| at <= millis);
@@ -222,8 +257,7 @@ impl<'a> Judged<'a> {
     }
 
     fn growth(&self, history: &History) -> Option<Growth> {
-        let (begin, length) = (self.begin as f64, (self.end - self.begin) as f64);
-        let at = [0.0, 1.0, 2.0, 3.0].map(|third| self.kept_at(begin + length * third / 3.0));
+        let at = self.kept_at_thirds();
         let grown = at[3] - at[0];
         let is_steady = at
             .windows(2)
@@ -233,15 +267,10 @@ impl<'a> Judged<'a> {
         }
         let line = StraightLine::through(&self.kept)?;
         let (surviving_seconds, surviving) = self.surviving(history)?;
-        let points = &self.site.points;
-        let (first, last) = (known_at(points, self.begin)?, points.last()?);
+        let (first, last) = self.ends()?;
         let a_minute = 60_000.0 / (last.millis.checked_sub(first.millis)?.max(1)) as f64;
-        let births = last
-            .allocated_objects
-            .saturating_sub(first.allocated_objects) as f64;
-        let more = last.fewest_objects as f64 - first.fewest_objects as f64;
-        let is_kept = surviving >= SURVIVING || more > MOST_STAY * births;
-        if line.straightness < STRAIGHT || !is_kept {
+        let (births, more) = (births(first, last), more(first, last));
+        if line.straightness < STRAIGHT || !self.is_kept(history) {
             return None;
         }
         let objects_per_minute = line.slope * 60_000.0;
@@ -259,6 +288,22 @@ impl<'a> Judged<'a> {
             surviving,
             surviving_seconds,
         })
+    }
+
+    /// Returns what was known at the beginning, and at the last look.
+    fn ends(&self) -> Option<(&CoursePoint, &CoursePoint)> {
+        let points = &self.site.points;
+        known_at(points, self.begin).zip(points.last())
+    }
+
+    /// Returns `true` if objects survive for long, or most of them stay.
+    fn is_kept(&self, history: &History) -> bool {
+        let survive = self.surviving(history);
+        let survive = survive.is_some_and(|(_, surviving)| surviving >= SURVIVING);
+        survive
+            || self
+                .ends()
+                .is_some_and(|(first, last)| more(first, last) > MOST_STAY * births(first, last))
     }
 
     /// Returns the age in seconds that the oldest objects have at least.
@@ -317,7 +362,7 @@ impl StraightLine {
 mod tests {
     use std::time::Duration;
 
-    use hprof_format::Age;
+    use hprof_format::{Age, StandardErrors};
 
     use super::*;
     use crate::model::SiteAge;
@@ -351,6 +396,15 @@ mod tests {
         made: impl Fn(u64) -> u64,
         old: u64,
     ) -> Judgement {
+        growth(&profile_of(looks, live, made, old)).expect("enough is known")
+    }
+
+    fn profile_of(
+        looks: impl Iterator<Item = u64>,
+        live: impl Fn(u64) -> u64,
+        made: impl Fn(u64) -> u64,
+        old: u64,
+    ) -> Profile {
         let point = |second| CoursePoint {
             millis: 1_000 * second,
             collections: 1,
@@ -362,7 +416,7 @@ mod tests {
         let points: Vec<CoursePoint> = looks.map(point).collect();
         let (stack, labels) = (StackId(0), LabelsId(0));
         let age = Duration::from_secs(11);
-        let profile = Profile {
+        Profile {
             history: History {
                 peak: None,
                 ages: vec![SiteAge {
@@ -383,8 +437,7 @@ mod tests {
                 }),
             },
             ..Profile::default()
-        };
-        growth(&profile).expect("enough is known")
+        }
     }
 
     #[test]
@@ -416,6 +469,30 @@ mod tests {
         // Some looks find up to 200 objects that die soon after.
         let live = |second: u64| 10 * second + if second.is_multiple_of(3) { 0 } else { 200 };
         assert_eq!(found(live, 490).len(), 1);
+    }
+
+    /// Judges a profile in which each object is one of a hundred, and the number of sampled ones grows in these seconds.
+    fn judged_of_samples(grows_in: &[u64], old: u64) -> Judgement {
+        let live = |second| 100 * grows_in.iter().filter(|&&at| at <= second).count() as u64;
+        let exact = profile_of(1..=60, live, |second| 5 * live(second), old);
+        let is_open = growth(&exact).expect("enough is known").open > 0;
+        assert!(!is_open, "many looks at all objects are sure");
+        let profile = Profile {
+            errors: Some(StandardErrors([1; 4])),
+            ..exact
+        };
+        growth(&profile).expect("enough is known")
+    }
+
+    #[test]
+    fn few_samples_tell_no_growth_from_chance() {
+        let leaks = judged_of_samples(&[2, 9, 17, 25, 27, 29, 30, 31, 55], 800);
+        assert_eq!((leaks.growing.len(), leaks.open), (0, 1));
+        // A cache that is full, and a queue that is emptied.
+        let stays = judged_of_samples(&[2, 9, 17, 25, 27, 29, 30, 31], 800);
+        assert_eq!((stays.growing.len(), stays.open), (0, 0));
+        let passes = judged_of_samples(&[2, 9, 17, 25, 27, 29, 30, 31, 55], 100);
+        assert_eq!((passes.growing.len(), passes.open), (0, 0));
     }
 
     #[test]

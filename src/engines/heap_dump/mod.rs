@@ -91,7 +91,7 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 
 impl HeapDumps {
     /// Creates the engine; `None` if nothing can request a dump.
-    pub(super) fn new(context: &Context, tracker: Option<Arc<AllocationTracker>>) -> Option<Self> {
+    pub fn new(context: &Context, tracker: Option<Arc<AllocationTracker>>) -> Option<Self> {
         let options = &context.options;
         let in_reports = options.heap.is_some_and(Heap::has_dump);
         let is_last_resort = options.oom == Some(Oom::Dump);

@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::{EXACT, busy, end, go, made, profile, steps, text};
-use crate::dump::heap::File;
+use hprof_format::Root;
+
+use crate::dump::heap::{File, Thing};
 use crate::harness::{Jvm, Program, agent, any_jvm, cli};
 use crate::profile::Profile;
 
@@ -294,4 +296,79 @@ fn the_heap_of_a_running_program_is_looked_at(jvm: &Jvm) {
     assert!(status.starts_with("no profile is running; "), "{status}");
     go(&run, 1);
     end(run);
+}
+
+on_every_jvm!(the_heap_is_dumped_beside_a_profile, and 25);
+
+fn the_heap_is_dumped_beside_a_profile(jvm: &Jvm) {
+    let run = steps(jvm, &["-XX:+UseSerialGC"], &["make:1000", "make:10"]);
+    run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+    go(&run, 1);
+
+    let mut who = Command::new(cli());
+    let process = run.id().to_string();
+    let output = who
+        .args(["heap", "who", &process, "--class", "Steps$Thing"])
+        .output();
+    let output = output.expect("hprof");
+    let shown = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{shown}");
+    assert!(shown.contains("Steps.make("), "{shown}");
+    let how = ": heap dump by JVMTI in a forked child: asked for; the program stood still for ";
+    assert!(shown.contains(how), "{shown}");
+
+    let (file, other) = (run.path("heap.hprof"), run.path("other.hprof"));
+    let dump_into = "heap,heap=dump,format=b,dumper=fork,verbose=n,file=";
+    let said = run.jcmd_load(&format!("{dump_into}{}", file.display()));
+    assert!(said.contains("return code: 0"), "{said}");
+    for options in [
+        "heap=sites",
+        "heap=all,format=b",
+        "heap=dump,format=b,cpu=samples",
+        "heap=dump,format=b,net=localhost:9",
+    ] {
+        let said = run.jcmd_load(&format!("heap,{options},file={}", other.display()));
+        assert!(
+            !said.contains("return code: 0") && !other.exists(),
+            "{options}: {said}"
+        );
+    }
+    let status = run.hprof_well("status", &[]);
+    assert!(status.starts_with("profiling for "), "{status}");
+    go(&run, 2);
+    run.hprof_well("stop", &[]);
+    let said = run.jcmd_load(&format!("{dump_into}{}", other.display()));
+    assert!(
+        !said.contains("return code: 0") && !other.exists(),
+        "no profile: {said}"
+    );
+    assert_eq!(
+        made(&profile(&run, "x.txt"), "Steps$Thing", "Steps.make"),
+        1_010
+    );
+    let _run = end(run);
+
+    let file = File::read(&file);
+    let dump = file.dump();
+    let things = dump.objects.values().filter_map(|thing| match thing {
+        Thing::Instance { class, trace, .. } => Some((class, *trace)),
+        _ => None,
+    });
+    let made = things.filter(|(class, _)| dump.classes[class].name == "Steps$Thing");
+    let made: Vec<u32> = made.map(|(_, trace)| trace).collect();
+    assert_eq!(made.len(), 1_000);
+    for trace in made {
+        let frames = file.frames(trace);
+        assert!(frames[0].starts_with("Steps.make("), "{frames:?}");
+    }
+    let threads: Vec<&str> = file.threads.values().map(String::as_str).collect();
+    assert!(threads.contains(&"main"), "{threads:?}");
+    for (_, root) in &dump.roots {
+        if let Root::Thread { thread, .. } = root {
+            assert!(
+                file.threads.contains_key(&thread.0),
+                "{root:?}: {threads:?}"
+            );
+        }
+    }
 }

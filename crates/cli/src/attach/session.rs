@@ -22,6 +22,8 @@ const START: Duration = Duration::from_secs(10);
 /// The longest that a profile may take to be written: a heap dump of 100 GB on a slow disk.
 const LONG: Duration = Duration::from_secs(60 * 60);
 
+/// The beginning of the agent's answer to `status` when it has no profile.
+const NOT_RUNNING: &str = "no profile is running";
 /// If this command is killed while a copy of the program dumps the heap, the agent ends the profile.
 const LEFT_ALONE: &str = "timeout=60000ms";
 
@@ -211,11 +213,15 @@ impl Session {
             Failure::about(folder, what)
         })?;
         let dumper = if may_stop { "fork" } else { "forkonly" };
-        self.start(&format!(
-            "heap=dump,dumper={dumper},format=b,doe=n,verbose=n,force=n,{LEFT_ALONE},file={path}"
-        ))?;
-        let stopped = self.write("stop", DumpWay::Usual)?;
-        let how = stopped.split_once(&format!("{path}; "));
+        let options = format!("heap=dump,dumper={dumper},format=b,verbose=n,force=n,file={path}");
+        let answer = match self.status()?.starts_with(NOT_RUNNING) {
+            true => {
+                self.start(&format!("{options},doe=n,{LEFT_ALONE}"))?;
+                self.write("stop", DumpWay::Usual)?
+            }
+            false => self.command(("heap", &options), LONG)?,
+        };
+        let how = answer.split_once(&format!("{path}; "));
         let how = how.map_or("", |(_, how)| how.trim_end());
         match how.starts_with("heap dump ") {
             true => Ok(how.to_owned()),

@@ -5,8 +5,12 @@
 #[allow(dead_code, reason = "only its names are used here")]
 pub mod what;
 
-use crate::attach::{NoAgent, no_agent};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::attach::{Consent, Library, NoAgent, no_agent};
 use crate::failure::Failure;
+use what::What;
 
 /// Profile a program, and show what the profile says (on Linux)
 #[derive(clap::Args)]
@@ -17,5 +21,17 @@ pub struct Arguments {
 
 /// Says that there is no agent.
 pub fn run(_: &Arguments) -> Result<u8, Failure> {
+    Err(no_agent())
+}
+
+/// Says that there is no agent.
+pub fn running(
+    _: &str,
+    _: &What,
+    _: Duration,
+    _: &Path,
+    _: &Consent,
+    _: &Library,
+) -> Result<PathBuf, Failure> {
     Err(no_agent())
 }

@@ -10,7 +10,7 @@ mod leaks;
 mod opened;
 pub mod options;
 pub mod pages;
-mod print;
+pub mod print;
 mod print_loaders;
 mod print_waste;
 mod running;

@@ -483,7 +483,8 @@ pub fn paths(out: Out<'_>, paths: &[Path], all: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn path(out: Out<'_>, path: &Path, indent: usize) -> io::Result<()> {
+/// Prints a path.
+pub fn path(out: Out<'_>, path: &Path, indent: usize) -> io::Result<()> {
     for step in &path.steps {
         if step.left_out > 0 {
             writeln!(out, "{:indent$}  ... {} objects", "", number(step.left_out))?;

@@ -18,7 +18,7 @@ pub use what::BUDGET;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::attach::{Consent, Library, Program, Session};
@@ -111,6 +111,25 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Some(program) => arguments.attach(&what, &program),
         None => arguments.launch(&what),
     }
+}
+
+/// Records a running program for a time, and returns the file.
+pub fn running(
+    program: &str,
+    what: &What,
+    length: Duration,
+    folder: &Path,
+    consent: &Consent,
+    library: &Library,
+) -> Result<PathBuf, Failure> {
+    let Ok(program) = program.parse();
+    let session = Session::with(&program, library)?;
+    let (files, _) = attached::run(what, &session, Some(length), folder, consent)?;
+    let file = files.found().into_iter().next();
+    let file = file.ok_or_else(|| Failure::Message("the agent wrote no file".to_owned()))?;
+    let line = format!("the profile is {}", file.display());
+    let _ = writeln!(io::stderr(), "hprof: {}", hprof_format::printable(&line));
+    Ok(file)
 }
 
 impl Arguments {

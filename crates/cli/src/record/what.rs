@@ -19,6 +19,8 @@ pub enum What {
     Alloc,
     /// The objects that are alive at the end; with `forks`, in a copy of the program that a fork makes.
     Heap { forks: bool },
+    /// What allocates and what stays, and at the end the objects, in a copy of the program that a fork makes.
+    Growth,
     /// The number and the time of calls.
     Calls,
     /// The monitors that threads wait for.
@@ -60,6 +62,7 @@ impl What {
             Self::Cpu => "cpu=samples,format=b",
             Self::Wall => "wall=y,format=b",
             Self::Alloc => "heap=sites,lifetimes=y,sort=alloc,format=b",
+            Self::Growth => "heap=all,dumper=fork,lifetimes=y,sort=alloc,format=b",
             Self::Heap { forks: false } => "heap=dump,format=b",
             Self::Heap { forks: true } => "heap=dump,dumper=fork,format=b",
             // Call times exist only as text, where small rows are left out unless `fold=y` is given: with whole stacks nearly all are
@@ -76,7 +79,9 @@ impl What {
     pub fn options_of_running(&self) -> String {
         let options = self.options();
         match self {
-            Self::Alloc | Self::Heap { .. } | Self::Calls => format!("{options},{BUDGET}"),
+            Self::Alloc | Self::Heap { .. } | Self::Growth | Self::Calls => {
+                format!("{options},{BUDGET}")
+            }
             _ => options,
         }
     }
@@ -85,7 +90,7 @@ impl What {
     pub fn suffix(&self) -> &'static str {
         let is_binary = match self {
             Self::Options(_) => self.value_of("format") == Some("b"),
-            Self::Cpu | Self::Wall | Self::Alloc | Self::Heap { .. } => true,
+            Self::Cpu | Self::Wall | Self::Alloc | Self::Growth | Self::Heap { .. } => true,
             Self::Calls | Self::Locks => false,
         };
         if is_binary { "hprof" } else { "hprof.txt" }
@@ -96,7 +101,7 @@ impl What {
         match self {
             Self::Cpu => &[Metric::Cpu],
             Self::Wall => &[Metric::Wall],
-            Self::Alloc => &[Metric::AllocBytes],
+            Self::Alloc | Self::Growth => &[Metric::AllocBytes],
             Self::Calls => &[Metric::Time],
             // Waits that samples have found tell the holder; shorter ones were only counted.
             Self::Locks => &[Metric::LockWait, Metric::Contention],
@@ -118,6 +123,7 @@ impl What {
             Self::Wall => "wall",
             Self::Alloc => "alloc",
             Self::Heap { .. } => "heap",
+            Self::Growth => "growth",
             Self::Calls => "calls",
             Self::Locks => "locks",
             Self::Options(options) => options,

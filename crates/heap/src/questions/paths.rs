@@ -1,5 +1,6 @@
 //! The shortest path from a root to an object.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use foldhash::{HashMap, HashMapExt};
 use hprof_format::{ObjectId, Root, nearest};
 use serde::Serialize;
 
+use crate::data::dump::FRAMES;
 use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::label::{Holder, Label, Reference};
@@ -118,6 +120,7 @@ impl Heap<'_> {
                     return Ok((path.into_iter().take(most).collect(), all));
                 }
                 Target::Class(name) => self.paths_to(&self.classes_named(name)?, most)?,
+                Target::Site(site) => return self.paths_to_site(site, most),
             };
             let shortest_paths = self.shortest_paths()?;
             let mut paths = Vec::new();
@@ -141,7 +144,7 @@ impl Heap<'_> {
                 known.map_or((Vec::new(), 0), |known| (known.paths.clone(), known.all))
             }
             _ => {
-                let found = self.find_paths(Some(classes))?;
+                let found = self.find_paths(Some(&self.kinds_of(classes)))?;
                 let all = found.len() as u64;
                 (found, all)
             }
@@ -151,18 +154,48 @@ impl Heap<'_> {
         Ok((found, all))
     }
 
-    /// Returns the first of the objects to which paths over the same classes lead, in any order; only those of some classes
+    /// Returns the paths to objects that a site has made, those first that most objects are like, and how many there are in
+    /// all. Where a local variable and something else hold an object, the path is that of the latter.
+    fn paths_to_site(&self, site: &MadeBy, most: usize) -> Result<(Vec<Path>, u64), Error> {
+        let mut found = self.find_paths(Some(&self.kinds_made_by(site)?))?;
+        let all = found.len() as u64;
+        found.sort_unstable_by_key(|path| (Reverse(path.alike), path.distance, path.object));
+        found.truncate(most);
+        let shortest_paths = self.shortest_paths()?;
+        let objects: Vec<ObjectNumber> = found.iter().map(|path| path.object).collect();
+        let lasting_paths = self.lasting_paths_to(&objects, shortest_paths)?;
+        let mut paths = Vec::new();
+        for UsualPath { object, alike, .. } in found {
+            let lasting = lasting_paths.as_ref();
+            let lasting = lasting.map(|paths| self.path(paths, object)).transpose()?;
+            let path = match lasting.flatten() {
+                None => self.path(shortest_paths, object)?,
+                lasting => lasting,
+            };
+            paths.extend(path.map(|path| Path { alike, ..path }));
+        }
+        Ok((paths, all))
+    }
+
+    /// Returns the kinds of objects that a site has made.
+    fn kinds_made_by(&self, site: &MadeBy) -> Result<FixedBitSet, Error> {
+        let mut kinds = self.kinds_of(&self.classes_named(&site.class)?);
+        for (kind, own) in self.objects.kinds().into_iter().enumerate() {
+            let trace = self.objects.sites.get(own).trace;
+            if kinds.contains(kind) && !site.is_made_by(&self.dump.stack(trace)) {
+                kinds.remove(kind);
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// Returns the first of the objects to which paths over the same classes lead, in any order; only those of some kinds
     /// if these are given.
-    pub(crate) fn find_paths(
-        &self,
-        classes: Option<&FixedBitSet>,
-    ) -> Result<Vec<UsualPath>, Error> {
+    pub(crate) fn find_paths(&self, kinds: Option<&FixedBitSet>) -> Result<Vec<UsualPath>, Error> {
         let shortest_paths = self.shortest_paths()?;
         let mut shapes = Shapes::new(self, shortest_paths, ByReference::No)?;
-        let is_wanted = |object| {
-            let class = |object| self.objects.class(object).place();
-            classes.is_none_or(|classes| classes.contains(class(object)))
-        };
+        let is_wanted =
+            |object| kinds.is_none_or(|kinds| kinds.contains(self.objects.kind(object)));
         // By the number of the shape.
         let mut found: Vec<Option<UsualPath>> = Vec::new();
         let mut result = Ok(());
@@ -457,4 +490,51 @@ pub enum Target {
     Object(ObjectId),
     /// The objects of a class, by its name in the form of Java source or of the VM.
     Class(String),
+    /// The objects that a site has made.
+    Site(MadeBy),
+}
+
+/// A site, as a profile names it: a class, and the stack that allocates its objects.
+#[derive(Clone, Debug)]
+pub struct MadeBy {
+    /// The class, by its name in the form of Java source or of the VM.
+    pub class: String,
+    /// The stack, innermost frame first.
+    pub stack: Vec<MadeIn>,
+}
+
+/// A frame of such a stack.
+#[derive(Clone, Debug)]
+pub struct MadeIn {
+    /// The method, as `java.util.HashMap.put`.
+    pub method: String,
+    /// The line, from 1; `None` if it is not known.
+    pub line: Option<u32>,
+}
+
+impl MadeBy {
+    /// Returns `true` if a stack of the dump is this one.
+    fn is_made_by(&self, stack: &[Arc<str>]) -> bool {
+        let known = self.stack.len().min(FRAMES);
+        let frames = &stack[..stack.len().min(FRAMES)];
+        frames.len() == known
+            && self
+                .stack
+                .iter()
+                .zip(frames)
+                .all(|(own, frame)| own.is(frame))
+    }
+}
+
+impl MadeIn {
+    /// Returns `true` if a frame of the dump, such as `java.util.HashMap.put(HashMap.java:610)`, is this one.
+    fn is(&self, frame: &str) -> bool {
+        let Some((method, place)) = frame.split_once('(') else {
+            return false;
+        };
+        let line = place.trim_end_matches(')').rsplit_once(':');
+        let line = line.and_then(|(_, line)| line.parse().ok());
+        // Only a dump's frames tell the name of a hidden class from its address as the VM does: `Main$$Lambda/0x0801003000`.
+        method.replace('/', ".") == self.method && line == self.line
+    }
 }

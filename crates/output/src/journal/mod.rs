@@ -128,6 +128,11 @@ impl Journal {
         before
     }
 
+    /// Returns `true` if the start of a thread is in the output, or will be.
+    pub fn has_thread(&self, serial: ThreadSerial) -> bool {
+        self.threads.lock().get(serial).is_some()
+    }
+
     /// Records that a thread has started.
     pub fn thread_started(&self, serial: ThreadSerial, names: ThreadNames) {
         if !self.settings.threads {

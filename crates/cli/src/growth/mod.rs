@@ -1,17 +1,26 @@
 //! `hprof growth`: the allocation sites whose objects pile up.
 
+mod paths;
+
 use std::io::{self, Write};
+use std::iter;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use hprof_profile::{Course, Growth, Judgement, MANY_POINTS, Profile, growth};
 use serde::Serialize;
 
 use crate::about;
 use crate::amounts::{number, size, time};
+use crate::attach::{Consent, Library};
+use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, write_remarks};
+use crate::record::{self, what::What};
 use crate::table::{Style, Table};
 use crate::top::not_shown;
+use paths::Keepers;
 
 /// Show the allocation sites whose objects pile up, with the evidence
 ///
@@ -24,6 +33,11 @@ use crate::top::not_shown;
 /// enough, if one of them is in each third; each is made after a garbage
 /// collection.
 /// Sites are ordered by bytes a minute.
+///
+/// With --for, the name or process id of a running program takes the place of FILE:
+/// it is recorded for that time first, into a file that stays. With --paths, a heap
+/// dump comes at the end of the recording, by a forked copy of the program where
+/// there can be one, and the answer also says what keeps the objects of each site.
 ///
 /// The columns: `bytes/min` and `objs/min` are what is more alive after each minute,
 /// `made/min` and `died/min` how many objects are made and die in one; `alive` are
@@ -40,9 +54,33 @@ pub struct Arguments {
     #[arg(short, value_name = "N", default_value_t = 20)]
     number: usize,
 
+    /// Also print the paths from roots to most of the objects of each site; needs a file of heap=all,lifetimes=y,format=b, or --for
+    #[arg(long)]
+    paths: bool,
+
+    /// FILE is a running program: record it for so long first, such as 5m
+    #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
+    length: Option<Duration>,
+
+    /// With --for, the folder for the recording; it is created if it is missing
+    #[arg(
+        short,
+        long,
+        value_name = "FOLDER",
+        default_value = ".",
+        requires = "length"
+    )]
+    dir: PathBuf,
+
     /// Write JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    consent: Consent,
+
+    #[command(flatten)]
+    library: Library,
 }
 
 #[derive(Serialize)]
@@ -54,6 +92,7 @@ struct GrowthDocument {
     sites: usize,
     looks: usize,
     open: usize,
+    estimated: bool,
     rows: Vec<GrowthRow>,
 }
 
@@ -70,22 +109,25 @@ struct GrowthRow {
     straightness: f64,
     surviving: f64,
     surviving_seconds: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_by: Option<Keepers>,
+}
+
+/// What a profile says about growth.
+struct Answer<'a> {
+    profile: &'a Profile,
+    course: &'a Course,
+    judgement: Judgement,
+    /// What keeps the objects of each growing site that is shown; nothing if nobody asked.
+    keepers: Vec<Keepers>,
 }
 
 /// Prints the table.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = &arguments.choice.file;
-    let opened = arguments.choice.open()?;
-    let profile = &opened.profile;
-    let found = growth(profile).map_err(|error| Failure::about(file, error))?;
-    let course = profile.history.course.as_ref();
-    let course = course.ok_or_else(|| Failure::about(file, "has no course"))?;
-    let output = Output::open(None, file)?;
-    output.write(|out| match arguments.json {
-        true => json(profile, course, &found, out),
-        false => arguments.table(profile, course, &found, out),
-    })?;
-    opened.finish()
+pub fn run(mut arguments: Arguments) -> Result<(), Failure> {
+    if let Some(length) = arguments.length {
+        arguments.choice.file = arguments.record(length)?;
+    }
+    arguments.answer()
 }
 
 /// Returns the time that everything is known to, in milliseconds.
@@ -132,7 +174,12 @@ pub fn evidence(row: &Growth) -> String {
 
 /// Returns what may change with more looks.
 fn doubts(judgement: &Judgement) -> Vec<String> {
-    let Judgement { open, looks, .. } = *judgement;
+    let Judgement {
+        open,
+        looks,
+        is_estimated,
+        ..
+    } = *judgement;
     let cannot_tell = (open > 0).then(|| {
         let sites = if open == 1 { "site" } else { "sites" };
         format!(
@@ -142,17 +189,72 @@ fn doubts(judgement: &Judgement) -> Vec<String> {
     let few = (looks < MANY_POINTS).then(|| {
         format!("judged by {looks} looks, each after a garbage collection; more make it surer")
     });
-    cannot_tell.into_iter().chain(few).collect()
+    let sampled = is_estimated.then(|| {
+        "allocations were sampled: a slow leak of small objects may have no sample; a higher budget= takes more".to_owned()
+    });
+    cannot_tell.into_iter().chain(few).chain(sampled).collect()
 }
 
 impl Arguments {
-    fn table(
-        &self,
-        profile: &Profile,
-        course: &Course,
-        judgement: &Judgement,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    /// Records the program, and returns the file.
+    fn record(&self, length: Duration) -> Result<PathBuf, Failure> {
+        let what = if self.paths {
+            What::Growth
+        } else {
+            What::Alloc
+        };
+        let program = self.choice.file.to_string_lossy();
+        record::running(
+            &program,
+            &what,
+            length,
+            &self.dir,
+            &self.consent,
+            &self.library,
+        )
+    }
+
+    fn answer(&self) -> Result<(), Failure> {
+        let file = &self.choice.file;
+        let opened = self.choice.open()?;
+        let profile = &opened.profile;
+        let judgement = growth(profile).map_err(|error| Failure::about(file, error))?;
+        let course = profile.history.course.as_ref();
+        let course = course.ok_or_else(|| Failure::about(file, "has no course"))?;
+        let keepers = match self.paths {
+            true => paths::keepers(file, profile, &judgement.growing[..self.shown(&judgement)])?,
+            false => Vec::new(),
+        };
+        let answer = Answer {
+            profile,
+            course,
+            judgement,
+            keepers,
+        };
+        let output = Output::open(None, file)?;
+        output.write(|out| match self.json {
+            true => json(answer, out),
+            false => self.table(&answer, out),
+        })?;
+        opened.finish()
+    }
+
+    /// Returns the number of rows.
+    fn shown(&self, judgement: &Judgement) -> usize {
+        let found = judgement.growing.len();
+        match self.number {
+            0 => found,
+            most => most.min(found),
+        }
+    }
+
+    fn table(&self, answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let Answer {
+            profile,
+            course,
+            judgement,
+            keepers,
+        } = answer;
         let found = &judgement.growing;
         if let Some(about) = about::profile(profile) {
             writeln!(out, "{about}")?;
@@ -167,18 +269,15 @@ impl Arguments {
         )?;
         let doubts = doubts(judgement);
         if found.is_empty() {
-            let judged = if judgement.open > 0 {
-                " that can be judged"
-            } else {
-                ""
+            let site = match (judgement.open > 0, judgement.is_estimated) {
+                (true, _) => "site that can be judged",
+                (false, true) => "sampled site",
+                (false, false) => "site",
             };
-            writeln!(out, "no site{judged} keeps what it makes")?;
+            writeln!(out, "no {site} keeps what it makes")?;
             return write_remarks(&doubts, out);
         }
-        let shown = match self.number {
-            0 => found.len(),
-            most => most.min(found.len()),
-        };
+        let shown = self.shown(judgement);
         let heads = [
             "bytes/min",
             "objs/min",
@@ -211,17 +310,24 @@ impl Arguments {
         }
         table.write(&Style::of_output(), out)?;
         not_shown(shown, found.len(), out)?;
-        write_remarks(&doubts, out)
+        write_remarks(&doubts, out)?;
+        let mut kept = found.iter().zip(keepers);
+        kept.try_for_each(|(site, keepers)| paths::write(profile, site, keepers, out))
     }
 }
 
-fn json(
-    profile: &Profile,
-    course: &Course,
-    judgement: &Judgement,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let row = |row: &Growth| GrowthRow {
+fn json(answer: Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Answer {
+        profile,
+        course,
+        judgement,
+        keepers,
+    } = answer;
+    let kept_by = keepers
+        .into_iter()
+        .map(Some)
+        .chain(iter::repeat_with(|| None));
+    let row = |(row, kept_by): (&Growth, Option<Keepers>)| GrowthRow {
         class: class(profile, row),
         stack: stack(profile, row),
         bytes_per_minute: row.bytes_per_minute,
@@ -233,6 +339,7 @@ fn json(
         straightness: row.straightness,
         surviving: row.surviving,
         surviving_seconds: row.surviving_seconds,
+        kept_by,
     };
     let document = GrowthDocument {
         format: "hprof-growth",
@@ -242,7 +349,8 @@ fn json(
         sites: course.sites.len(),
         looks: judgement.looks,
         open: judgement.open,
-        rows: judgement.growing.iter().map(row).collect(),
+        estimated: judgement.is_estimated,
+        rows: judgement.growing.iter().zip(kept_by).map(row).collect(),
     };
     serde_json::to_writer(&mut *out, &document)?;
     writeln!(out)
