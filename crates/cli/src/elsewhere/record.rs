@@ -1,6 +1,9 @@
 //! `hprof record` on systems without an agent: an error that names the system.
 
 // What can be measured is asked of `hprof mcp` too.
+#[path = "../record/budget.rs"]
+#[allow(dead_code, reason = "as above")]
+pub mod budget;
 #[path = "../record/what.rs"]
 #[allow(dead_code, reason = "only its names are used here")]
 pub mod what;
@@ -10,6 +13,7 @@ use std::time::Duration;
 
 use crate::attach::{Consent, Library, NoAgent, no_agent};
 use crate::failure::Failure;
+use budget::BudgetArgument;
 use what::What;
 
 /// Profile a program, and show what the profile says (on Linux)
@@ -28,6 +32,7 @@ pub fn run(_: &Arguments) -> Result<u8, Failure> {
 pub fn running(
     _: &str,
     _: &What,
+    _: BudgetArgument,
     _: Duration,
     _: &Path,
     _: &Consent,

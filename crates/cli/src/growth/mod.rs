@@ -17,7 +17,7 @@ use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::profile::{Choice, write_remarks};
-use crate::record::{self, what::What};
+use crate::record::{self, budget::BudgetArgument, what::What};
 use crate::table::{Style, Table};
 use crate::top::not_shown;
 use paths::Keepers;
@@ -45,7 +45,7 @@ use paths::Keepers;
 /// straight the line is, from 0 to 1, and `still alive` how many of those that were
 /// alive so long ago are so at the end.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, mut_arg("budget", |budget| budget.requires("length")))]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
@@ -75,6 +75,9 @@ pub struct Arguments {
     /// Write JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    budget: BudgetArgument,
 
     #[command(flatten)]
     consent: Consent,
@@ -190,7 +193,7 @@ fn doubts(judgement: &Judgement) -> Vec<String> {
         format!("judged by {looks} looks, each after a garbage collection; more make it surer")
     });
     let sampled = is_estimated.then(|| {
-        "allocations were sampled: a slow leak of small objects may have no sample; a higher budget= takes more".to_owned()
+        "allocations were sampled: a slow leak of small objects may have no sample; --budget none counts all".to_owned()
     });
     cannot_tell.into_iter().chain(few).chain(sampled).collect()
 }
@@ -207,6 +210,7 @@ impl Arguments {
         record::running(
             &program,
             &what,
+            self.budget,
             length,
             &self.dir,
             &self.consent,

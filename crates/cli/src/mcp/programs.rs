@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::folders::Folders;
 use super::request::{Page, Request, RestsOn};
 use crate::attach::check_sees;
+use crate::record::budget::{Bounded, BudgetArgument};
 use crate::record::what::What;
 
 /// The question which JVMs run here.
@@ -47,7 +48,7 @@ impl Start {
             None | Some(What::Options(_)) => {
                 return Err("what to measure is cpu, wall, alloc, heap, calls or locks".to_owned());
             }
-            Some(what) => what.options_of_running(),
+            Some(what) => BudgetArgument::default().added_to(&what, Bounded::Running)?,
         };
         let file = folders.new_file(&self.file)?;
         if let Some(folder) = file.parent() {

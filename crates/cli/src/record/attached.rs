@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::budget::{Bounded, BudgetArgument};
 use super::files::Files;
 use super::signals::{Event, Signals};
 use super::what::What;
@@ -28,11 +29,14 @@ pub enum Outcome {
 /// Records the program until the time is up, until Ctrl-C, or until it ends.
 pub fn run(
     what: &What,
+    budget: BudgetArgument,
     session: &Session,
     length: Option<Duration>,
     folder: &Path,
     consent: &Consent,
 ) -> Result<(Files, Outcome), Failure> {
+    let options = budget.added_to(what, Bounded::Running);
+    let options = options.map_err(Failure::Usage)?;
     let files = Files::choose(folder, what.suffix())?;
     session.check_sees(files.folder())?;
     let name = session.name();
@@ -40,7 +44,7 @@ pub fn run(
         What::Heap { .. } => "--fork",
         _ => DumpWay::FORK,
     };
-    let measured = session.announce_start(&what.options_of_running(), fork, consent)?;
+    let measured = session.announce_start(&options, fork, consent)?;
     let signals = Signals::catch_and_count().map_err(|error: io::Error| {
         Failure::Message(format!("signals cannot be caught: {error}"))
     })?;

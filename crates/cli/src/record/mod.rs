@@ -5,6 +5,7 @@
 
 mod answer;
 mod attached;
+pub mod budget;
 mod files;
 mod kept;
 mod launch;
@@ -13,8 +14,8 @@ mod signals;
 mod units;
 pub mod what;
 
+pub use budget::BUDGET;
 pub use signals::{Event, Signals};
-pub use what::BUDGET;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -27,6 +28,7 @@ use crate::failure::Failure;
 use crate::profile::OwnCodeArgument;
 use answer::{Answer, CommandEnd};
 use attached::Outcome;
+use budget::{Bounded, BudgetArgument};
 use files::Files;
 use what::What;
 
@@ -82,6 +84,9 @@ pub struct Arguments {
     open: bool,
 
     #[command(flatten)]
+    budget: BudgetArgument,
+
+    #[command(flatten)]
     own: OwnCodeArgument,
 
     #[command(flatten)]
@@ -117,6 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
 pub fn running(
     program: &str,
     what: &What,
+    budget: BudgetArgument,
     length: Duration,
     folder: &Path,
     consent: &Consent,
@@ -124,7 +130,7 @@ pub fn running(
 ) -> Result<PathBuf, Failure> {
     let Ok(program) = program.parse();
     let session = Session::with(&program, library)?;
-    let (files, _) = attached::run(what, &session, Some(length), folder, consent)?;
+    let (files, _) = attached::run(what, budget, &session, Some(length), folder, consent)?;
     let file = files.found().into_iter().next();
     let file = file.ok_or_else(|| Failure::Message("the agent wrote no file".to_owned()))?;
     let line = format!("the profile is {}", file.display());
@@ -175,7 +181,8 @@ impl Arguments {
     fn launch(&self, what: &What) -> Result<u8, Failure> {
         let library = self.library.for_new_program()?;
         let files = Files::choose(&self.dir, what.suffix())?;
-        let mut options = format!("{},{}", what.options(), files.options());
+        let options = self.budget.added_to(what, Bounded::Started);
+        let mut options = format!("{},{}", options.map_err(Failure::Usage)?, files.options());
         if let Some(length) = self.length {
             options.push_str(&format!(",timeout={}ms", length.as_millis()));
         }
@@ -203,8 +210,14 @@ impl Arguments {
 
     fn attach(&self, what: &What, program: &Program) -> Result<u8, Failure> {
         let session = Session::with(program, &self.library)?;
-        let (files, outcome) =
-            attached::run(what, &session, self.length, &self.dir, &self.consent)?;
+        let (files, outcome) = attached::run(
+            what,
+            self.budget,
+            &session,
+            self.length,
+            &self.dir,
+            &self.consent,
+        )?;
         if outcome == Outcome::ProgramOver {
             let _ = writeln!(
                 io::stderr(),

@@ -5,9 +5,6 @@ use hprof_profile::Metric;
 /// The whole stack of nearly every program.
 const WHOLE_STACKS: u16 = 512;
 
-/// The share of a running program's CPU time that counting allocations or calls may cost, unless the user says otherwise.
-pub const BUDGET: &str = "budget=20%";
-
 /// The measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
@@ -74,16 +71,12 @@ impl What {
         format!("{measured},depth={WHOLE_STACKS},verbose=n")
     }
 
-    /// As [`What::options`], for a program that runs already, which may be one that many people use: what is counted for
-    /// each object or each call has a budget.
-    pub fn options_of_running(&self) -> String {
-        let options = self.options();
-        match self {
-            Self::Alloc | Self::Heap { .. } | Self::Growth | Self::Calls => {
-                format!("{options},{BUDGET}")
-            }
-            _ => options,
-        }
+    /// Returns `true` if the measurement counts each object or each call, which may have a budget.
+    pub fn is_counted(&self) -> bool {
+        matches!(
+            self,
+            Self::Alloc | Self::Heap { .. } | Self::Growth | Self::Calls
+        )
     }
 
     /// Returns the suffix of the file's name.
@@ -168,20 +161,6 @@ mod tests {
             let options = what(name).options();
             assert!(options.contains(",depth=512,"), "{options}");
             assert_eq!(options.contains("format=b"), what(name).suffix() == "hprof");
-        }
-    }
-
-    #[test]
-    fn a_running_program_has_a_budget_unless_the_options_are_given() {
-        for (word, has_budget) in [
-            ("cpu", false),
-            ("alloc", true),
-            ("heap", true),
-            ("calls", true),
-            ("heap=sites", false),
-        ] {
-            let options = what(word).options_of_running();
-            assert_eq!(options.ends_with(",budget=20%"), has_budget, "{options}");
         }
     }
 
