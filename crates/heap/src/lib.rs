@@ -58,7 +58,7 @@ pub use questions::allocated::{Allocated, Rest};
 pub use questions::appeared::Appeared;
 pub use questions::areas::Area;
 pub use questions::bounds::Bound;
-pub use questions::diff::{Change, StableClass, diff};
+pub use questions::diff::{BeforeAfter, Change, StableClass, diff};
 pub use questions::elements::Elements;
 pub use questions::groups::{By, Group};
 pub use questions::growing::Piling;

@@ -37,32 +37,26 @@ impl Change {
 }
 
 /// Returns the costs of every group of two profiles, which must be [comparable](Profile::comparable). The base's are
-/// scaled by `scale`, a numerator and a denominator. The largest change of the own cost comes first.
+/// multiplied by `scale`. The largest change of the own cost comes first.
 #[must_use]
-pub fn changes(
-    base: &Profile,
-    new: &Profile,
-    metric: Metric,
-    by: By,
-    scale: (u64, u64),
-) -> Vec<Change> {
+pub fn changes(base: &Profile, new: &Profile, metric: Metric, by: By, scale: Scale) -> Vec<Change> {
     let mut changes: HashMap<String, Change> = HashMap::default();
-    let mut change = |cost: Cost, scale, side: fn(&mut Change) -> &mut Option<Costs>| {
+    let mut change = |cost: Cost, scale: Scale, side: fn(&mut Change) -> &mut Option<Costs>| {
         let change = changes.entry(cost.name).or_insert_with_key(|name| Change {
             name: name.clone(),
             base: None,
             new: None,
         });
         *side(change) = Some(Costs {
-            own: scaled(cost.own, scale),
-            total: scaled(cost.total, scale),
+            own: scale.of(cost.own),
+            total: scale.of(cost.total),
         });
     };
     for cost in costs(base, metric, by) {
         change(cost, scale, |change| &mut change.base);
     }
     for cost in costs(new, metric, by) {
-        change(cost, (1, 1), |change| &mut change.new);
+        change(cost, Scale::ONE, |change| &mut change.new);
     }
     let mut changes: Vec<Change> = changes.into_values().collect();
     changes.sort_by_cached_key(|change| {
@@ -73,13 +67,30 @@ pub fn changes(
     changes
 }
 
-/// Multiplies `value` by a fraction, rounding to the nearest whole number.
-#[must_use]
-pub fn scaled(value: u64, (numerator, denominator): (u64, u64)) -> u64 {
-    if numerator == denominator || denominator == 0 {
-        return value;
+/// A fraction by which values are multiplied.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// The numerator.
+    pub numerator: u64,
+    /// The denominator; 0 leaves values as they are.
+    pub denominator: u64,
+}
+
+impl Scale {
+    /// Leaves values as they are.
+    pub const ONE: Self = Self {
+        numerator: 1,
+        denominator: 1,
+    };
+
+    /// Multiplies a value, rounding to the nearest whole number.
+    #[must_use]
+    pub fn of(self, value: u64) -> u64 {
+        if self.numerator == self.denominator || self.denominator == 0 {
+            return value;
+        }
+        let denominator = u128::from(self.denominator);
+        let scaled = u128::from(value) * u128::from(self.numerator) + denominator / 2;
+        u64::try_from(scaled / denominator).unwrap_or(u64::MAX)
     }
-    let denominator = u128::from(denominator);
-    let scaled = (u128::from(value) * u128::from(numerator) + denominator / 2) / denominator;
-    u64::try_from(scaled).unwrap_or(u64::MAX)
 }

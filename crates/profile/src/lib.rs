@@ -65,7 +65,7 @@ mod write;
 
 pub use basis::Basis;
 pub use comparable::stable_class;
-pub use diff::{Change, Costs, changes, scaled};
+pub use diff::{Change, Costs, Scale, changes};
 pub use group::{By, Groups, UnknownBy};
 pub use growth::{Growth, Judgement, MANY_POINTS, NoGrowth, growth};
 pub use idle::WAITS_FOR_WORK;

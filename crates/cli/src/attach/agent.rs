@@ -96,12 +96,21 @@ const STARTS_WITHIN: Duration = Duration::from_secs(8);
 /// The time between two requests to one that is starting.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// A command to the agent.
+#[derive(Clone, Copy)]
+pub struct Command<'a> {
+    /// The action, such as `start`.
+    pub verb: &'a str,
+    /// Its options, as in `-agentpath:`; empty for none.
+    pub options: &'a str,
+}
+
 /// Sends the agent a command, and returns its answer if that comes in time; loads the agent if necessary. A VM that is
 /// starting is waited for.
 pub fn command(
     process: &Process,
     library: &Path,
-    command: (&str, &str),
+    command: Command<'_>,
     limit: Duration,
 ) -> Result<String, Error> {
     let start = Limit::start(process.pid(), STARTS_WITHIN);
@@ -126,7 +135,7 @@ pub fn command(
 fn send(
     process: &Process,
     library: &Path,
-    (verb, options): (&str, &str),
+    Command { verb, options }: Command<'_>,
     limit: Duration,
 ) -> Result<String, Error> {
     let pid = process.pid();

@@ -140,12 +140,12 @@ impl Session {
 
     /// Returns what the agent says of the profile.
     pub fn status(&self) -> Result<String, Failure> {
-        self.command(("status", ""), SHORT)
+        self.command("status", "", SHORT)
     }
 
     /// Returns where the memory of the program is.
     pub fn memory(&self) -> Result<Account, Failure> {
-        let answer = self.command(("memory", ""), SHORT)?;
+        let answer = self.command("memory", "", SHORT)?;
         let account = hprof_footprint::decode(&answer);
         account.map_err(|error| Failure::Message(format!("the answer of {}: {error}", self.name())))
     }
@@ -156,10 +156,11 @@ impl Session {
             DumpWay::Usual => "",
             DumpWay::Fork => DumpWay::FORK,
         };
-        self.command((verb, options), LONG)
+        self.command(verb, options, LONG)
     }
 
-    fn command(&self, command: (&str, &str), limit: Duration) -> Result<String, Failure> {
+    fn command(&self, verb: &str, options: &str, limit: Duration) -> Result<String, Failure> {
+        let command = agent::Command { verb, options };
         Ok(agent::command(
             &self.process,
             &self.library,
@@ -170,13 +171,13 @@ impl Session {
 
     /// Starts the profile; returns the agent's answer.
     pub fn start(&self, options: &str) -> Result<String, Failure> {
-        self.command(("start", options), LONG)
+        self.command("start", options, LONG)
     }
 
     /// As [`Session::start`], within the time that this usually takes, and `more`.
     pub fn start_within(&self, options: &str, more: Duration) -> Result<String, Failure> {
         let limit = self.usual_start(options).saturating_add(more);
-        self.command(("start", options), limit)
+        self.command("start", options, limit)
     }
 
     /// Returns a time that is enough for a VM that answers at all.
@@ -219,7 +220,7 @@ impl Session {
                 self.start(&format!("{options},doe=n,{LEFT_ALONE}"))?;
                 self.write("stop", DumpWay::Usual)?
             }
-            false => self.command(("heap", &options), LONG)?,
+            false => self.command("heap", &options, LONG)?,
         };
         let how = answer.split_once(&format!("{path}; "));
         let how = how.map_or("", |(_, how)| how.trim_end());
@@ -261,7 +262,7 @@ impl Session {
 
     /// Ends the profile, which must be written within this time.
     pub fn stop_within(&self, limit: Duration) -> Result<(), Failure> {
-        self.command(("stop", ""), limit)?;
+        self.command("stop", "", limit)?;
         Ok(())
     }
 

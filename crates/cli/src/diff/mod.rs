@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hprof_profile::{Basis, By, Change, CommonInterval, Costs, Metric, Profile, changes, scaled};
+use hprof_profile::{Basis, By, Change, CommonInterval, Costs, Metric, Profile, Scale, changes};
 use serde::Serialize;
 
 use crate::about;
@@ -232,9 +232,12 @@ impl Arguments {
         let (base, new) = (&base.profile, &new.profile);
         let (before, after) = (base.total(metric), new.total(metric));
         let scale = if self.normalise {
-            (after, before)
+            Scale {
+                numerator: after,
+                denominator: before,
+            }
         } else {
-            (1, 1)
+            Scale::ONE
         };
         let mut changes = changes(base, new, metric, self.by, scale);
         if self.total {
@@ -252,7 +255,7 @@ impl Arguments {
             basis: base.basis(metric).min(new.basis(metric)),
             interval_ns: interval_ns(new, metric),
             amounts: Amounts::of_both(metric, base, new, self.sizes),
-            base: scaled(before, scale),
+            base: scale.of(before),
             new: after,
             changes,
             all,

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use hprof_heap::{
-    Allocated, Appeared, By, Change, Group, Histogram, Layout, Leaks, ObjectRow, Path, PathStep,
-    Rest, Row, Shown, Stack, Summary, Suspect, SuspectKind, ThreadRow,
+    Allocated, Appeared, BeforeAfter, By, Change, Group, Histogram, Layout, Leaks, ObjectRow, Path,
+    PathStep, Rest, Row, Shown, Stack, Summary, Suspect, SuspectKind, ThreadRow,
 };
 
 use super::{alive, why};
@@ -17,9 +17,9 @@ type Out<'a> = &'a mut dyn Write;
 /// The most frames of an allocating stack that are printed.
 const FRAMES: usize = 8;
 
-fn change((old, new): (u64, u64), text: impl Fn(u64) -> String) -> String {
-    match signed(i128::from(new) - i128::from(old), text) {
-        same if new == old => format!("+{same}"),
+fn change(value: BeforeAfter, text: impl Fn(u64) -> String) -> String {
+    match signed(value.growth(), text) {
+        same if value.growth() == 0 => format!("+{same}"),
         change => change,
     }
 }

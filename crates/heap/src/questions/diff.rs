@@ -19,11 +19,35 @@ pub struct Change {
     #[serde(skip_serializing_if = "crate::data::names::is_empty")]
     pub stack: Stack,
     /// Objects, before and after.
-    pub objects: (u64, u64),
+    pub objects: BeforeAfter,
     /// Their shallow sizes in bytes, before and after.
-    pub shallow: (u64, u64),
+    pub shallow: BeforeAfter,
     /// A lower bound for the bytes that would be freed without them, before and after.
-    pub retained: (u64, u64),
+    pub retained: BeforeAfter,
+}
+
+/// A value in two dumps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "[u64; 2]")]
+pub struct BeforeAfter {
+    /// That of the first dump.
+    pub before: u64,
+    /// That of the second one.
+    pub after: u64,
+}
+
+impl BeforeAfter {
+    /// Returns the difference.
+    #[must_use]
+    pub fn growth(self) -> i128 {
+        i128::from(self.after) - i128::from(self.before)
+    }
+}
+
+impl From<BeforeAfter> for [u64; 2] {
+    fn from(value: BeforeAfter) -> Self {
+        [value.before, value.after]
+    }
 }
 
 /// Returns a name of a class that is the same in every run.
@@ -55,9 +79,9 @@ pub fn diff(old: Vec<Group>, new: Vec<Group>, stable: StableClass) -> Vec<Change
                 (&mut change.retained, group.retained),
             ] {
                 let side = if is_new {
-                    &mut figures.1
+                    &mut figures.after
                 } else {
-                    &mut figures.0
+                    &mut figures.before
                 };
                 *side += figure;
             }
@@ -68,14 +92,11 @@ pub fn diff(old: Vec<Group>, new: Vec<Group>, stable: StableClass) -> Vec<Change
         .filter(|(_, change)| {
             [change.objects, change.shallow, change.retained]
                 .iter()
-                .any(|(old, new)| old != new)
+                .any(|figures| figures.growth() != 0)
         })
         .collect();
     changes.sort_by(|(number, one), (other_number, other)| {
-        let growth = |change: &Change| {
-            let grown = |(old, new): (u64, u64)| i128::from(new) - i128::from(old);
-            (grown(change.shallow), grown(change.retained))
-        };
+        let growth = |change: &Change| (change.shallow.growth(), change.retained.growth());
         growth(other)
             .cmp(&growth(one))
             .then_with(|| (&one.name, number).cmp(&(&other.name, other_number)))
@@ -197,8 +218,8 @@ mod tests {
         let changes = diff(old, new, |name| name.into());
         let names: Vec<&str> = changes.iter().map(|change| &*change.name).collect();
         assert_eq!(names, ["Twice", "Gone"]);
-        assert_eq!(changes[0].objects, (1, 4));
-        assert_eq!(changes[1].shallow, (16, 0));
+        assert_eq!(<[u64; 2]>::from(changes[0].objects), [1, 4]);
+        assert_eq!(<[u64; 2]>::from(changes[1].shallow), [16, 0]);
     }
 
     #[test]
@@ -215,7 +236,8 @@ mod tests {
         let [change] = &changes[..] else {
             panic!("{changes:?}");
         };
-        assert_eq!((&*change.name, change.objects), ("Main$$Lambda", (1, 2)));
+        let objects = <[u64; 2]>::from(change.objects);
+        assert_eq!((&*change.name, objects), ("Main$$Lambda", [1, 2]));
         assert_eq!(&*change.stack[0], "Main$$Lambda.get(Unknown Source)");
         assert!(diff(vec![site("0x1")], vec![site("0x2")], stable).is_empty());
     }
