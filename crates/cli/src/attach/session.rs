@@ -227,7 +227,7 @@ impl Session {
         match how.starts_with("heap dump ") {
             true => Ok(how.to_owned()),
             false => Err(Failure::Message(format!(
-                "{}: {how}; `hprof record heap` makes a dump for which the program may be stopped",
+                "{}: {how}; `hprof leaks --yes` and `hprof record heap` stop the program for a dump",
                 self.name()
             ))),
         }
