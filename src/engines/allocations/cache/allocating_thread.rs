@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use super::super::budget::Step;
 use super::super::counts::ThreadCounts;
 use super::super::state::TrackerState;
+use super::site_cache::{AllocationEvent, CurrentStack};
 use super::thread_tracker::ThreadTracker;
 use super::tracked_threads::OwnLock;
 use jvmti::{Allocation, Jni, SessionId};
@@ -111,7 +112,16 @@ impl AllocatingThread {
         if self.is_muted {
             return true;
         }
-        let full = own.add_object(&mut self.stack, &mut self.serial, drawn, jni, allocation);
+        let stack = CurrentStack {
+            top: &mut self.stack,
+            serial: &mut self.serial,
+        };
+        let event = AllocationEvent {
+            jni,
+            allocation,
+            step: drawn,
+        };
+        let full = own.add_object(stack, event);
         if let Some(chunk) = full {
             let state = own.state.clone();
             // A thread that waits here for the sweeper must not make others wait.

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 
+use super::super::budget::Step;
 use super::super::sites::{SiteId, SiteKey};
 use super::super::state::TrackerState;
 use super::known_classes::{ClassIndex, KnownClass, KnownClasses};
 use super::site_table::{FoundSite, SiteTable};
-use jvmti::{Allocation, Jni, Object};
+use jvmti::{Allocation, Jni};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 use stacks::{FramesMark, StackKey, StackTop};
@@ -38,20 +39,43 @@ impl Drop for SiteCache {
     }
 }
 
+/// The event of an allocation on the current thread.
+#[derive(Clone, Copy)]
+pub(super) struct AllocationEvent<'jni> {
+    pub(super) jni: Jni<'jni>,
+    pub(super) allocation: Allocation<'jni>,
+    /// The step at which the VM chose it.
+    pub(super) step: Step,
+}
+
+/// The stack of the current thread.
+pub(super) struct CurrentStack<'a> {
+    pub(super) top: &'a mut StackTop,
+    /// The thread's serial number, once that has been needed.
+    pub(super) serial: &'a mut Option<ThreadSerial>,
+}
+
 /// The values that identify a site, as far as they are known without asking the VM.
 #[derive(Clone, Copy)]
-pub(super) struct Sought {
+pub(super) struct SiteLookup {
     stack: StackKey,
-    class: SoughtClass,
+    class: ClassLookup,
 }
 
 #[derive(Clone, Copy)]
-enum SoughtClass {
+enum ClassLookup {
     Known(ClassIndex),
     /// The thread has allocated no object of it, or a collection is under way.
     Unknown,
     /// Only the VM can tell whether two classes are the same.
     Asked,
+}
+
+/// A site that is added to the cache.
+struct NewSite {
+    site: SiteId,
+    frames: FramesMark,
+    class: KnownClass,
 }
 
 /// Returns the number of classes of one stack that are compared one by one; 0 if the stack has no frames, because then
@@ -77,25 +101,28 @@ impl SiteCache {
     /// Looks at the stack and the class of an allocation on the current thread, and prefetches the memory of its site,
     /// which is requested next.
     #[inline]
-    pub(super) fn seek(
+    pub(super) fn look_up(
         &mut self,
         shared: &TrackerState,
         stack: &mut StackTop,
-        jni: Jni<'_>,
-        class: Object<'_>,
-    ) -> Sought {
+        event: AllocationEvent<'_>,
+    ) -> SiteLookup {
+        let AllocationEvent {
+            jni, allocation, ..
+        } = event;
+        let class = allocation.class;
         let class = match shared.slots() {
             Some(slots) => match self.classes.find(slots, class) {
-                Some(index) => SoughtClass::Known(index),
-                None => SoughtClass::Unknown,
+                Some(index) => ClassLookup::Known(index),
+                None => ClassLookup::Unknown,
             },
-            None => SoughtClass::Asked,
+            None => ClassLookup::Asked,
         };
         let stack = stack.look(&shared.top_frames, jni, shared.stacks.depth());
-        if let SoughtClass::Known(index) = class {
+        if let ClassLookup::Known(index) = class {
             self.sites.prefetch(index.key_under(stack.0));
         }
-        Sought { stack, class }
+        SiteLookup { stack, class }
     }
 
     /// Returns the site of the allocation that was looked at.
@@ -103,26 +130,24 @@ impl SiteCache {
     pub(super) fn site(
         &mut self,
         shared: &TrackerState,
-        mut sought: Sought,
-        stack: &mut StackTop,
-        serial: &mut Option<ThreadSerial>,
-        jni: Jni<'_>,
-        allocation: Allocation<'_>,
+        mut lookup: SiteLookup,
+        stack: CurrentStack<'_>,
+        event: AllocationEvent<'_>,
     ) -> SiteId {
-        let class = allocation.class;
-        let crowd = compared_classes(stack);
-        let (_, found) = self.find(shared, sought, crowd, jni, class);
+        let top = &mut *stack.top;
+        let compared = compared_classes(top);
+        let (_, found) = self.find(shared, lookup, compared, event);
         if let FoundSite::Site(place) = found
-            && stack.is(&shared.top_frames, || self.sites.frames(place))
+            && top.is(&shared.top_frames, || self.sites.frames(place))
         {
             return place.site;
         }
-        sought.stack = stack.resolve(&shared.top_frames, &shared.stacks, jni);
-        let (key, found) = self.find(shared, sought, crowd, jni, class);
+        lookup.stack = top.resolve(&shared.top_frames, &shared.stacks, event.jni);
+        let (key, found) = self.find(shared, lookup, compared, event);
         if let FoundSite::Site(place) = found {
             return place.site;
         }
-        self.new_site(shared, (sought, key), stack, serial, jni, allocation)
+        self.new_site(shared, lookup, key, stack, event)
     }
 
     /// Returns the site of an allocation that this thread has not seen yet; `key` is the key that [`SiteCache::find`]
@@ -131,52 +156,54 @@ impl SiteCache {
     fn new_site(
         &mut self,
         shared: &TrackerState,
-        (sought, key): (Sought, u64),
-        stack: &mut StackTop,
-        serial: &mut Option<ThreadSerial>,
-        jni: Jni<'_>,
-        allocation: Allocation<'_>,
+        lookup: SiteLookup,
+        key: u64,
+        mut stack: CurrentStack<'_>,
+        event: AllocationEvent<'_>,
     ) -> SiteId {
-        let trace = new_trace(shared, jni, allocation, stack, serial);
-        let (id, reference) = match sought.class {
-            SoughtClass::Known(index) => {
+        let trace = stack.new_trace(shared, event);
+        let (id, reference) = match lookup.class {
+            ClassLookup::Known(index) => {
                 let known = self.classes.get(index);
                 (known.id, Some(known.reference.clone()))
             }
             // The event holds a reference to the class, so naming it fails only if the VM is out of memory.
             _ => shared
                 .stacks
-                .class_and_reference(jni, allocation.class)
+                .class_and_reference(event.jni, event.allocation.class)
                 .unwrap_or_else(|_| (shared.stacks.unknown_class(), None)),
         };
         let site = shared.sites.intern(SiteKey { class: id, trace });
         if let Some(reference) = reference {
-            let known = KnownClass { id, reference };
-            let place = (site, stack.mark());
-            self.remember(shared, jni, (sought, key), allocation.class, &known, place);
+            let new = NewSite {
+                site,
+                frames: stack.top.mark(),
+                class: KnownClass { id, reference },
+            };
+            self.remember(shared, lookup, key, event, &new);
         }
         site
     }
 
-    /// Looks up the site, and returns the key under which it is, or would be.
+    /// Looks up the site, and returns the key under which it is, or would be. So many classes of its stack are `compared`
+    /// before the class's own hash is used.
     #[inline]
     fn find(
         &self,
         shared: &TrackerState,
-        sought: Sought,
-        crowd: usize,
-        jni: Jni<'_>,
-        class: Object<'_>,
+        lookup: SiteLookup,
+        compared: usize,
+        event: AllocationEvent<'_>,
     ) -> (u64, FoundSite) {
-        let stack = sought.stack;
-        match sought.class {
-            SoughtClass::Known(index) => {
+        let stack = lookup.stack;
+        match lookup.class {
+            ClassLookup::Known(index) => {
                 let key = index.key_under(stack.0);
                 let is_it = |other| other == index;
                 (key, self.sites.find(key, usize::MAX, is_it))
             }
-            SoughtClass::Unknown => (stack.0, FoundSite::Nothing),
-            SoughtClass::Asked => self.find_and_ask(shared, stack, crowd, jni, class),
+            ClassLookup::Unknown => (stack.0, FoundSite::Nothing),
+            ClassLookup::Asked => self.find_and_ask(shared, stack, compared, event),
         }
     }
 
@@ -184,13 +211,13 @@ impl SiteCache {
         &self,
         shared: &TrackerState,
         stack: StackKey,
-        crowd: usize,
-        jni: Jni<'_>,
-        class: Object<'_>,
+        compared: usize,
+        event: AllocationEvent<'_>,
     ) -> (u64, FoundSite) {
-        let is_it = |index| self.classes.is(index, jni, class);
-        let found = self.sites.find(stack.0, crowd, is_it);
-        if !matches!(found, FoundSite::Crowd) {
+        let class = event.allocation.class;
+        let is_it = |index| self.classes.is(index, event.jni, class);
+        let found = self.sites.find(stack.0, compared, is_it);
+        if !matches!(found, FoundSite::TooMany) {
             return (stack.0, found);
         }
         let identity = shared.env.identity_hash(class).unwrap_or(0);
@@ -202,29 +229,31 @@ impl SiteCache {
     fn remember(
         &mut self,
         shared: &TrackerState,
-        jni: Jni<'_>,
-        (sought, key): (Sought, u64),
-        class: Object<'_>,
-        known: &KnownClass,
-        (site, frames): (SiteId, FramesMark),
+        lookup: SiteLookup,
+        key: u64,
+        event: AllocationEvent<'_>,
+        new: &NewSite,
     ) {
         let is_full = self.cached_by_all.load(Ordering::Relaxed) >= CACHED;
         if is_full {
             self.forget();
         }
-        let index = match sought.class {
-            SoughtClass::Known(index) if !is_full => Some(index),
-            _ => self.classes.add(jni, shared.slots(), class, known),
+        let class = event.allocation.class;
+        let index = match lookup.class {
+            ClassLookup::Known(index) if !is_full => Some(index),
+            _ => self
+                .classes
+                .add(event.jni, shared.slots(), class, &new.class),
         };
         let Some(index) = index else { return };
-        let key = match sought.class {
-            SoughtClass::Asked => key,
-            _ => index.key_under(sought.stack.0),
+        let key = match lookup.class {
+            ClassLookup::Asked => key,
+            _ => index.key_under(lookup.stack.0),
         };
         // It exists already if a collection was under way when it was looked up.
         let found = self.sites.find(key, usize::MAX, |other| other == index);
         if !matches!(found, FoundSite::Site(_)) {
-            self.sites.insert(key, site, frames, index);
+            self.sites.insert(key, new.site, new.frames, index);
             self.cached_by_all.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -237,32 +266,23 @@ impl SiteCache {
     }
 }
 
-/// Returns the trace of a stack that this thread has not seen yet.
-fn new_trace(
-    shared: &TrackerState,
-    jni: Jni<'_>,
-    allocation: Allocation<'_>,
-    stack: &mut StackTop,
-    own_serial: &mut Option<ThreadSerial>,
-) -> TraceId {
-    if stack.is_empty() {
-        return TraceId::EMPTY;
+impl CurrentStack<'_> {
+    /// Returns the trace of a stack that this thread has not seen yet.
+    fn new_trace(&mut self, shared: &TrackerState, event: AllocationEvent<'_>) -> TraceId {
+        if self.top.is_empty() {
+            return TraceId::EMPTY;
+        }
+        *self.serial = self.serial.or_else(|| current_serial(shared, event));
+        let serial = self.serial.unwrap_or(ThreadSerial::UNKNOWN);
+        self.top.trace(&shared.stacks, event.jni, serial)
     }
-    let serial = own_serial.or_else(|| current_serial(shared, jni, allocation));
-    *own_serial = serial;
-    let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
-    stack.trace(&shared.stacks, jni, serial)
 }
 
 /// Returns the serial number of the allocating thread, which is the current one.
-fn current_serial(
-    shared: &TrackerState,
-    jni: Jni<'_>,
-    allocation: Allocation<'_>,
-) -> Option<ThreadSerial> {
+fn current_serial(shared: &TrackerState, event: AllocationEvent<'_>) -> Option<ThreadSerial> {
     let registered = &shared.registered;
     let serial = registered
         .remembered()
-        .or_else(|| registered.serial(jni, allocation.thread?));
+        .or_else(|| registered.serial(event.jni, event.allocation.thread?));
     serial.map(ThreadSerial)
 }

@@ -42,7 +42,7 @@ pub(super) enum FoundSite {
     /// The class has no entry under the key.
     Nothing,
     /// The class is not among the first of many entries under the key.
-    Crowd,
+    TooMany,
 }
 
 impl SiteTable {
@@ -67,7 +67,7 @@ impl SiteTable {
         is_it: impl Fn(ClassIndex) -> bool,
     ) -> FoundSite {
         if most == 0 {
-            return FoundSite::Crowd;
+            return FoundSite::TooMany;
         }
         let mut seen = 0;
         for slot in self.places(key) {
@@ -85,7 +85,7 @@ impl SiteTable {
             }
             seen += 1;
             if seen == most {
-                return FoundSite::Crowd;
+                return FoundSite::TooMany;
             }
         }
         FoundSite::Nothing

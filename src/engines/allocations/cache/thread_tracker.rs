@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::budget::{EventCosts, Step, Uncertainty};
+use super::super::budget::{EventCosts, Uncertainty};
 use super::super::counts::ThreadCounts;
 use super::super::liveness::{Chunk, Nursery, Tracked};
 use super::super::state::TrackerState;
-use super::site_cache::SiteCache;
+use super::site_cache::{AllocationEvent, CurrentStack, SiteCache};
 use super::tracked_threads::KeepsObjects;
-use jvmti::{Allocation, Jni, ObjectRef};
-use names::thread::ThreadSerial;
-use stacks::StackTop;
+use jvmti::ObjectRef;
 
 /// The sites that the thread knows, and the objects it allocated most recently.
 pub(super) struct ThreadTracker {
@@ -43,28 +41,26 @@ impl ThreadTracker {
         &mut self.recorder.counts
     }
 
-    /// Records an allocation of the current thread, whose stack and serial number are given, and which the VM chose at
-    /// that step. Returns the thread's recent objects if there are enough of them for the sweeper.
+    /// Records an allocation of the current thread. Returns the thread's recent objects if there are enough of them for the
+    /// sweeper.
     #[inline]
     pub(super) fn add_object(
         &mut self,
-        stack: &mut StackTop,
-        serial: &mut Option<ThreadSerial>,
-        step: Step,
-        jni: Jni<'_>,
-        allocation: Allocation<'_>,
+        stack: CurrentStack<'_>,
+        event: AllocationEvent<'_>,
     ) -> Option<Chunk> {
         let Self {
             state,
             recorder,
             costs,
         } = self;
-        let mut record = || recorder.record(state, (stack, serial), step, jni, allocation);
+        let record = || recorder.record(state, stack, event);
         match &state.costs {
             None => record(),
             Some(all) => {
-                let weight = state.steps.weight(step).weight(allocation.size);
-                costs.measure(all, step, weight, record)
+                let weight = state.steps.weight(event.step);
+                let weight = weight.weight(event.allocation.size);
+                costs.measure(all, event.step, weight, record)
             }
         }
     }
@@ -75,23 +71,26 @@ impl Recorder {
     fn record(
         &mut self,
         state: &TrackerState,
-        (stack, serial): (&mut StackTop, &mut Option<ThreadSerial>),
-        step: Step,
-        jni: Jni<'_>,
-        allocation: Allocation<'_>,
+        stack: CurrentStack<'_>,
+        event: AllocationEvent<'_>,
     ) -> Option<Chunk> {
         let Self {
             cache,
             nursery,
             counts,
         } = self;
+        let AllocationEvent {
+            jni,
+            allocation,
+            step,
+        } = event;
         let size = allocation.size;
         let has_identity = allocation.object.is_some();
-        let sought = cache.seek(state, stack, jni, allocation.class);
+        let lookup = cache.look_up(state, stack.top, event);
         let object = allocation
             .object
             .and_then(|object| ObjectRef::new(jni, object));
-        let site = cache.site(state, sought, stack, serial, jni, allocation);
+        let site = cache.site(state, lookup, stack, event);
         counts.add(site, size);
         let tracked = object.and_then(|object| Tracked::new(object, site, step, size));
         let Some(tracked) = tracked else {
