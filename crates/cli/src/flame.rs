@@ -75,7 +75,7 @@ fn page(arguments: &Arguments) -> Result<(), Failure> {
     let metric = opened.metric(file, arguments.value)?;
     let mut profiles = Vec::new();
     if let Some(path) = &arguments.diff {
-        let base = arguments.choice.as_this(open(path, None)?, path)?;
+        let base = arguments.choice.applied_to(open(path, None)?, path)?;
         base.metric(path, Some(metric))?;
         profiles.push((path.as_path(), base));
     }
@@ -114,7 +114,7 @@ fn svg(arguments: &Arguments) -> Result<(), Failure> {
             let base = open(base_path, None)?;
             let base = arguments
                 .choice
-                .as_this(base, base_path)?
+                .applied_to(base, base_path)?
                 .comparable()
                 .with_cut_marked();
             base.metric(base_path, Some(metric))?;

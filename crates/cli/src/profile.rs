@@ -72,18 +72,18 @@ const UNCOUNTED: usize = 5;
 
 impl Choice {
     /// Returns another profile with the same part and code as this one.
-    pub fn as_this(&self, other: Opened, path: &Path) -> Result<Opened, Failure> {
+    pub fn applied_to(&self, other: Opened, path: &Path) -> Result<Opened, Failure> {
         other.of_code(&self.code, path)
     }
 
     /// Reads the file.
     pub fn open(&self) -> Result<Opened, Failure> {
-        self.as_this(self.open_whole()?, &self.file)
+        self.applied_to(self.open_whole()?, &self.file)
     }
 
     /// Reads a part of the run.
     pub fn open_part(&self, span: &SpanChoice) -> Result<Opened, Failure> {
-        self.as_this(self.open_whole()?.within(span, &self.file)?, &self.file)
+        self.applied_to(self.open_whole()?.within(span, &self.file)?, &self.file)
     }
 
     /// Reads the file, with all code.

@@ -117,7 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => Vec::new(),
         false => opened.profile.remove_idle(),
     };
-    let opened = arguments.choice.as_this(opened, file)?;
+    let opened = arguments.choice.applied_to(opened, file)?;
     let wanted = arguments.by.unwrap_or_default();
     let metric = opened.metric_by(file, arguments.value, wanted)?;
     let by = arguments.by.unwrap_or(match metric {

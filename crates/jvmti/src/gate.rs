@@ -134,7 +134,7 @@ impl<T: Send + Sync> Gate<T> {
 
     /// Runs a callback, unless the gate is closed, an earlier one has panicked, or memory is out. Catches panics.
     pub fn run<R>(&self, body: impl FnOnce(&T) -> R) -> Option<R> {
-        if self.lets_nobody_in() {
+        if self.refuses_callbacks() {
             return None;
         }
         self.noted(self.run_always(body)?)
@@ -144,7 +144,7 @@ impl<T: Send + Sync> Gate<T> {
     /// lasts.
     #[inline]
     pub fn run_outside<R>(&self, body: impl FnOnce(OutsideGate) -> R) -> Option<R> {
-        if self.lets_nobody_in() {
+        if self.refuses_callbacks() {
             return None;
         }
         let _own_time = OwnTime::begin();
@@ -152,7 +152,7 @@ impl<T: Send + Sync> Gate<T> {
     }
 
     #[inline]
-    fn lets_nobody_in(&self) -> bool {
+    fn refuses_callbacks(&self) -> bool {
         self.has_panicked() || memory::is_out()
     }
 
