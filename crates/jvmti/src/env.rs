@@ -65,7 +65,7 @@ impl MethodId {
     }
 
     /// Wraps the VM's id of a method; `None` for null.
-    pub(super) fn if_known(id: sys::jmethodID) -> Option<Self> {
+    pub(super) fn non_null(id: sys::jmethodID) -> Option<Self> {
         (!id.is_null()).then_some(Self(id))
     }
 

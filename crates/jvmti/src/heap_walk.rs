@@ -446,7 +446,7 @@ unsafe fn root(
                 thread: local.thread_tag as u64,
                 thread_id: local.thread_id,
                 depth: local.depth,
-                method: MethodId::if_known(local.method),
+                method: MethodId::non_null(local.method),
                 location: Some(local.location),
             })
         }
@@ -457,7 +457,7 @@ unsafe fn root(
                 thread: local.thread_tag as u64,
                 thread_id: local.thread_id,
                 depth: local.depth,
-                method: MethodId::if_known(local.method),
+                method: MethodId::non_null(local.method),
                 location: None,
             })
         }

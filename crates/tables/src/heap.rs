@@ -47,7 +47,8 @@ pub(crate) fn write(
     match &options.retained {
         None => walk(
             &dump,
-            (None, births),
+            None,
+            births,
             names,
             &mut out.heap_tables().0,
             progress,
@@ -65,15 +66,7 @@ pub(crate) fn write(
             };
             let keeping = Keeping::of(&heap)?;
             let (mut tables, string) = out.heap_tables();
-            let mut walked = || {
-                walk(
-                    &dump,
-                    (Some(&keeping), births),
-                    names,
-                    &mut tables,
-                    progress,
-                )
-            };
+            let mut walked = || walk(&dump, Some(&keeping), births, names, &mut tables, progress);
             match options.values {
                 false => walked()?,
                 true => at_the_same_time(|| write_strings(&heap, string), walked)?,
@@ -88,7 +81,8 @@ pub(crate) fn write(
 
 fn walk(
     dump: &Dump,
-    (keeping, births): (Option<&Keeping<'_>>, Option<&Births>),
+    keeping: Option<&Keeping<'_>>,
+    births: Option<&Births>,
     names: &mut Names,
     out: &mut HeapTables<'_>,
     progress: &dyn Progress,

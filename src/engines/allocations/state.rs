@@ -126,7 +126,8 @@ impl TrackerState {
             Some(jni),
             self.slots(),
             &self.sites,
-            (&self.steps, &self.errors),
+            &self.steps,
+            &self.errors,
             self.live.clock(),
         )
     }

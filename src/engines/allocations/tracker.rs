@@ -506,7 +506,8 @@ impl Engine for AllocationTracker {
             None,
             shared.slots(),
             &shared.sites,
-            (&shared.steps, &shared.errors),
+            &shared.steps,
+            &shared.errors,
             shared.live.clock(),
         );
         shared.live.sweep_all_within(sweep, SHORT_TIMEOUT);

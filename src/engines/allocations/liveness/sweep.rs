@@ -68,7 +68,8 @@ impl<'a> Sweep<'a> {
         jni: Option<Jni<'a>>,
         slots: Option<WeakSlots>,
         sites: &'a Sites,
-        (steps, errors): (&'a Steps, &'a EstimateErrors),
+        steps: &'a Steps,
+        errors: &'a EstimateErrors,
         clock: &'a Clock,
     ) -> Self {
         Self {
