@@ -111,6 +111,13 @@ impl Profile {
     /// Returns the standard error of the metric's total, if it is an estimate.
     #[must_use]
     pub fn standard_error(&self, metric: Metric) -> Option<u64> {
+        let native = self.native.map(|native| native.errors);
+        match metric {
+            Metric::NativeLiveBytes => return native.map(|errors| errors.live),
+            Metric::NativeOldBytes => return native.map(|errors| errors.old),
+            Metric::NativeBytes => return native.map(|errors| errors.allocated),
+            _ => {}
+        }
         let place = SITES.iter().position(|&of| of == metric)?;
         self.errors.map(|errors| errors.0[place])
     }

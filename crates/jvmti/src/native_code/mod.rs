@@ -43,6 +43,7 @@ pub struct NativeFunction {
 }
 
 /// The native code of this process, as far as it is known.
+#[derive(Default)]
 pub(super) struct NativeCode {
     table: Arc<UnwindTable>,
     /// Tables that a handler may still use.
@@ -119,7 +120,7 @@ impl NativeCode {
 }
 
 /// Returns the dynamic linker's counts of libraries that were loaded and unloaded.
-fn loaded_libraries() -> Option<(u64, u64)> {
+pub(super) fn loaded_libraries() -> Option<(u64, u64)> {
     /// Takes the counts from the first library.
     unsafe extern "C" fn first(
         info: *mut libc::dl_phdr_info,
