@@ -98,7 +98,7 @@ public class Native {
         for (int round = 0; round < 100; round++) {
             balance(10_000, 64);
             balance(10_000, 640);
-            Thread.sleep(1);
+            Thread.sleep(10);
         }
     }
 

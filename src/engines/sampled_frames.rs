@@ -1,6 +1,7 @@
 //! Names the frames that a thread has found on its own stack, in a signal handler or in a hook, some time ago.
 
-use jvmti::{FrameInfo, HeldMethod, Jni, LocalRef, NativeFunction, SampledFrame};
+use jvmti::{FrameInfo, HeldMethod, Jni, LocalRef, SampledFrame};
+use names::frame::FrameId;
 use stacks::{MixedFrame, Stacks};
 
 /// The name, in place of a function, of code of a library that is gone.
@@ -16,7 +17,7 @@ pub(super) struct SampledFrames<'s, 'j> {
     /// Names methods of Java.
     pub(super) stacks: &'s Stacks,
     /// Names native code.
-    pub(super) function: &'s dyn Fn(usize) -> Option<NativeFunction>,
+    pub(super) function: &'s dyn Fn(usize) -> Option<FrameId>,
     /// The VM, if it may be asked.
     pub(super) jni: Option<Jni<'j>>,
 }
@@ -54,11 +55,9 @@ impl<'j> SampledFrames<'_, 'j> {
             SampledFrame::InHeap => MixedFrame::Named(self.stacks.stand_in(IN_HEAP)),
             SampledFrame::Cut => MixedFrame::Named(self.stacks.stand_in(CUT)),
             SampledFrame::Native(instruction) => {
-                MixedFrame::Named(match (self.function)(instruction) {
-                    Some(function) => self.stacks.native_frame(&function),
-                    // Of a library that has been unloaded since.
-                    None => self.stacks.stand_in(UNLOADED),
-                })
+                // Without one, it is of a library that has been unloaded since.
+                let function = (self.function)(instruction);
+                MixedFrame::Named(function.unwrap_or_else(|| self.stacks.stand_in(UNLOADED)))
             }
         }
     }

@@ -129,6 +129,8 @@ ranks! {
     SampledThreads
     /// `native_memory::sites`.
     NativeSites
+    /// `native_memory`: the functions that have been found.
+    NativeFunctions
     /// `cpu_samples::ended_threads`.
     EndedThreads
     /// `cpu_samples::vm_threads`.

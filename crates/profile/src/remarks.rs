@@ -5,7 +5,7 @@ use hprof_format::UNKNOWN_NAME;
 use crate::markers::{BEFORE, NO_DEPTH, NO_FRAMES, NOT_LISTED, OTHER};
 use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Profile};
-use crate::records::SITES;
+use crate::records::{NATIVE, SITES};
 
 /// The remark on rows that end with `<folded>`.
 const FOLDED: &str =
@@ -169,6 +169,7 @@ fn about_unsampled(metric: Metric, reasons: &[(&str, u64)], all: u64) -> String 
         .collect();
     let time = match metric {
         Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => "time",
+        _ if NATIVE.contains(&metric) => "memory",
         _ => "CPU time",
     };
     format!(

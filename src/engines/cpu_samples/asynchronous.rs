@@ -430,7 +430,10 @@ impl SamplerState {
         // Keeps the classes of methods that are named below.
         let mut held = Vec::new();
         let number = sample.number;
-        let function = |instruction| timers.native_function(instruction);
+        let function = |instruction| {
+            let function = timers.native_function(instruction)?;
+            Some(self.stacks.native_frame(&function))
+        };
         let names = SampledFrames {
             stacks: &self.stacks,
             function: &function,

@@ -42,6 +42,9 @@ const WAIT_FOR_FETCH: Duration = Duration::from_secs(10);
 /// The same without the VM.
 const SHORT_WAIT_FOR_FETCH: Duration = Duration::from_millis(100);
 
+/// The most instructions whose functions are remembered.
+const MOST_FUNCTIONS: usize = 1 << 16;
+
 /// The reasons why bytes have no stack.
 const LOST: &str = "lost, because samples came too fast";
 const NAMELESS: &str = "in frames that were not seen before";
@@ -67,6 +70,8 @@ struct NativeState {
     threads: Mutex<HashMap<i32, ThreadSerial, FixedState>, rank::SampledThreads>,
     allocations: OnceLock<Result<NativeAllocations, NoNativeAllocations>>,
     sites: Mutex<Sites, rank::NativeSites>,
+    /// The functions that have been found, by instructions.
+    functions: Mutex<HashMap<usize, FrameId, FixedState>, rank::NativeFunctions>,
     /// Samples that were lost, or whose blocks are not tracked: they may not have been freed.
     untracked: AtomicU64,
     has_stopped: AtomicBool,
@@ -85,6 +90,7 @@ impl NativeMemory {
             threads: Mutex::default(),
             allocations: OnceLock::new(),
             sites: Mutex::default(),
+            functions: Mutex::default(),
             untracked: AtomicU64::new(0),
             has_stopped: AtomicBool::new(false),
             fetching: Mutex::default(),
@@ -195,8 +201,10 @@ impl NativeState {
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         let mut interval = FETCH_INTERVAL;
         while worker.sleep_until(Instant::now() + interval) {
-            if let Some(Ok(allocations)) = self.allocations.get() {
-                allocations.refresh(jni);
+            if let Some(Ok(allocations)) = self.allocations.get()
+                && allocations.refresh(jni)
+            {
+                self.functions.lock().clear();
             }
             interval = match self.fetch(Some(jni)) >= NativeAllocations::MANY {
                 true => SHORT_FETCH_INTERVAL,
@@ -272,7 +280,7 @@ impl NativeState {
     ) -> TraceId {
         let thread = self.threads.lock().get(&sample.tid).copied();
         let thread = thread.unwrap_or(ThreadSerial::UNKNOWN);
-        let function = |instruction| allocations.native_function(instruction);
+        let function = |instruction| self.function(allocations, instruction);
         let names = SampledFrames {
             stacks: &self.stacks,
             function: &function,
@@ -298,6 +306,27 @@ impl NativeState {
         frames.truncate(self.stacks.depth().max(1));
         let trace = self.stacks.mixed_trace(jni, thread, &frames);
         trace.unwrap_or_else(|| self.stacks.unsampled_trace(thread, NAMELESS))
+    }
+
+    /// Returns the frame of the function that an instruction is in; `None` if that is in no library.
+    fn function(&self, allocations: &NativeAllocations, instruction: usize) -> Option<FrameId> {
+        let known = self.functions.lock().get(&instruction).copied();
+        if known.is_some() {
+            return known;
+        }
+        let found = self
+            .stacks
+            .native_frame(&allocations.native_function(instruction)?);
+        let mut functions = self.functions.lock();
+        if functions.len() < MOST_FUNCTIONS {
+            memory::need_to_hash(
+                functions.len(),
+                functions.capacity(),
+                size_of::<(usize, FrameId)>(),
+            );
+            functions.insert(instruction, found);
+        }
+        Some(found)
     }
 
     fn reason(&self, reason: &str) -> FrameId {

@@ -11,6 +11,7 @@ mod hooks;
 mod tracked;
 
 use std::arch::asm;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -111,8 +112,8 @@ pub struct NativeAllocations {
     native: Mutex<NativeCode, rank::NativeCode>,
     entries: Mutex<Entries, rank::NativeEntries>,
     reading: Mutex<(), rank::RingReading>,
-    /// The library of the hooks, whose frames are the innermost of each stack.
-    own_library: Option<Arc<str>>,
+    /// The code of the hooks, whose frames are the innermost of each stack.
+    own_code: Range<usize>,
 }
 
 /// An allocation.
@@ -341,7 +342,7 @@ impl NativeAllocations {
         });
         let native = NativeCode::read();
         native.publish(&shared.native);
-        let own = native.function(own_registers().pc);
+        let own_code = native.code_around(own_registers().pc);
         tracked::clear();
         CURRENT.store(
             ptr::from_ref::<Shared>(&shared).cast_mut(),
@@ -354,19 +355,23 @@ impl NativeAllocations {
             native: Mutex::new(native),
             entries: Mutex::default(),
             reading: Mutex::new(()),
-            own_library: own.map(|function| function.library),
+            own_code,
         };
         allocations.entries.lock().look();
         Ok(allocations)
     }
 
-    /// Has the allocations of libraries sampled that the program has loaded since.
-    pub fn refresh(&self, jni: Jni<'_>) {
-        let Some(shared) = &self.shared else { return };
+    /// Has the allocations of libraries sampled that the program has loaded since. Returns `true` if libraries have come or
+    /// gone: instructions may be of other functions now.
+    pub fn refresh(&self, jni: Jni<'_>) -> bool {
+        let Some(shared) = &self.shared else {
+            return false;
+        };
         // An agent may have replaced it.
         shared.functions.store(functions_of(jni), Ordering::Relaxed);
-        self.native.lock().refresh(&shared.native, &INSIDE);
+        let is_new = self.native.lock().refresh(&shared.native, &INSIDE);
         self.entries.lock().look();
+        is_new
     }
 
     /// Returns the library that has `malloc`, such as `libc.so.6`.
@@ -429,10 +434,7 @@ impl NativeAllocations {
             return stack;
         };
         let is_own = |frame: &SampledFrame| match frame {
-            SampledFrame::Native(instruction) => {
-                let function = self.native_function(*instruction);
-                function.map(|function| function.library) == self.own_library
-            }
+            SampledFrame::Native(instruction) => self.own_code.contains(instruction),
             _ => false,
         };
         let own = frames.iter().take_while(|frame| is_own(frame)).count();
