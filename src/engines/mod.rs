@@ -1,9 +1,11 @@
 //! One folder per measurement: `cpu_samples` is `cpu=samples`, `cpu_times` is `cpu=times|old`, `allocations` is
-//! `heap=sites`, `heap_dump` is `heap=dump`, `monitors` is `monitor=y`, `wall_samples` is `wall=`. Each holds the engine, its counters and the
+//! `heap=sites`, `heap_dump` is `heap=dump`, `monitors` is `monitor=y`, `wall_samples` is `wall=`,
+//! `native_memory` is `native=malloc`. Each holds the engine, its counters and the
 //! records it reports.
 //!
 //! `engine` has the trait they share, and `context` the parts of the agent they use; this file lists them. `gc` knows the
-//! limits of garbage collectors; `folding` adds small rows of a table up; `sample_times` knows when samples were taken; `worker` is a
+//! limits of garbage collectors; `folding` adds small rows of a table up; `sample_times` knows when samples were taken; `sampled_frames` names
+//! their frames; `worker` is a
 //! thread of the agent inside the VM; `live_threads` and `interval_clock` are for samplers of elapsed time.
 
 pub mod allocations;
@@ -17,7 +19,9 @@ pub mod heap_dump;
 mod interval_clock;
 mod live_threads;
 pub mod monitors;
+mod native_memory;
 mod sample_times;
+mod sampled_frames;
 mod wall_samples;
 mod worker;
 
@@ -31,6 +35,7 @@ pub use cpu_samples::{SamplingMethod, SamplingMethodRefused};
 use cpu_times::MethodTimer;
 use heap_dump::HeapDumps;
 use monitors::MonitorWatch;
+use native_memory::NativeMemory;
 use wall_samples::WallSampler;
 
 pub use context::{Context, Requirement};
@@ -86,6 +91,7 @@ impl Engines {
             engine(&engines.monitors),
             engine(&engines.heap_dump),
             engine(&engines.allocations),
+            engine(&NativeMemory::new(context).map(Arc::new)),
             engine(&engines.cpu_samples),
             engine(&WallSampler::new(context).map(Arc::new)),
             engine(&engines.cpu_times),

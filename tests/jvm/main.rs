@@ -40,6 +40,7 @@ mod memory;
 mod messages;
 mod monitor;
 mod native_frames;
+mod native_memory;
 mod net;
 mod oom;
 mod options;

@@ -77,6 +77,7 @@ mod monitor;
 mod monitor_note;
 mod monitor_text;
 mod names;
+mod native_sites;
 mod nearest;
 mod old_prof;
 mod origin;
@@ -125,6 +126,7 @@ pub use monitor::{
     ThreadStatus,
 };
 pub use names::{NameTable, ResolvedName, UNKNOWN_NAME, shared_source_name, source_name};
+pub use native_sites::{NativeAmounts, NativeErrors, NativeSite, NativeSites};
 pub use nearest::nearest;
 pub use old_prof::OldProfEncoder;
 pub use origin::Origin;

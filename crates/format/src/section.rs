@@ -13,6 +13,7 @@ use crate::left_out::LeftOut;
 use crate::lifetimes::Lifetimes;
 use crate::lock_waits::LockWaits;
 use crate::monitor::{ContendedTime, END_OF_SNAPSHOT, MonitorRecord, MonitorState, ThreadState};
+use crate::native_sites::NativeSites;
 use crate::origin::Origin;
 use crate::printable::printable;
 use crate::record::{AllocSitesRecord, CpuSamplesRecord, Record, StringRecord, ThreadSerial};
@@ -35,6 +36,8 @@ pub enum Section<'a> {
     WallSamples(WallSamples),
     /// LOCK WAITS.
     LockWaits(LockWaits),
+    /// NATIVE SITES.
+    NativeSites(NativeSites),
     /// MONITOR DUMP.
     Monitors {
         /// All live threads.
@@ -91,6 +94,7 @@ text_sections! {
     CallTimes = "CPU TIME",
     WallSamples = "WALL SAMPLES",
     LockWaits = "LOCK WAITS",
+    NativeSites = "NATIVE SITES",
     Monitors = "MONITOR DUMP",
     Contention = "MONITOR TIME",
     Lifetimes = "SITE LIFETIMES",
@@ -209,6 +213,9 @@ impl<'a> Section<'a> {
         if let Some(waits) = LockWaits::of_note(&text) {
             return Section::LockWaits(waits);
         }
+        if let Some(sites) = NativeSites::of_note(&text) {
+            return Section::NativeSites(sites);
+        }
         if let Some(lifetimes) = Lifetimes::of_note(&text) {
             return Section::Lifetimes(lifetimes);
         }
@@ -249,6 +256,7 @@ impl<'a> Section<'a> {
             Section::Sites(_) | Section::CpuSamples(_) | Section::CallTimes(_) => return None,
             Section::WallSamples(samples) => samples.note().into(),
             Section::LockWaits(waits) => waits.note().into(),
+            Section::NativeSites(sites) => sites.note().into(),
             Section::Monitors { threads, monitors } => {
                 let record = MonitorRecord::Dump {
                     threads: Cow::Borrowed(threads),
@@ -474,6 +482,7 @@ mod tests {
         let sections = [
             samples,
             Section::LockWaits(LockWaits::default()),
+            Section::NativeSites(NativeSites::default()),
             Section::Monitors {
                 threads: Cow::Borrowed(&[]),
                 monitors: Cow::Borrowed(&[]),

@@ -78,11 +78,12 @@ pub use hooks::{
     CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
 };
 pub use hotspot::{
-    BoolFlag, BytesUntilSample, ClassesSeen, Collection, CollectionCount, CpuTimerSupport,
-    CpuTimers, FrameClasses, HeapFill, HeapSize, HeldMethod, JavaStack, MemoryLayout, NoCpuTimers,
-    NoStack, NumberFlag, ProcessMemory, SampledFrame, SampledStack, SequenceHash, SettableFlags,
-    StackSample, StackWalker, SystemThreads, TimedThread, VmDumper, VmFlags, VmMemory, WalkCache,
-    Walked, WeakSlots, characters, current_tid,
+    AllocationSample, BoolFlag, BytesUntilSample, ClassesSeen, Collection, CollectionCount,
+    CpuTimerSupport, CpuTimers, FrameClasses, HeapFill, HeapSize, HeldMethod, JavaStack,
+    LostAllocations, MemoryLayout, NativeAllocations, NoCpuTimers, NoNativeAllocations, NoStack,
+    NumberFlag, ProcessMemory, SampledFrame, SampledStack, SequenceHash, SettableFlags,
+    StackSample, StackWalker, SystemThreads, TimedThread, TrackedBlock, VmDumper, VmFlags,
+    VmMemory, WalkCache, Walked, WeakSlots, characters, current_tid,
 };
 pub use java_calls::ReturnedBytes;
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakObject, WeakRef};

@@ -123,10 +123,14 @@ ranks! {
     ReportedUnseen
     /// `allocations::EstimateErrors`.
     EstimateErrors
-    /// `cpu_samples::asynchronous`: samples while they are fetched.
+    /// `cpu_samples::asynchronous`, `native_memory`: samples while they are fetched.
     FetchedSamples: "as `OldObjects`"
-    /// The threads of either CPU sampler.
+    /// The threads of either CPU sampler, or of `native_memory`.
     SampledThreads
+    /// `native_memory::sites`.
+    NativeSites
+    /// `native_memory`: the functions that have been found.
+    NativeFunctions
     /// `cpu_samples::ended_threads`.
     EndedThreads
     /// `cpu_samples::vm_threads`.
@@ -215,11 +219,13 @@ ranks! {
     TrialThread
     /// `jvmti::FrameClasses`: the classes that were prepared.
     PreparedClasses
-    /// `CpuTimers::native`.
+    /// `NativeAllocations::entries`.
+    NativeEntries
+    /// `CpuTimers::native` and `NativeAllocations::native`.
     NativeCode
     /// `native_code::Library::symbols`.
     NativeSymbols
-    /// `CpuTimers::reading`.
+    /// `CpuTimers::reading` and `NativeAllocations::reading`.
     RingReading
     /// `cpu_timers::interrupted_threads`.
     InterruptedThreads

@@ -48,8 +48,8 @@ pub use error::OptionError;
 pub use file_name::{Surroundings, beside, with_number};
 pub use help::{describe, help};
 pub use options::{
-    Clock, Cpu, Depth, Dumper, Format, Heap, Oom, Options, Rotate, SamplingChoice, Sort,
-    StackSource,
+    Clock, Cpu, Depth, Dumper, Format, Heap, NativeMemory, Oom, Options, Rotate, SamplingChoice,
+    Sort, StackSource,
 };
 pub use parse::{Request, parse};
 

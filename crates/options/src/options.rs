@@ -33,8 +33,10 @@ pub struct Options {
     pub engine: SamplingChoice,
     /// `vmthreads=`: sample the VM's own threads, too.
     pub vm_threads: bool,
-    /// `native=`: frames of native code in CPU samples.
+    /// `native=y`: frames of native code in CPU samples.
     pub native: bool,
+    /// `native=malloc`: sample the memory that native code allocates; `None` to sample none.
+    pub native_memory: Option<NativeMemory>,
     /// `cutoff=`: rows below this share of the whole are left out, 0.0 for none.
     pub cutoff: f64,
     /// `lifetimes=`: report how long the objects of sites lived.
@@ -126,7 +128,11 @@ impl Options {
 
     /// Returns `true` if at least one measurement is requested.
     pub(crate) fn measures_something(&self) -> bool {
-        self.heap.is_some() || self.cpu.is_some() || self.monitors || self.wall.is_some()
+        self.heap.is_some()
+            || self.cpu.is_some()
+            || self.monitors
+            || self.wall.is_some()
+            || self.native_memory.is_some()
     }
 
     /// Returns what was asked for that a session of `hprof live` cannot do: its snapshots have a bounded size, and are taken
@@ -172,6 +178,7 @@ impl Default for Options {
             engine: SamplingChoice::Auto,
             vm_threads: false,
             native: false,
+            native_memory: None,
             cutoff: 0.0001,
             lifetimes: false,
             every: Duration::from_millis(100),
@@ -284,6 +291,13 @@ pub enum StackSource {
     Verify,
     /// `stacks=jvmti`: the VM is asked for every stack.
     Jvmti,
+}
+
+/// `native=malloc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeMemory {
+    /// The mean number of bytes between two sampled allocations.
+    pub interval: u32,
 }
 
 /// `cpu=`.

@@ -9,8 +9,8 @@ use crate::scope::{Scope, Use, WITH_ROWS, WITH_TRACES};
 use crate::settings::OomChoice;
 use crate::table::{OptionRow, Setter, ValueRefusal, set_every};
 use crate::values::{
-    CLASSES, LOG_CHECK_BINARY, ROTATE, TIME, WALL, bytes, patterns, percentage, rotate,
-    sample_engine, time, wall,
+    CLASSES, LOG_CHECK_BINARY, NATIVE, Native, ROTATE, TIME, WALL, bytes, native, patterns,
+    percentage, rotate, sample_engine, time, wall,
 };
 
 pub(super) const ROWS: &[OptionRow] = &[
@@ -201,10 +201,18 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "native",
-        description: "frames of native code in CPU samples",
-        scope: Scope::Only(&[Use::AsyncSamples]),
-        setter: Setter::Switch(|settings, on| settings.options.native = on),
-        ..OptionRow::SWITCH
+        values: "y|n|malloc[:<bytes>]",
+        allowed: Some(NATIVE),
+        default: "n",
+        description: "CPU samples with native code; native memory",
+        scope: Scope::Only(&[Use::AsyncSamples, Use::NativeMemory]),
+        setter: Setter::Value(|settings, value| {
+            match native(value).ok_or(ValueRefusal::NotAllowed)? {
+                Native::Frames(on) => settings.options.native = on,
+                Native::Memory(memory) => settings.options.native_memory = Some(memory),
+            }
+            Ok(())
+        }),
     },
     OptionRow {
         name: "cutoff",

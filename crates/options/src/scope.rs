@@ -29,6 +29,8 @@ pub(super) enum Use {
     Monitors,
     /// `wall=`.
     Wall,
+    /// `native=malloc`.
+    NativeMemory,
     /// `net=`.
     Receiver,
     /// A file, which `net=` and `live=` replace.
@@ -56,6 +58,7 @@ pub(super) const WITH_TRACES: &[Use] = &[
     Use::Times,
     Use::Monitors,
     Use::Wall,
+    Use::NativeMemory,
     Use::Dump,
 ];
 /// The measurements with rows that can be left out.
@@ -63,6 +66,7 @@ pub(super) const WITH_ROWS: &[Use] = &[
     Use::Sites,
     Use::Samples,
     Use::Wall,
+    Use::NativeMemory,
     Use::Times,
     Use::Monitors,
 ];
@@ -90,6 +94,7 @@ impl Use {
             Use::OldTimes => options.cpu == Some(Cpu::Old),
             Use::Monitors => options.monitors,
             Use::Wall => options.wall.is_some(),
+            Use::NativeMemory => options.native_memory.is_some(),
             Use::Receiver => options.net.is_some(),
             Use::File => has_file,
             Use::BinaryFile => has_file && options.format == Format::Binary,
@@ -112,6 +117,7 @@ impl Use {
             Use::OldTimes => "cpu=old",
             Use::Monitors => "monitor=y",
             Use::Wall => "wall=",
+            Use::NativeMemory => "native=malloc",
             Use::Receiver => "net=",
             Use::File => "a file",
             Use::BinaryFile => "format=b and a file",
@@ -149,7 +155,7 @@ mod tests {
     use crate::{OptionError, parse};
 
     /// The options that measure something, each alone.
-    const ASKED: [&str; 10] = [
+    const ASKED: [&str; 11] = [
         "heap=sites",
         "heap=dump",
         "heap=all",
@@ -160,33 +166,34 @@ mod tests {
         "monitor=y",
         "cpu=samples,net=h:1",
         "wall=y",
+        "native=malloc",
     ];
 
     /// The options that do not change everything, and the numbers of those in `ASKED` that they change.
     const CHANGED: [(&str, &[usize]); 30] = [
         ("net_exit=n", &[8]),
-        ("depth=8", &[0, 1, 2, 3, 4, 5, 7, 8, 9]),
+        ("depth=8", &[0, 1, 2, 3, 4, 5, 7, 8, 9, 10]),
         ("interval=5", &[3, 4, 8]),
         ("engine=async", &[3, 4, 8]),
         ("vmthreads=y", &[3, 8]),
-        ("native=y", &[3, 8]),
-        ("cutoff=0", &[0, 2, 3, 4, 5, 7, 8, 9]),
-        ("fold=y", &[0, 2, 3, 4, 5, 8, 9]),
+        ("native=y", &[3, 8, 10]),
+        ("cutoff=0", &[0, 2, 3, 4, 5, 7, 8, 9, 10]),
+        ("fold=y", &[0, 2, 3, 4, 5, 8, 9, 10]),
         ("lifetimes=y", &[0, 2]),
         ("every=10s", &[]),
         ("sort=alloc", &[0, 2]),
-        ("lineno=n", &[0, 1, 2, 3, 4, 5, 7, 8, 9]),
-        ("thread=y", &[0, 1, 2, 3, 4, 5, 7, 8, 9]),
+        ("lineno=n", &[0, 1, 2, 3, 4, 5, 7, 8, 9, 10]),
+        ("thread=y", &[0, 1, 2, 3, 4, 5, 7, 8, 9, 10]),
         ("gc=n", &[0, 1, 2]),
         ("sample=512k", &[0, 1, 2]),
         ("budget=20%", &[0, 1, 2, 5, 6]),
         ("oom=y", &[0, 1, 2]),
         ("oom_count=2", &[0, 1, 2]),
-        ("blackbox=y", &[0, 1, 2, 3, 4, 5, 6, 7, 9]),
+        ("blackbox=y", &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10]),
         ("clock=wall", &[5, 6]),
         ("include=a.*", &[5, 6]),
         ("exclude=a.*", &[5, 6]),
-        ("force=n", &[0, 1, 2, 3, 4, 5, 6, 7, 9]),
+        ("force=n", &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10]),
         ("keep=3", &[]),
         ("primfields=n", &[1, 2, 8]),
         ("primarrays=n", &[1, 2, 8]),

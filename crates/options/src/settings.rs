@@ -4,8 +4,9 @@ use crate::error::OptionError;
 use crate::options::{Depth, Dumper, Format, Heap, Oom, Options};
 use crate::scope::Scope;
 
-/// The default of `depth=` with `wall=`: the innermost frames of a thread that waits are those of the JDK's way to wait.
-const WALL_DEPTH: Depth = 64;
+/// The default of `depth=` with `wall=` and `native=malloc`: the innermost frames are those of the JDK's way to wait, and of
+/// the VM's and the JDK's way to native memory.
+const LONG_DEPTH: Depth = 64;
 
 /// The values that the rows of the table fill in.
 #[derive(Default)]
@@ -42,8 +43,9 @@ impl Settings {
         if !self.options.measures_something() {
             self.options.heap = Some(Heap::All);
         }
-        if self.options.wall.is_some() && !self.given.iter().any(|(name, ..)| *name == "depth") {
-            self.options.depth = WALL_DEPTH;
+        let needs_more = self.options.wall.is_some() || self.options.native_memory.is_some();
+        if needs_more && !self.given.iter().any(|(name, ..)| *name == "depth") {
+            self.options.depth = LONG_DEPTH;
         }
         self.options.format = self.format.unwrap_or_else(|| self.default_format());
         if let Some(with) = self

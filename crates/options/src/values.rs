@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::options::{Rotate, SamplingChoice};
+use crate::options::{NativeMemory, Rotate, SamplingChoice};
 
 /// The allowed values of `rotate=`.
 pub(super) const ROTATE: &str =
@@ -11,12 +11,17 @@ pub(super) const ROTATE: &str =
 pub(super) const TIME: &str = "a time like 500ms, 30s, 10m or 2h";
 /// The allowed values of `wall=`.
 pub(super) const WALL: &str = "y|n, or a time from 1ms to 1h like 20ms";
+/// The allowed values of `native=`.
+pub(super) const NATIVE: &str =
+    "y|n, or malloc with a number of bytes from 1 to 2147483647 like malloc:512k";
 /// The allowed values of `include=` and `exclude=`.
 pub(super) const CLASSES: &str =
     "names of classes like com.acme.Foo or com.acme.*, separated by ':'";
 
 /// The bit of `logflags=` that made the original read its own binary file back.
 pub(super) const LOG_CHECK_BINARY: u32 = 4;
+/// The bytes between two samples with `native=malloc`.
+const NATIVE_DEFAULT: u32 = 512 << 10;
 /// The time between two samples with `wall=y`.
 const WALL_DEFAULT: Duration = Duration::from_millis(20);
 /// The longest time between two samples.
@@ -36,6 +41,26 @@ pub(super) fn bytes(value: &str) -> Option<u32> {
     let bytes = digits.parse::<u32>().ok()?.checked_mul(unit)?;
     // The VM takes a number of 31 bits.
     (1..=0x7fff_ffff).contains(&bytes).then_some(bytes)
+}
+
+/// A value of `native=`.
+pub(super) enum Native {
+    /// `y` or `n`: whether CPU samples have frames of native code.
+    Frames(bool),
+    /// `malloc`.
+    Memory(NativeMemory),
+}
+
+/// Parses `y`, `malloc` or `malloc:256k`.
+pub(super) fn native(value: &str) -> Option<Native> {
+    if let Some(on) = switch(value) {
+        return Some(Native::Frames(on));
+    }
+    let interval = match value.strip_prefix("malloc")? {
+        "" => NATIVE_DEFAULT,
+        given => bytes(given.strip_prefix(':')?)?,
+    };
+    Some(Native::Memory(NativeMemory { interval }))
 }
 
 /// Parses `20%` as 20.

@@ -32,6 +32,10 @@ impl Profile {
     pub fn basis(&self, metric: Metric) -> Basis {
         let is_estimate = self.standard_error(metric).is_some() || self.estimated.contains(&metric);
         match metric {
+            // Without a standard error of their own.
+            Metric::NativeLiveBlocks | Metric::NativeOldBlocks | Metric::NativeBlocks => {
+                Basis::Estimate
+            }
             Metric::Cpu
             | Metric::Wall
             | Metric::Blocked

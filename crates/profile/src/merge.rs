@@ -108,6 +108,10 @@ impl Merger {
         }
         let errors = [self.profile.errors, other.errors].into_iter().flatten();
         self.profile.errors = errors.reduce(StandardErrors::and);
+        self.profile.native = match (self.profile.native, other.native) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        };
         for &metric in &other.estimated {
             if !self.profile.estimated.contains(&metric) {
                 self.profile.estimated.push(metric);

@@ -46,6 +46,18 @@ pub enum Metric {
     Contentions,
     /// Time that threads waited for locks, from samples that tell who held them.
     LockWait,
+    /// Bytes that native code allocated and has not freed.
+    NativeLiveBytes,
+    /// Blocks that native code allocated and has not freed.
+    NativeLiveBlocks,
+    /// Bytes of those that are old.
+    NativeOldBytes,
+    /// Blocks of those that are old.
+    NativeOldBlocks,
+    /// Bytes that native code allocated.
+    NativeBytes,
+    /// Blocks that native code allocated.
+    NativeBlocks,
     /// Calls of the innermost method of a stack.
     Calls,
 }
@@ -63,7 +75,7 @@ pub enum Unit {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Metric; 21] = [
+    pub const ALL: [Metric; 27] = [
         Metric::Cpu,
         Metric::Wall,
         Metric::Blocked,
@@ -84,6 +96,12 @@ impl Metric {
         Metric::Contention,
         Metric::Contentions,
         Metric::LockWait,
+        Metric::NativeLiveBytes,
+        Metric::NativeLiveBlocks,
+        Metric::NativeOldBytes,
+        Metric::NativeOldBlocks,
+        Metric::NativeBytes,
+        Metric::NativeBlocks,
         Metric::Calls,
     ];
 
@@ -111,6 +129,12 @@ impl Metric {
             Metric::Contention => "contention",
             Metric::Contentions => "contentions",
             Metric::LockWait => "lock-wait",
+            Metric::NativeLiveBytes => "native-live-bytes",
+            Metric::NativeLiveBlocks => "native-live-blocks",
+            Metric::NativeOldBytes => "native-old-bytes",
+            Metric::NativeOldBlocks => "native-old-blocks",
+            Metric::NativeBytes => "native-bytes",
+            Metric::NativeBlocks => "native-blocks",
             Metric::Calls => "calls",
         }
     }
@@ -131,7 +155,10 @@ impl Metric {
             | Metric::LiveBytes
             | Metric::TemporaryBytes
             | Metric::SurvivedBytes
-            | Metric::PeakBytes => Unit::Bytes,
+            | Metric::PeakBytes
+            | Metric::NativeLiveBytes
+            | Metric::NativeOldBytes
+            | Metric::NativeBytes => Unit::Bytes,
             Metric::Cpu
             | Metric::AllocObjects
             | Metric::LiveObjects
@@ -139,6 +166,9 @@ impl Metric {
             | Metric::SurvivedObjects
             | Metric::PeakObjects
             | Metric::Contentions
+            | Metric::NativeLiveBlocks
+            | Metric::NativeOldBlocks
+            | Metric::NativeBlocks
             | Metric::Calls => Unit::Count,
         }
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hprof_format::{
-    Age, CoursePoint, Line, Note, NoteMeaning, Peak, StandardErrors, Uncounted, sampling_interval,
+    Age, CoursePoint, Line, NativeErrors, Note, NoteMeaning, Peak, StandardErrors, Uncounted,
+    sampling_interval,
 };
 use indexmap::IndexSet;
 
@@ -312,6 +313,37 @@ pub struct SiteCourse {
     pub points: Vec<CoursePoint>,
 }
 
+/// How native memory was sampled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NativeFacts {
+    /// The standard errors of the totals.
+    pub(crate) errors: NativeErrors,
+    /// The age from which on a block is old, in seconds.
+    pub(crate) old: u64,
+    /// The mean number of bytes between two samples.
+    pub(crate) interval: u64,
+}
+
+impl NativeFacts {
+    /// Returns what is true of the sum of two profiles.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let sum = |one: u64, other: u64| {
+            StandardErrors([one, 0, 0, 0])
+                .and(StandardErrors([other, 0, 0, 0]))
+                .0[0]
+        };
+        Self {
+            errors: NativeErrors {
+                live: sum(self.errors.live, other.errors.live),
+                old: sum(self.errors.old, other.errors.old),
+                allocated: sum(self.errors.allocated, other.errors.allocated),
+            },
+            old: self.old.min(other.old),
+            interval: self.interval.max(other.interval),
+        }
+    }
+}
+
 /// When the samples of a metric were taken. The time is divided into steps.
 #[derive(Clone, Debug)]
 pub struct Timeline {
@@ -402,6 +434,8 @@ pub struct Profile {
     pub(crate) cut: Option<Vec<Option<u32>>>,
     /// The standard errors of the totals that are estimates.
     pub(crate) errors: Option<StandardErrors>,
+    /// What is known of how native memory was sampled.
+    pub(crate) native: Option<NativeFacts>,
     /// The metrics that are projected from some events, without a standard error.
     pub(crate) estimated: Vec<Metric>,
     /// The CPU time that a sample stands for, where no option in its head tells it.

@@ -5,7 +5,7 @@ use hprof_format::UNKNOWN_NAME;
 use crate::markers::{BEFORE, NO_DEPTH, NO_FRAMES, NOT_LISTED, OTHER};
 use crate::metric::Metric;
 use crate::model::{FrameId, FrameKind, Profile};
-use crate::records::SITES;
+use crate::records::{NATIVE, SITES};
 
 /// The remark on rows that end with `<folded>`.
 const FOLDED: &str =
@@ -111,6 +111,13 @@ impl Profile {
     /// Returns the standard error of the metric's total, if it is an estimate.
     #[must_use]
     pub fn standard_error(&self, metric: Metric) -> Option<u64> {
+        let native = self.native.map(|native| native.errors);
+        match metric {
+            Metric::NativeLiveBytes => return native.map(|errors| errors.live),
+            Metric::NativeOldBytes => return native.map(|errors| errors.old),
+            Metric::NativeBytes => return native.map(|errors| errors.allocated),
+            _ => {}
+        }
         let place = SITES.iter().position(|&of| of == metric)?;
         self.errors.map(|errors| errors.0[place])
     }
@@ -162,6 +169,7 @@ fn about_unsampled(metric: Metric, reasons: &[(&str, u64)], all: u64) -> String 
         .collect();
     let time = match metric {
         Metric::Wall | Metric::Blocked | Metric::Parked | Metric::Pinned => "time",
+        _ if NATIVE.contains(&metric) => "memory",
         _ => "CPU time",
     };
     format!(

@@ -61,6 +61,9 @@ impl<const N: usize> Default for CostRows<N> {
     }
 }
 
+/// What is noted of a section that the tables leave out.
+const NO_NATIVE_SITES: &str = "NATIVE SITES are not among the tables";
+
 /// A row as it is stored.
 struct Stored<const N: usize> {
     trace: i64,
@@ -155,6 +158,8 @@ impl Costs {
                 names.notes.push(UnknownSection::remark(name));
             }
             Section::SampleTimes(times) => self.sample_times(times),
+            // No table has them.
+            Section::NativeSites(_) => names.notes.push(NO_NATIVE_SITES.to_owned()),
             // States without a value.
             Section::Monitors { .. } | Section::EndOfSnapshot => {}
         }

@@ -17,16 +17,17 @@ use super::counts::SampleCounts;
 use super::ended_threads::{EndedThread, EndedThreads};
 use super::inlining_notes;
 use super::sampled_threads::{SampledThread, SampledThreads};
-use super::stand_ins::{CUT, IN_HEAP, OWN_TIME, UNLOADED};
+use super::stand_ins::OWN_TIME;
 use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
 use crate::engines::Context;
+use crate::engines::sampled_frames::SampledFrames;
 use crate::engines::worker::Worker;
 use jvmti::{
-    AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameClasses, FrameInfo, HeldMethod, Jni,
-    JvmtiError, LocalRef, NoCpuTimers, Object, SampledFrame, SampledStack, StackSample,
-    VirtualThreads, current_tid, own_cpu_time,
+    AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameClasses, Jni, JvmtiError,
+    NoCpuTimers, Object, SampledFrame, SampledStack, StackSample, VirtualThreads, current_tid,
+    own_cpu_time,
 };
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
@@ -429,12 +430,16 @@ impl SamplerState {
         // Keeps the classes of methods that are named below.
         let mut held = Vec::new();
         let number = sample.number;
-        let mut frames = |frames: &[SampledFrame]| {
-            let frames = frames.iter();
-            frames
-                .map(|frame| self.frame(timers, jni, (*frame, number), &mut held))
-                .collect::<Vec<_>>()
+        let function = |instruction| {
+            let function = timers.native_function(instruction)?;
+            Some(self.stacks.native_frame(&function))
         };
+        let names = SampledFrames {
+            stacks: &self.stacks,
+            function: &function,
+            jni,
+        };
+        let mut frames = |frames: &[SampledFrame]| names.all(frames, number, &mut held);
         if sample.is_vm_thread {
             let mut frames = match &sample.stack {
                 SampledStack::Frames(sampled) => frames(sampled),
@@ -481,41 +486,6 @@ impl SamplerState {
         let thread = ThreadSerial(sample.thread);
         let trace = self.stacks.unsampled_trace(thread, &why);
         self.counts.add(trace, weight);
-    }
-
-    /// Returns a frame of the sample of that number, and puts what must be kept until it is named into `held`.
-    fn frame<'a>(
-        &self,
-        timers: &CpuTimers,
-        jni: Option<Jni<'a>>,
-        (frame, sample): (SampledFrame, u64),
-        held: &mut Vec<LocalRef<'a>>,
-    ) -> MixedFrame {
-        match frame {
-            SampledFrame::Java { method, location } => {
-                let frame = |method| FrameInfo { method, location };
-                let is_named = |method| self.stacks.is_named(frame(method));
-                let classes = self.stacks.watched_classes();
-                let found = classes.and_then(|it| it.method(jni, (method, sample), is_named));
-                match found {
-                    Some(HeldMethod { method, class }) => {
-                        held.extend(class);
-                        MixedFrame::Java(frame(method))
-                    }
-                    None => MixedFrame::Named(self.stacks.unloaded_frame()),
-                }
-            }
-            SampledFrame::Known(frame) => MixedFrame::Java(frame),
-            SampledFrame::InHeap => MixedFrame::Named(self.stacks.stand_in(IN_HEAP)),
-            SampledFrame::Cut => MixedFrame::Named(self.stacks.stand_in(CUT)),
-            SampledFrame::Native(instruction) => {
-                MixedFrame::Named(match timers.native_function(instruction) {
-                    Some(function) => self.stacks.native_frame(&function),
-                    // Of a library that has been unloaded since.
-                    None => self.stacks.stand_in(UNLOADED),
-                })
-            }
-        }
     }
 
     fn charge_unsampled(&self, thread: ThreadSerial, samples: u64, reason: &str) {

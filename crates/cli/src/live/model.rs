@@ -113,6 +113,7 @@ impl Model {
             // No page shows them, and each snapshot has its own.
             Section::CallTimes(_)
             | Section::WallSamples(_)
+            | Section::NativeSites(_)
             | Section::Lifetimes(_)
             | Section::Course(_)
             | Section::SampleTimes(_)

@@ -11,7 +11,8 @@ use super::request::{Page, Request, RestsOn};
 struct Code {
     /// The value: cpu, wall, blocked, parked, pinned, time, inclusive-time, calls, alloc-bytes, alloc-objects, live-bytes,
     /// live-objects, temporary-bytes, temporary-objects, survived-bytes, survived-objects, peak-bytes, peak-objects,
-    /// contention, contentions or lock-wait; by default the first of these that the file has
+    /// contention, contentions, lock-wait, native-live-bytes, native-live-blocks, native-old-bytes, native-old-blocks,
+    /// native-bytes or native-blocks; by default the first of these that the file has
     value: Option<String>,
     /// Only code of packages with these prefixes, separated by colons, charged with what it calls: com.acme:org.example;
     /// empty for all that is neither the JDK's nor a well-known library's

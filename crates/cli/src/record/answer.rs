@@ -341,6 +341,14 @@ impl<'a> Answer<'a> {
             | Metric::SurvivedObjects
             | Metric::PeakBytes
             | Metric::PeakObjects => format!("nothing was allocated{time}, and nothing was alive"),
+            Metric::NativeLiveBytes
+            | Metric::NativeLiveBlocks
+            | Metric::NativeOldBytes
+            | Metric::NativeOldBlocks
+            | Metric::NativeBytes
+            | Metric::NativeBlocks => {
+                format!("no sample found native code that allocates{time}")
+            }
             Metric::Time | Metric::InclusiveTime | Metric::Calls => {
                 format!("no method was called{time} that is counted")
             }

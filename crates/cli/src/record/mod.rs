@@ -38,7 +38,8 @@ use what::What;
 /// that allocate), `wall` (where threads are while time passes, running or
 /// waiting), `heap` (what is alive at the end, and who keeps it), `calls` (how
 /// often methods are called, and how long they take), `locks` (who waits for
-/// whom), or options of the agent as they are: `cpu=samples,interval=1`.
+/// whom), `native` (who allocates native memory and does not free it), or options
+/// of the agent as they are: `cpu=samples,interval=1`.
 ///
 /// After `--` comes a command: `java`, or anything that starts JVMs, such as
 /// `mvn` or `gradle --no-daemon`. Each JVM gets a file of its own. The command
@@ -58,7 +59,7 @@ use what::What;
     override_usage = "hprof record [OPTIONS] [WHAT] -- COMMAND...\n       hprof record [OPTIONS] [WHAT] PROGRAM"
 )]
 pub struct Arguments {
-    /// What to measure (cpu, wall, alloc, heap, calls, locks, or options of the agent), and the program, if no command follows
+    /// What to measure (cpu, wall, alloc, heap, calls, locks, native, or options of the agent), and the program, if no command follows
     #[arg(value_name = "WHAT|PROGRAM", num_args = 0..=2)]
     words: Vec<String>,
 

@@ -34,6 +34,12 @@ pub fn sentence(total: u64, metric: Metric, amounts: Amounts) -> String {
         Metric::Contention => format!("{amount} of waiting for monitors"),
         Metric::Contentions => format!("{amount} waits for monitors"),
         Metric::LockWait => format!("{amount} of waiting for locks"),
+        Metric::NativeLiveBytes => format!("{amount} of native memory not freed"),
+        Metric::NativeLiveBlocks => format!("{amount} native blocks not freed"),
+        Metric::NativeOldBytes => format!("{amount} of native memory not freed for long"),
+        Metric::NativeOldBlocks => format!("{amount} native blocks not freed for long"),
+        Metric::NativeBytes => format!("{amount} of native memory allocated"),
+        Metric::NativeBlocks => format!("{amount} native blocks allocated"),
         Metric::Calls => format!("{amount} calls"),
     }
 }

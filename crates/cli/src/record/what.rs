@@ -22,13 +22,15 @@ pub enum What {
     Calls,
     /// The monitors that threads wait for.
     Locks,
+    /// Where native code allocates memory, and what is not freed.
+    Native,
     /// The agent's options, as they are.
     Options(String),
 }
 
 impl What {
     /// The words for the measurements.
-    pub const NAMES: &str = "cpu, wall, alloc, heap, calls, locks, or options of the agent such as cpu=samples,interval=1";
+    pub const NAMES: &str = "cpu, wall, alloc, heap, calls, locks, native, or options of the agent such as cpu=samples,interval=1";
 
     /// Returns what a word of the command line means; `None` if it must be the name of a program.
     pub fn parse(word: &str) -> Option<Self> {
@@ -39,6 +41,7 @@ impl What {
             "heap" => Self::Heap { forks: false },
             "calls" => Self::Calls,
             "locks" => Self::Locks,
+            "native" => Self::Native,
             options if options.contains('=') => Self::Options(options.to_owned()),
             _ => return None,
         })
@@ -66,6 +69,7 @@ impl What {
             // small. A binary file lacks the single waits of `monitor=y`.
             Self::Calls => "cpu=times,fold=y",
             Self::Locks => "monitor=y",
+            Self::Native => "native=malloc,format=b",
             Self::Options(options) => return options.clone(),
         };
         format!("{measured},depth={WHOLE_STACKS},verbose=n")
@@ -83,7 +87,12 @@ impl What {
     pub fn suffix(&self) -> &'static str {
         let is_binary = match self {
             Self::Options(_) => self.value_of("format") == Some("b"),
-            Self::Cpu | Self::Wall | Self::Alloc | Self::Growth | Self::Heap { .. } => true,
+            Self::Cpu
+            | Self::Wall
+            | Self::Alloc
+            | Self::Growth
+            | Self::Heap { .. }
+            | Self::Native => true,
             Self::Calls | Self::Locks => false,
         };
         if is_binary { "hprof" } else { "hprof.txt" }
@@ -98,6 +107,7 @@ impl What {
             Self::Calls => &[Metric::Time],
             // Waits that samples have found tell the holder; shorter ones were only counted.
             Self::Locks => &[Metric::LockWait, Metric::Contention],
+            Self::Native => &[Metric::NativeLiveBytes, Metric::NativeBytes],
             Self::Options(_) if self.measures_monitors_alone() => Self::Locks.metrics(),
             Self::Heap { .. } | Self::Options(_) => &[],
         }
@@ -119,6 +129,7 @@ impl What {
             Self::Growth => "growth",
             Self::Calls => "calls",
             Self::Locks => "locks",
+            Self::Native => "native",
             Self::Options(options) => options,
         }
     }
@@ -157,7 +168,7 @@ mod tests {
 
     #[test]
     fn named_measurements_have_whole_stacks() {
-        for name in ["cpu", "alloc", "heap", "calls", "locks"] {
+        for name in ["cpu", "alloc", "heap", "calls", "locks", "native"] {
             let options = what(name).options();
             assert!(options.contains(",depth=512,"), "{options}");
             assert_eq!(options.contains("format=b"), what(name).suffix() == "hprof");

@@ -3,7 +3,8 @@
 const UNITS = {};
 const ORDER = ['cpu', 'wall', 'blocked', 'parked', 'pinned', 'time', 'inclusive-time', 'alloc-bytes', 'alloc-objects', 'live-bytes',
   'live-objects', 'temporary-bytes', 'temporary-objects', 'survived-bytes', 'survived-objects', 'peak-bytes', 'peak-objects',
-  'contention', 'contentions', 'lock-wait', 'calls'];
+  'contention', 'contentions', 'lock-wait', 'native-live-bytes', 'native-live-blocks', 'native-old-bytes', 'native-old-blocks',
+  'native-bytes', 'native-blocks', 'calls'];
 const MARKER = 3;
 // By the bytes of a number.
 const COLUMNS = [, Uint8Array, Uint16Array, Uint32Array, Uint32Array];

@@ -5,6 +5,7 @@ mod digits;
 mod heap;
 mod lifetimes;
 mod lock_waits;
+mod native_sites;
 mod sites;
 mod wall;
 
@@ -335,6 +336,7 @@ impl TextEncoder {
             Section::CallTimes(Timing::Calls(_)) => Ok(()),
             Section::WallSamples(samples) => self.print_wall_samples(time, samples, out),
             Section::LockWaits(waits) => self.print_lock_waits(time, waits, out),
+            Section::NativeSites(sites) => self.print_native_sites(time, sites, out),
             Section::Monitors { threads, monitors } => self.print_monitors(threads, monitors, out),
             Section::Contention { total, rows, .. } => self.print_time(time, *total, rows, out),
             Section::Lifetimes(lifetimes) => self.print_lifetimes(time, lifetimes, out),

@@ -82,9 +82,21 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>) -> Result<Head, TextError> {
 /// Returns the value of `depth=` in an agent's options, or its default.
 fn depth_in(options: &str) -> Option<u32> {
     const DEFAULT: u32 = 4;
-    let mut options = options.rsplit(',');
-    let given = options.find_map(|option| option.strip_prefix("depth="));
-    given.map_or(Some(DEFAULT), |depth| depth.parse().ok())
+    /// With `wall=` and `native=malloc`.
+    const LONG_DEFAULT: u32 = 64;
+    let given = |name| {
+        options
+            .rsplit(',')
+            .find_map(|option| option.strip_prefix(name))
+    };
+    if let Some(depth) = given("depth=") {
+        return depth.parse().ok();
+    }
+    let is_long = given("wall=").is_some_and(|wall: &str| wall != "n")
+        || options
+            .split(',')
+            .any(|option| option.starts_with("native=malloc"));
+    Some(if is_long { LONG_DEFAULT } else { DEFAULT })
 }
 
 /// Returns `true` if a line can only be the first of a record, and not part of a description.

@@ -10,6 +10,7 @@ mod lines;
 mod lock_waits;
 mod monitor;
 mod names;
+mod native_sites;
 mod old_prof;
 mod row;
 mod shares;
@@ -240,6 +241,10 @@ impl<R: Read> TextReader<R> {
             TextSection::LockWaits => {
                 let (time, waits) = lock_waits::read(lines, names, head)?;
                 (time, waits.note())
+            }
+            TextSection::NativeSites => {
+                let (time, sites) = native_sites::read(lines, head)?;
+                (time, sites.note())
             }
             TextSection::Course => {
                 let (time, course) = course::read(lines, names, head)?;

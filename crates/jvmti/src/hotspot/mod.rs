@@ -12,7 +12,9 @@ mod frame_classes;
 mod heap_dumper;
 mod heap_size;
 mod memory_layout;
+mod native_allocations;
 mod peek;
+mod sample_ring;
 mod stack_walk;
 mod thread_layout;
 mod vm_memory;
@@ -29,6 +31,9 @@ pub use frame_classes::{ClassesSeen, FrameClasses, HeldMethod};
 pub use heap_dumper::{VmDumper, characters};
 pub use heap_size::{HeapFill, HeapSize};
 pub use memory_layout::{JavaStack, MemoryLayout, ProcessMemory};
+pub use native_allocations::{
+    AllocationSample, LostAllocations, NativeAllocations, NoNativeAllocations, TrackedBlock,
+};
 pub use stack_walk::{SequenceHash, StackWalker, WalkCache, Walked};
 pub use thread_layout::SystemThreads;
 pub use vm_memory::VmMemory;

@@ -18,6 +18,7 @@ mod symbols;
 mod table;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -43,6 +44,7 @@ pub struct NativeFunction {
 }
 
 /// The native code of this process, as far as it is known.
+#[derive(Default)]
 pub(super) struct NativeCode {
     table: Arc<UnwindTable>,
     /// Tables that a handler may still use.
@@ -72,21 +74,28 @@ impl NativeCode {
     }
 
     /// Gives the handler a new table if libraries were loaded or unloaded. `inside` is the number of handlers that are
-    /// running: each counts itself before it reads `place`.
-    pub(super) fn refresh(&mut self, place: &AtomicPtr<UnwindTable>, inside: &AtomicUsize) {
+    /// running: each counts itself before it reads `place`. Returns `true` if the table is new.
+    pub(super) fn refresh(&mut self, place: &AtomicPtr<UnwindTable>, inside: &AtomicUsize) -> bool {
         // Whoever begins from now on sees the current table.
         if inside.load(Ordering::SeqCst) == 0 {
             self.retired.clear();
         }
         let loaded = loaded_libraries();
         if loaded == self.loaded || self.retired.len() >= MOST_RETIRED {
-            return;
+            return false;
         }
         self.loaded = loaded;
         let new = Arc::new(self.read_table());
         let old = std::mem::replace(&mut self.table, new);
         self.publish(place);
         self.retired.push(old);
+        true
+    }
+
+    /// Returns the addresses of the code of a library that an address is in; none if it is in no code that is known.
+    pub(super) fn code_around(&self, pc: usize) -> Range<usize> {
+        let code = self.table.code_at(pc);
+        code.map_or(0..0, |code| code.addresses())
     }
 
     /// Returns the function that an address belongs to; `None` if it is in no code that is known.
@@ -119,7 +128,7 @@ impl NativeCode {
 }
 
 /// Returns the dynamic linker's counts of libraries that were loaded and unloaded.
-fn loaded_libraries() -> Option<(u64, u64)> {
+pub(super) fn loaded_libraries() -> Option<(u64, u64)> {
     /// Takes the counts from the first library.
     unsafe extern "C" fn first(
         info: *mut libc::dl_phdr_info,

@@ -1,5 +1,6 @@
 //! The table in which a signal handler looks up native code. It does not change once it is made.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::library::Library;
@@ -30,6 +31,11 @@ impl MappedCode {
                 .wrapping_sub(library.address_of(mapping.offset)),
             library,
         }
+    }
+
+    /// Returns its addresses.
+    pub(super) fn addresses(&self) -> Range<usize> {
+        self.begin..self.end
     }
 
     /// Returns the address in the file.

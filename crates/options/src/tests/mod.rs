@@ -99,6 +99,9 @@ const EFFECTS: &[Effect] = &[
     }),
     ("cpu=samples", "vmthreads=y", |o| o.vm_threads),
     ("cpu=samples", "native=y", |o| o.native),
+    ("", "native=malloc:64k", |o| {
+        o.native_memory == Some(NativeMemory { interval: 65_536 })
+    }),
     ("", "cutoff=0.5", |o| o.cutoff == 0.5),
     ("format=b", "fold=n", |o| !o.folds()),
     ("", "lifetimes=y", |o| o.lifetimes),

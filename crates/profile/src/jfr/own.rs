@@ -20,7 +20,7 @@ pub(crate) struct OwnEvent {
 pub(crate) const SAMPLED_TIME: &str = "hprof.SampledTime";
 
 /// The types, one for each kind of table.
-pub(crate) const OWN: [OwnEvent; 8] = [
+pub(crate) const OWN: [OwnEvent; 9] = [
     OwnEvent {
         name: "hprof.CpuSamples",
         label: "CPU Samples",
@@ -94,6 +94,20 @@ pub(crate) const OWN: [OwnEvent; 8] = [
         metrics: &[Metric::LockWait],
         in_step: "hprof.LockWaitInStep",
     },
+    OwnEvent {
+        name: "hprof.NativeSite",
+        label: "Native Memory",
+        description: "Memory that native code allocated with this stack, and what of it is not freed; estimates",
+        metrics: &[
+            Metric::NativeLiveBytes,
+            Metric::NativeLiveBlocks,
+            Metric::NativeOldBytes,
+            Metric::NativeOldBlocks,
+            Metric::NativeBytes,
+            Metric::NativeBlocks,
+        ],
+        in_step: "hprof.NativeSiteInStep",
+    },
 ];
 
 impl OwnEvent {
@@ -137,6 +151,12 @@ pub(crate) fn field_name(metric: Metric) -> (&'static str, &'static str) {
         Metric::Contention => ("waitTime", "Wait Time"),
         Metric::Contentions => ("waits", "Waits"),
         Metric::LockWait => ("lockWaitTime", "Lock Wait Time"),
+        Metric::NativeLiveBytes => ("nativeLiveBytes", "Native, Not Freed"),
+        Metric::NativeLiveBlocks => ("nativeLiveBlocks", "Native Blocks, Not Freed"),
+        Metric::NativeOldBytes => ("nativeOldBytes", "Native, Old"),
+        Metric::NativeOldBlocks => ("nativeOldBlocks", "Native Blocks, Old"),
+        Metric::NativeBytes => ("nativeBytes", "Native"),
+        Metric::NativeBlocks => ("nativeBlocks", "Native Blocks"),
         Metric::Calls => ("calls", "Calls"),
     }
 }

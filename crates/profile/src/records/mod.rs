@@ -9,16 +9,18 @@ use foldhash::fast::RandomState;
 use hprof_format::{
     AllocSite, AllocSitesRecord, CallTime, ClassSerial, ContendedTime, ControlSettingsRecord,
     CpuSample, CpuSamplesRecord, FrameId as FormatFrameId, FrameRecord, LeftOut, Line,
-    LoadClassRecord, LockWaits, MonitorRecord, NameTable, Note, NoteMeaning, Record, Section,
-    StandardErrors, StartThreadRecord, StringId, StringRecord, ThreadSerial, TimedLock, Timing,
-    TraceRecord, TraceSerial, TraceTime, UNKNOWN_NAME, UnknownSection, WallSamples, printable,
-    shortened, source_name,
+    LoadClassRecord, LockWaits, MonitorRecord, NameTable, NativeAmounts, NativeSites, Note,
+    NoteMeaning, Record, Section, StandardErrors, StartThreadRecord, StringId, StringRecord,
+    ThreadSerial, TimedLock, Timing, TraceRecord, TraceSerial, TraceTime, UNKNOWN_NAME,
+    UnknownSection, WallSamples, printable, shortened, source_name,
 };
 
 use crate::dense::{Dense, Map};
 use crate::markers::NOT_LISTED;
 use crate::metric::Metric;
-use crate::model::{Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, Profile, StackId};
+use crate::model::{
+    Frame, FrameId, FrameKind, HeapDumpForm, Labels, LabelsId, NativeFacts, Profile, StackId,
+};
 use crate::names::Name;
 
 /// The dump of a run to load: each request (SIGQUIT, `hprof dump`) and the end of the run write one. A dump has at most
@@ -49,7 +51,28 @@ const WALL: [Metric; 1] = [Metric::Wall];
 const LOCKS: [Metric; 1] = [Metric::LockWait];
 const TIMES: [Metric; 2] = [Metric::Time, Metric::Calls];
 const OLD_PROF: [Metric; 2] = [Metric::InclusiveTime, Metric::Calls];
+/// The metrics of NATIVE SITES.
+pub(crate) const NATIVE: [Metric; 6] = [
+    Metric::NativeLiveBytes,
+    Metric::NativeLiveBlocks,
+    Metric::NativeOldBytes,
+    Metric::NativeOldBlocks,
+    Metric::NativeBytes,
+    Metric::NativeBlocks,
+];
 const MONITORS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
+
+/// Returns amounts in the order of [`NATIVE`].
+fn native_values(amounts: NativeAmounts) -> [u64; 6] {
+    [
+        amounts.live_bytes,
+        amounts.live_blocks,
+        amounts.old_bytes,
+        amounts.old_blocks,
+        amounts.allocated_bytes,
+        amounts.allocated_blocks,
+    ]
+}
 
 /// Builds a profile out of records, which come in the order of the file.
 ///
@@ -225,6 +248,7 @@ impl Records {
             Section::CallTimes(Timing::Calls(calls)) => self.old_prof(calls),
             Section::WallSamples(samples) => self.wall_samples(samples),
             Section::LockWaits(waits) => self.lock_waits(waits),
+            Section::NativeSites(sites) => self.native_sites(sites),
             Section::Contention { total, count, rows } => self.monitors([*total, *count], rows),
             Section::Lifetimes(lifetimes) => self.lifetimes(lifetimes),
             Section::Course(course) => self.course(course),
@@ -411,6 +435,20 @@ impl Records {
             table.push(stack, labels, &[nanos(row.count)]);
         }
         self.not_listed(&LOCKS, &[nanos(waits.total.saturating_sub(listed))]);
+    }
+
+    fn native_sites(&mut self, sites: &NativeSites) {
+        if !self.begin(&NATIVE) {
+            return;
+        }
+        self.profile.native = Some(NativeFacts {
+            errors: sites.errors,
+            old: sites.old,
+            interval: sites.interval,
+        });
+        let rows = sites.rows.iter();
+        let rows = rows.map(|row| (row.trace, None, native_values(row.amounts)));
+        self.table(NATIVE, native_values(sites.totals), rows);
     }
 
     /// Returns the stack and the labels of a wait.

@@ -1,6 +1,7 @@
 //! Writes a profile as an HPROF file.
 
 mod lifetimes;
+mod native;
 mod rows;
 mod samples;
 mod times;
@@ -179,6 +180,7 @@ impl<W: Write> Writer<'_, W> {
                 Metric::Cpu => self.cpu_samples(table)?,
                 Metric::Wall => self.wall_samples(table)?,
                 Metric::LockWait => self.lock_waits(table)?,
+                Metric::NativeLiveBytes => self.native_sites(table)?,
                 Metric::Time => self.cpu_times(table)?,
                 Metric::Contention => self.monitors(table)?,
                 Metric::InclusiveTime => self.old_prof(table)?,
@@ -192,7 +194,12 @@ impl<W: Write> Writer<'_, W> {
                 | Metric::SurvivedObjects
                 | Metric::PeakBytes
                 | Metric::PeakObjects
-                | Metric::Contentions => {}
+                | Metric::Contentions
+                | Metric::NativeLiveBlocks
+                | Metric::NativeOldBytes
+                | Metric::NativeOldBlocks
+                | Metric::NativeBytes
+                | Metric::NativeBlocks => {}
             }
             self.times(*first)?;
         }

@@ -35,16 +35,41 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, 
 use super::super::stack_walk::{InterruptedWalker, refused, thread_cpu_nanos};
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use super::registers::{Registers, StackPosition};
-use super::ring::{Head, Ring};
 use super::trace::{AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA};
+use crate::hotspot::sample_ring::{Ring, SampleHead};
 use crate::native_code::UnwindTable;
 use crate::stack_bounds::StackBounds;
 use crate::sys;
 
+/// The content of a slot of the ring besides the frames.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Head {
+    /// The serial number of the thread.
+    pub(super) thread: u32,
+    /// The number of samples begun before.
+    pub(super) number: u64,
+    /// The serial number of the virtual thread that it ran, 0 if there was none or it was not requested.
+    pub(super) virtual_thread: u32,
+    /// The number of intervals of CPU time that the sample stands for.
+    pub(super) weight: u32,
+    /// The number of frames, or the reason why there are none.
+    pub(super) frames: i32,
+    /// `true` if the thread was in the agent's own code.
+    pub(super) in_agent: bool,
+    /// `true` if it is a thread of the VM's own; `thread` is then what its timer was created with.
+    pub(super) is_vm_thread: bool,
+}
+
+impl SampleHead for Head {
+    fn frames(&self) -> i32 {
+        self.frames
+    }
+}
+
 /// The state of the handler. All of it is set before [`State::ring`].
 pub(super) struct State {
     /// Null while no samples are taken.
-    pub(super) ring: AtomicPtr<Ring>,
+    pub(super) ring: AtomicPtr<Ring<Head>>,
     /// The threads.
     pub(super) records: AtomicPtr<InterruptedThreads>,
     /// The most frames that are requested.

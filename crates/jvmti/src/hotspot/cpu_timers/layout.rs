@@ -12,7 +12,7 @@ use crate::vm_library::VmLibrary;
 
 /// Offsets and addresses within the VM, from the tables that it exports for debuggers.
 #[derive(Clone, Copy)]
-pub(super) struct VmLayout {
+pub(in crate::hotspot) struct VmLayout {
     /// The function.
     pub(super) get_call_trace: AsyncGetCallTrace,
     /// The beginning and the end of the code cache; it may grow within.
@@ -20,7 +20,7 @@ pub(super) struct VmLayout {
     /// The offsets of the stack pointer of a thread's last Java frame, and of its instruction.
     pub(super) last_java_sp: usize,
     pub(super) last_java_pc: usize,
-    pub(super) threads: ThreadLayout,
+    pub(in crate::hotspot) threads: ThreadLayout,
 }
 
 /// The reason why there are no samples by AsyncGetCallTrace.
@@ -28,7 +28,7 @@ pub(super) const UNSOUND_CALL_TRACE: &str = "the agent does not know this VM's s
 
 impl VmLayout {
     /// Looks everything up; the error names what is missing.
-    pub(super) fn find(env: Env) -> Result<Self, &'static str> {
+    pub(in crate::hotspot) fn find(env: Env) -> Result<Self, &'static str> {
         let structs = env.vm_structs().ok_or(UNTESTED)?;
         if !InterruptedWalker::is_expected(env) && !env.vm_kind().has_sound_call_trace() {
             return Err(UNSOUND_CALL_TRACE);
@@ -74,7 +74,7 @@ impl VmLayout {
 
     /// Determines how the current thread, which must be a platform thread, is found in the VM's memory; `None` if it is
     /// not found.
-    pub(super) fn own_thread(env: Env, jni: Jni<'_>) -> Option<OwnThread> {
+    pub(in crate::hotspot) fn own_thread(env: Env, jni: Jni<'_>) -> Option<OwnThread> {
         let current = env.current_thread(jni).ok()??;
         let address = jni.native_thread(current.object())?.addr();
         Some(OwnThread {
@@ -86,13 +86,13 @@ impl VmLayout {
 
 /// The means by which a thread finds itself in the VM's memory.
 #[derive(Clone, Copy)]
-pub(super) struct OwnThread {
+pub(in crate::hotspot) struct OwnThread {
     /// The distance from the thread's start to its JNI environment.
-    pub(super) environment: usize,
+    pub(in crate::hotspot) environment: usize,
     /// The key of the C library's thread-specific data under which the VM keeps its address, for its own signal
     /// handlers (`ThreadLocalStorage`): set when a thread becomes one of the VM, and cleared before its memory is
     /// freed.
-    pub(super) key: libc::pthread_key_t,
+    pub(in crate::hotspot) key: libc::pthread_key_t,
 }
 
 /// Returns the key under which the current thread has this address; `None` if there are several, as another library may keep

@@ -2,7 +2,7 @@
 //! any instruction, and a walk over the stack from there (`stack_walk::InterruptedWalker`), or HotSpot's
 //! AsyncGetCallTrace in a VM that the walk does not know.
 //!
-//! `handler` is the code that runs when the signal comes; it puts samples into `ring`. `interrupted_threads` has its
+//! `handler` is the code that runs when the signal comes; it puts samples into a ring (`sample_ring`). `interrupted_threads` has its
 //! data about threads, `layout` about the VM; `registers` is specific to the processor. `timer` and `signal` wrap the system's calls.
 
 mod handler;
@@ -12,7 +12,6 @@ mod interrupted_threads;
 mod layout;
 mod pending_signals;
 mod registers;
-mod ring;
 mod signal;
 mod timed_thread;
 mod timer;
@@ -30,16 +29,17 @@ use super::super::jni::{Jni, Object};
 use super::super::native_code::{NativeCode, NativeFunction};
 use super::super::own_time;
 use super::fault_guard;
+use super::sample_ring::Ring;
 use super::stack_walk::{ClassMethod, InterruptedWalker, refused};
 use super::thread_layout::JavaThread;
 use locks::{Mutex, rank};
 
-use handler::{NO_KEY, STATE};
+use handler::{Head, NO_KEY, STATE};
 use interrupted_threads::{InterruptedThreads, VM_THREAD};
-use layout::{OwnThread, UNSOUND_CALL_TRACE, VmLayout};
+use layout::UNSOUND_CALL_TRACE;
+pub(super) use layout::{OwnThread, VmLayout};
 use memory::OutOfMemory;
 use pending_signals::PendingSignals;
-use ring::Ring;
 use timed_thread::HeldRecord;
 use timer::Timer;
 
@@ -99,7 +99,7 @@ pub struct CpuTimers {
     own_thread: OwnThread,
     interval: Duration,
     pending: PendingSignals,
-    ring: Option<Box<Ring>>,
+    ring: Option<Box<Ring<Head>>>,
     /// `Some` if frames of native code are wanted.
     native: Option<Mutex<NativeCode, rank::NativeCode>>,
     reading: Mutex<(), rank::RingReading>,
@@ -131,6 +131,17 @@ pub enum SampledStack {
     NoJava,
     /// The stack could not be walked.
     Unwalkable(NoStack),
+}
+
+impl SampledStack {
+    /// Returns the stack that a walk found; `count` is the number of frames, or the reason why there are none.
+    pub(super) fn of(count: i32, frames: &[CallFrame]) -> Self {
+        match count {
+            1.. => Self::Frames(frames.iter().map(|frame| frame.sampled()).collect()),
+            0 => Self::NoJava,
+            reason => Self::Unwalkable(NoStack::from_number(reason)),
+        }
+    }
 }
 
 /// A frame of a sample.
@@ -258,10 +269,7 @@ impl CpuTimers {
         let own_thread = VmLayout::own_thread(env, jni)
             .ok_or(NoCpuTimers::Vm("the current thread is not to be found"))?;
         fault_guard::install(env);
-        let walker = WALKER.get_or_init(|| {
-            let thread = env.current_thread(jni).ok()??;
-            InterruptedWalker::find(env, jni, thread.object())
-        });
+        let walker = walker(env, jni);
         if walker.is_none() && !env.vm_kind().has_sound_call_trace() {
             return Err(NoCpuTimers::Vm(UNSOUND_CALL_TRACE));
         }
@@ -323,9 +331,10 @@ impl CpuTimers {
         STATE.interval.store(interval, relaxed);
         STATE.lost.store(0, relaxed);
         self.set_depth(ring.depth());
-        STATE
-            .ring
-            .store(ptr::from_ref::<Ring>(ring).cast_mut(), Ordering::SeqCst);
+        STATE.ring.store(
+            ptr::from_ref::<Ring<Head>>(ring).cast_mut(),
+            Ordering::SeqCst,
+        );
     }
 
     /// Sets the depth of samples from now on, limited by the depth at the beginning.
@@ -427,13 +436,7 @@ impl CpuTimers {
                     virtual_thread: sample.head.virtual_thread,
                     weight: sample.head.weight,
                     in_agent: sample.head.in_agent,
-                    stack: match sample.head.frames {
-                        1.. => SampledStack::Frames(
-                            sample.frames.iter().map(|frame| frame.sampled()).collect(),
-                        ),
-                        0 => SampledStack::NoJava,
-                        reason => SampledStack::Unwalkable(NoStack::from_number(reason)),
-                    },
+                    stack: SampledStack::of(sample.head.frames, sample.frames),
                 });
             });
         }
@@ -468,9 +471,23 @@ impl Drop for CpuTimers {
     }
 }
 
-/// Returns the number of samples that have been begun so far.
+/// Returns the means to walk stacks in this VM; `None` if it is not known well enough. Called on a platform thread.
+pub(super) fn walker(env: Env, jni: Jni<'_>) -> Option<&'static InterruptedWalker> {
+    let walker = WALKER.get_or_init(|| {
+        let thread = env.current_thread(jni).ok()??;
+        InterruptedWalker::find(env, jni, thread.object())
+    });
+    walker.as_ref()
+}
+
+/// Returns the number of samples that have been begun so far, of any kind.
 pub(super) fn samples_begun() -> u64 {
     STATE.begun.load(Ordering::SeqCst)
+}
+
+/// Begins a sample whose stack a thread takes of itself; returns its number. Called before the stack is taken.
+pub(super) fn begin_sample() -> u64 {
+    STATE.begun.fetch_add(1, Ordering::SeqCst)
 }
 
 /// Returns the system's id of the current thread.

@@ -77,6 +77,7 @@ pub(super) use interrupted::{
     ClassMethod, Interrupted, InterruptedWalker, refused, thread_cpu_nanos,
 };
 pub(super) use method_ids::MethodIds;
+pub(super) use probe::can_read;
 pub use sums::SequenceHash;
 
 /// The number of methods that are found as cheaply by a new walk as by a remembered one.

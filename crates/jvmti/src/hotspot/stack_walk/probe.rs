@@ -139,6 +139,12 @@ impl MemoryReader {
     }
 }
 
+/// Returns `true` if the word at an address, which is a multiple of a word, can be read. Never faults, whatever signals the
+/// thread blocks.
+pub(in crate::hotspot) fn can_read(address: usize) -> bool {
+    kernel_reads(address) && KERNEL_ANSWERS.load(Ordering::Relaxed)
+}
+
 /// Returns `true` if the kernel can read the word at an address, which is a multiple of a word. It reads the new mask of
 /// signals before it refuses what to do with it. (It reads none at address 0, and refuses nothing.)
 #[inline(always)]

@@ -208,7 +208,12 @@ impl InterruptedWalker {
         count.wrapping_add(natives as i32)
     }
 
-    /// As `walk`, for a thread of the VM that runs no Java.
+    /// Returns the word at an address that may not be there.
+    pub(crate) fn word_at(address: usize) -> Option<usize> {
+        MemoryReader::new().word_at(address, false)
+    }
+
+    /// As `walk`, for a thread that runs no Java.
     ///
     /// # Safety
     /// `stack` are the bounds of the current thread's stack, the registers are those that the signal interrupted, and

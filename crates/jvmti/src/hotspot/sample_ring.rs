@@ -1,46 +1,33 @@
-//! The queue in which the handler puts samples for a thread of the agent: of fixed size, for many writers and one
-//! reader, by the sequence numbers of Dmitry Vyukov's bounded queue. A writer never waits; a full queue refuses.
+//! The queue in which a signal handler, or a hook, puts samples for a thread of the agent: of fixed size, for many writers
+//! and one reader, by the sequence numbers of Dmitry Vyukov's bounded queue. A writer never waits; a full queue refuses.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::trace::CallFrame;
+use super::cpu_timers::CallFrame;
 
-/// The contents of a slot besides the frames.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Head {
-    /// The serial number of the thread.
-    pub(super) thread: u32,
-    /// The number of samples begun before.
-    pub(super) number: u64,
-    /// The serial number of the virtual thread that it ran, 0 if there was none or it was not requested.
-    pub(super) virtual_thread: u32,
-    /// The number of intervals of CPU time that the sample stands for.
-    pub(super) weight: u32,
-    /// The number of frames, or the reason why there are none.
-    pub(super) frames: i32,
-    /// `true` if the thread was in the agent's own code.
-    pub(super) in_agent: bool,
-    /// `true` if it is a thread of the VM's own; `thread` is then what its timer was created with.
-    pub(super) is_vm_thread: bool,
+/// The content of a slot besides the frames.
+pub(super) trait SampleHead: Copy + Default + Send {
+    /// Returns the number of frames; none, or a number below 0, if there are none.
+    fn frames(&self) -> i32;
 }
 
 /// A sample as the reader receives it.
-pub(super) struct Sample<'a> {
-    pub(super) head: Head,
+pub(super) struct Sample<'a, H> {
+    pub(super) head: H,
     pub(super) frames: &'a [CallFrame],
 }
 
 /// A slot may be written at position p when its sequence is p, and read when it is p + 1.
-struct Slot {
+struct Slot<H> {
     sequence: AtomicUsize,
-    head: UnsafeCell<Head>,
+    head: UnsafeCell<H>,
 }
 
-/// The queue.
-pub(super) struct Ring {
-    slots: Box<[Slot]>,
+/// The queue. `H` is the content of a slot besides the frames.
+pub(super) struct Ring<H> {
+    slots: Box<[Slot<H>]>,
     /// The frames of all slots, the same number for each. The system supplies the memory when it is first written to,
     /// so deep slots cost only what is used of them.
     frames: *mut CallFrame,
@@ -51,16 +38,16 @@ pub(super) struct Ring {
 
 // SAFETY: a slot belongs to the writer that claimed it until it is published, and then to the one reader until it is
 // released; `sequence` hands it over.
-unsafe impl Sync for Ring {}
+unsafe impl<H: Copy + Send> Sync for Ring<H> {}
 // SAFETY: as above; the memory is the ring's own.
-unsafe impl Send for Ring {}
+unsafe impl<H: Copy + Send> Send for Ring<H> {}
 
 /// A slot that its writer is filling.
 pub(super) struct Claimed {
     position: usize,
 }
 
-impl Ring {
+impl<H: SampleHead> Ring<H> {
     /// Creates a queue of `slots` samples, a power of two, each with room for `depth` frames, at least one; `None` if
     /// the system has no memory for it. It bypasses the agent's allocator, which never fails.
     pub(super) fn new(slots: usize, depth: usize) -> Option<Self> {
@@ -96,7 +83,7 @@ impl Ring {
     }
 
     #[inline(always)]
-    fn slot(&self, position: usize) -> &Slot {
+    fn slot(&self, position: usize) -> &Slot<H> {
         // SAFETY: `index` is below the length. A checked access could panic, which the handler must not reference.
         unsafe { &*self.slots.as_ptr().add(self.index(position)) }
     }
@@ -142,7 +129,7 @@ impl Ring {
 
     /// Passes a slot to the reader. For the handler.
     #[inline(always)]
-    pub(super) fn publish(&self, claimed: Claimed, head: Head) {
+    pub(super) fn publish(&self, claimed: Claimed, head: H) {
         let slot = self.slot(claimed.position);
         // SAFETY: the slot is the writer's until the next line.
         unsafe { *slot.head.get() = head };
@@ -154,7 +141,7 @@ impl Ring {
     ///
     /// # Safety
     /// No other call may be running: there is only one reader.
-    pub(super) unsafe fn read(&self, most: usize, mut each: impl FnMut(Sample<'_>)) {
+    pub(super) unsafe fn read(&self, most: usize, mut each: impl FnMut(Sample<'_, H>)) {
         for _ in 0..most {
             let position = self.next_read.load(Ordering::Relaxed);
             let slot = self.slot(position);
@@ -164,7 +151,7 @@ impl Ring {
             // SAFETY: the slot was published, and is the one reader's until it is released below.
             let sample = unsafe {
                 let head = *slot.head.get();
-                let count = usize::try_from(head.frames).unwrap_or(0).min(self.depth);
+                let count = usize::try_from(head.frames()).unwrap_or(0).min(self.depth);
                 Sample {
                     head,
                     frames: std::slice::from_raw_parts(self.frames_of(position), count),
@@ -179,7 +166,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl<H> Drop for Ring<H> {
     fn drop(&mut self) {
         // SAFETY: `new` allocated it by this layout.
         unsafe {
@@ -203,17 +190,16 @@ mod tests {
 
     use super::*;
 
-    fn head(thread: u32) -> Head {
-        Head {
-            thread,
-            ..Head::default()
+    impl SampleHead for u32 {
+        fn frames(&self) -> i32 {
+            0
         }
     }
 
-    fn read(ring: &Ring) -> Vec<u32> {
+    fn read(ring: &Ring<u32>) -> Vec<u32> {
         let mut threads = Vec::new();
         // SAFETY: the test reads on one thread.
-        unsafe { ring.read(usize::MAX, |sample| threads.push(sample.head.thread)) };
+        unsafe { ring.read(usize::MAX, |sample| threads.push(sample.head)) };
         threads
     }
 
@@ -223,7 +209,7 @@ mod tests {
         for round in 0..3 {
             for sample in 0..4 {
                 let claimed = ring.claim().expect("room");
-                ring.publish(claimed, head(round * 4 + sample));
+                ring.publish(claimed, round * 4 + sample);
             }
             assert!(ring.claim().is_none(), "full");
             assert_eq!(read(&ring), (round * 4..round * 4 + 4).collect::<Vec<_>>());
@@ -235,9 +221,9 @@ mod tests {
         let ring = Ring::new(4, 1).expect("memory");
         let first = ring.claim().expect("room");
         let second = ring.claim().expect("room");
-        ring.publish(second, head(2));
+        ring.publish(second, 2);
         assert!(read(&ring).is_empty());
-        ring.publish(first, head(1));
+        ring.publish(first, 1);
         assert_eq!(read(&ring), [1, 2]);
     }
 
@@ -250,7 +236,7 @@ mod tests {
             let write = || {
                 for _ in 0..50_000 {
                     match ring.claim() {
-                        Some(claimed) => ring.publish(claimed, head(1)),
+                        Some(claimed) => ring.publish(claimed, 1),
                         None => {
                             refused.fetch_add(1, Ordering::Relaxed);
                         }

@@ -1,0 +1,351 @@
+//! `native=malloc`: where native code allocates memory, and what of it is not freed.
+//!
+//! The allocating thread takes the sample itself (`jvmti::NativeAllocations`); a thread of the agent fetches the samples, names
+//! their stacks, and looks which blocks have been freed (`sites`).
+
+mod report;
+mod sites;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use foldhash::fast::FixedState;
+
+use super::sampled_frames::SampledFrames;
+use super::{Context, Engine, Report, Totals, Worker};
+use jvmti::{
+    AgentThreads, AllocationSample, Env, Event, Jni, JvmtiError, NativeAllocations,
+    NoNativeAllocations, Object, SampledStack, SystemThreads,
+};
+use locks::{Mutex, rank};
+use names::frame::FrameId;
+use names::thread::ThreadSerial;
+use names::trace::TraceId;
+use options::NativeMemory as NativeOptions;
+use output::Journal;
+use output::console;
+use stacks::{MixedFrame, Stacks};
+
+use report::Section;
+use sites::{Block, Sites};
+
+/// The interval at which samples are fetched, and new libraries looked for: names die with their class.
+const FETCH_INTERVAL: Duration = Duration::from_millis(20);
+/// The same while very many come.
+const SHORT_FETCH_INTERVAL: Duration = Duration::from_millis(1);
+/// The interval at which freed blocks and unloaded classes are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest that a fetch waits for another one, whose thread may be suspended.
+const WAIT_FOR_FETCH: Duration = Duration::from_secs(10);
+/// The same without the VM.
+const SHORT_WAIT_FOR_FETCH: Duration = Duration::from_millis(100);
+
+/// The most instructions whose functions are remembered.
+const MOST_FUNCTIONS: usize = 1 << 16;
+
+/// The reasons why bytes have no stack.
+const LOST: &str = "lost, because samples came too fast";
+const NAMELESS: &str = "in frames that were not seen before";
+const NO_FRAMES: &str = "in native code without frames";
+
+/// The engine of `native=malloc`.
+pub(super) struct NativeMemory {
+    agent_threads: Arc<AgentThreads>,
+    worker: Worker,
+    shared: Arc<NativeState>,
+    cutoff: f64,
+    /// See [`Context::folded`].
+    folded: Option<FrameId>,
+}
+
+/// The state that the agent's thread and the events share.
+struct NativeState {
+    env: Env,
+    stacks: Arc<Stacks>,
+    interval: u32,
+    system_threads: OnceLock<Option<SystemThreads>>,
+    /// The serial numbers of threads by the system's ids, with `thread=y`.
+    threads: Mutex<HashMap<i32, ThreadSerial, FixedState>, rank::SampledThreads>,
+    allocations: OnceLock<Result<NativeAllocations, NoNativeAllocations>>,
+    sites: Mutex<Sites, rank::NativeSites>,
+    /// The functions that have been found, by instructions.
+    functions: Mutex<HashMap<usize, FrameId, FixedState>, rank::NativeFunctions>,
+    /// Samples that were lost, or whose blocks are not tracked: they may not have been freed.
+    untracked: AtomicU64,
+    has_stopped: AtomicBool,
+    fetching: Mutex<(), rank::FetchedSamples>,
+}
+
+impl NativeMemory {
+    /// Creates the engine; `None` if the options do not request it.
+    pub(super) fn new(context: &Context) -> Option<Self> {
+        let NativeOptions { interval } = context.options.native_memory?;
+        let shared = NativeState {
+            env: context.env,
+            stacks: context.stacks.clone(),
+            interval,
+            system_threads: OnceLock::new(),
+            threads: Mutex::default(),
+            allocations: OnceLock::new(),
+            sites: Mutex::default(),
+            functions: Mutex::default(),
+            untracked: AtomicU64::new(0),
+            has_stopped: AtomicBool::new(false),
+            fetching: Mutex::default(),
+        };
+        Some(Self {
+            agent_threads: context.agent_threads.clone(),
+            worker: Worker::default(),
+            shared: Arc::new(shared),
+            cutoff: context.options.cutoff,
+            folded: context.folded(),
+        })
+    }
+
+    fn section_of(&self, cutoff: f64, folded: Option<FrameId>) -> Section {
+        Section {
+            interval: self.shared.interval,
+            untracked: self.shared.untracked.load(Ordering::Relaxed),
+            malloc_library: match self.shared.allocations.get() {
+                Some(Ok(allocations)) => Some(allocations.malloc_library()),
+                _ => None,
+            },
+            cutoff,
+            folded,
+        }
+    }
+}
+
+impl Engine for NativeMemory {
+    fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let shared = self.shared.clone();
+        shared.env.enable(Event::ClassLoad)?;
+        shared.env.enable(Event::ClassPrepare)?;
+        shared.stacks.watch_classes(jni);
+        let depth = shared.stacks.shape().depth;
+        let begin = || NativeAllocations::begin(shared.env, jni, shared.interval, depth);
+        if let Err(reason) = shared.allocations.get_or_init(begin) {
+            console::line(format_args!("native=malloc: nothing is sampled: {reason}"));
+            return Ok(());
+        }
+        let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
+        self.worker.start(
+            &self.agent_threads,
+            self.shared.env,
+            jni,
+            "HPROF native memory",
+            run,
+        )
+    }
+
+    fn stop(&self, jni: Jni<'_>) {
+        self.worker.stop();
+        if let Some(Ok(allocations)) = self.shared.allocations.get() {
+            allocations.stop();
+            self.shared.fetch(Some(jni));
+            self.shared.look_for_freed();
+        }
+        self.shared.has_stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        if !self.shared.stacks.by_thread() {
+            return;
+        }
+        let find = || SystemThreads::find(self.shared.env).ok();
+        let threads = self.shared.system_threads.get_or_init(find);
+        if let Some(tid) = threads.and_then(|threads| threads.tid(jni, thread)) {
+            self.shared.threads.lock().insert(tid, serial);
+        }
+    }
+
+    fn thread_gone(&self, serial: ThreadSerial) {
+        let mut threads = self.shared.threads.lock();
+        threads.retain(|_, known| *known != serial);
+    }
+
+    fn section(&self) -> Option<&'static str> {
+        Some("native memory by sampling allocations")
+    }
+
+    fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
+        self.shared.fetch(Some(jni));
+        self.write(report);
+    }
+
+    fn report_without_vm(&self, report: &Report<'_>) {
+        self.shared.fetch(None);
+        self.write(report);
+    }
+
+    fn report_known(&self, journal: &Journal, least: f64) {
+        let section = self.section_of(self.cutoff.max(least), None);
+        let totals = self.shared.totals(false);
+        section.write(journal, totals);
+    }
+}
+
+impl NativeMemory {
+    fn write(&self, report: &Report<'_>) {
+        self.shared.look_for_freed();
+        let section = self.section_of(self.cutoff, self.folded);
+        let amounts = self.shared.totals(report.totals == Totals::EndPeriod);
+        section.write(report.journal, amounts);
+    }
+}
+
+impl NativeState {
+    fn run(&self, jni: Jni<'_>, worker: &Worker) {
+        let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+        let mut interval = FETCH_INTERVAL;
+        while worker.sleep_until(Instant::now() + interval) {
+            if let Some(Ok(allocations)) = self.allocations.get()
+                && allocations.refresh(jni)
+            {
+                self.functions.lock().clear();
+            }
+            interval = match self.fetch(Some(jni)) >= NativeAllocations::MANY {
+                true => SHORT_FETCH_INTERVAL,
+                false => FETCH_INTERVAL,
+            };
+            let now = Instant::now();
+            if now >= next_sweep {
+                self.look_for_freed();
+                self.stacks.sweep(jni);
+                next_sweep = now + SWEEP_INTERVAL;
+            }
+        }
+    }
+
+    /// Fetches the samples taken so far, and returns their number. Without the VM, only those whose frames are all known have a
+    /// trace.
+    fn fetch(&self, jni: Option<Jni<'_>>) -> usize {
+        let Some(Ok(allocations)) = self.allocations.get() else {
+            return 0;
+        };
+        let mut count = 0;
+        let _fetching = self.fetching.try_lock_for(match jni {
+            Some(_) => WAIT_FOR_FETCH,
+            None => SHORT_WAIT_FOR_FETCH,
+        });
+        for _ in 0..NativeAllocations::MOST_READS {
+            let mut samples = Vec::new();
+            allocations.read(&mut samples);
+            if samples.is_empty() {
+                break;
+            }
+            // The classes of all their methods have been prepared by now.
+            if let (Some(classes), Some(jni)) = (self.stacks.watched_classes(), jni) {
+                classes.refresh(jni);
+            }
+            count += samples.len();
+            for sample in samples {
+                self.count(allocations, jni, sample);
+            }
+        }
+        let lost = allocations.take_lost();
+        if lost.samples > 0 {
+            let trace = self.stacks.unsampled_trace(ThreadSerial::UNKNOWN, LOST);
+            self.sites.lock().add_lost(trace, lost.bytes);
+        }
+        let untracked = allocations.take_untracked() + lost.samples;
+        self.untracked.fetch_add(untracked, Ordering::Relaxed);
+        count
+    }
+
+    fn count(
+        &self,
+        allocations: &NativeAllocations,
+        jni: Option<Jni<'_>>,
+        sample: AllocationSample,
+    ) {
+        let trace = self.trace(allocations, jni, &sample);
+        let block = Block {
+            trace,
+            bytes: sample.bytes,
+            stands_for: sample.stands_for,
+            tracked: sample.block,
+            since: Instant::now(),
+        };
+        self.sites.lock().add(block);
+    }
+
+    fn trace(
+        &self,
+        allocations: &NativeAllocations,
+        jni: Option<Jni<'_>>,
+        sample: &AllocationSample,
+    ) -> TraceId {
+        let thread = self.threads.lock().get(&sample.tid).copied();
+        let thread = thread.unwrap_or(ThreadSerial::UNKNOWN);
+        let function = |instruction| self.function(allocations, instruction);
+        let names = SampledFrames {
+            stacks: &self.stacks,
+            function: &function,
+            jni,
+        };
+        // `malloc` is the same for nearly all, and nothing to look at.
+        let mapped_by = sample.mapped_by.iter();
+        let mapped_by = mapped_by.map(|it| MixedFrame::Named(self.stacks.native_frame(it)));
+        let mut frames: Vec<MixedFrame> = mapped_by.collect();
+        // Keeps the classes of methods that are named below.
+        let mut held = Vec::new();
+        match &sample.stack {
+            SampledStack::Frames(sampled) => {
+                frames.extend(names.all(sampled, sample.number, &mut held));
+            }
+            SampledStack::NoJava => {
+                frames.push(MixedFrame::Named(self.reason(NO_FRAMES)));
+            }
+            SampledStack::Unwalkable(reason) => {
+                frames.push(MixedFrame::Named(self.reason(&reason.to_string())));
+            }
+        }
+        frames.truncate(self.stacks.depth().max(1));
+        let trace = self.stacks.mixed_trace(jni, thread, &frames);
+        trace.unwrap_or_else(|| self.stacks.unsampled_trace(thread, NAMELESS))
+    }
+
+    /// Returns the frame of the function that an instruction is in; `None` if that is in no library.
+    fn function(&self, allocations: &NativeAllocations, instruction: usize) -> Option<FrameId> {
+        let known = self.functions.lock().get(&instruction).copied();
+        if known.is_some() {
+            return known;
+        }
+        let found = self
+            .stacks
+            .native_frame(&allocations.native_function(instruction)?);
+        let mut functions = self.functions.lock();
+        if functions.len() < MOST_FUNCTIONS {
+            memory::need_to_hash(
+                functions.len(),
+                functions.capacity(),
+                size_of::<(usize, FrameId)>(),
+            );
+            functions.insert(instruction, found);
+        }
+        Some(found)
+    }
+
+    fn reason(&self, reason: &str) -> FrameId {
+        self.stacks.stand_in(&format!("<{reason}>"))
+    }
+
+    fn look_for_freed(&self) {
+        // The blocks of a session that has ended are no longer watched.
+        if !self.has_stopped.load(Ordering::Relaxed) {
+            self.sites.lock().remove_freed();
+        }
+    }
+
+    fn totals(&self, starts_anew: bool) -> sites::Amounts {
+        let mut sites = self.sites.lock();
+        let amounts = sites.amounts(Instant::now());
+        if starts_anew {
+            sites.start_anew();
+        }
+        amounts
+    }
+}
