@@ -69,6 +69,42 @@ pub const WELL_KNOWN: [&str; 58] = [
     "sun",
 ];
 
+/// Native libraries that are not one's own unless named: those of the JDK, of the system, and allocators. Without `.so` and
+/// the version.
+const LIBRARIES: [&str; 31] = [
+    "ld-linux-aarch64",
+    "ld-linux-x86-64",
+    "ld-musl-aarch64",
+    "ld-musl-x86_64",
+    "libattach",
+    "libc",
+    "libc.musl-aarch64",
+    "libc.musl-x86_64",
+    "libdl",
+    "libextnet",
+    "libgcc_s",
+    "libhprof",
+    "libinstrument",
+    "libj2pkcs11",
+    "libjava",
+    "libjdwp",
+    "libjemalloc",
+    "libjimage",
+    "libjli",
+    "libjvm",
+    "libm",
+    "libmanagement",
+    "libnet",
+    "libnio",
+    "libpthread",
+    "librt",
+    "libstdc++",
+    "libtcmalloc",
+    "libverify",
+    "libz",
+    "libzip",
+];
+
 /// The classes that are one's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnCode {
@@ -81,7 +117,9 @@ impl OwnCode {
     #[must_use]
     pub fn has_class(&self, class: &str) -> bool {
         match self.prefixes.is_empty() {
-            true => !WELL_KNOWN.iter().any(|prefix| is_in(class, prefix)),
+            true => {
+                !WELL_KNOWN.iter().any(|prefix| is_in(class, prefix)) && !is_system_library(class)
+            }
             false => self.prefixes.iter().any(|prefix| is_in(class, prefix)),
         }
     }
@@ -93,6 +131,12 @@ impl OwnCode {
         let class = method.rsplit_once('.').map(|(class, _)| class);
         class.is_some_and(|class| self.has_class(class))
     }
+}
+
+/// Returns `true` for a native library such as `libz.so.1.2.13`, in the place of a class, that is not one's own.
+fn is_system_library(library: &str) -> bool {
+    let name = library.split_once(".so").map(|(name, _)| name);
+    name.is_some_and(|name| LIBRARIES.contains(&name))
 }
 
 /// Returns `true` if a class is in a package, or is or is in a class.
@@ -191,6 +235,7 @@ mod tests {
             "Main",
             "javaagent.Main",
             "com.google.javascript.Compiler",
+            "libshop.so",
         ] {
             assert!(own.has_class(class), "{class}");
         }
@@ -199,10 +244,13 @@ mod tests {
             "jdk.internal.misc.Unsafe",
             "org.apache.Main",
             "kotlin.Unit",
+            "libc.so.6",
+            "libz.so.1.2.13",
         ] {
             assert!(!own.has_class(class), "{class}");
         }
-        assert!(WELL_KNOWN.is_sorted());
+        assert!(!own.has_frame("libjvm.so.os::malloc"));
+        assert!(WELL_KNOWN.is_sorted() && LIBRARIES.is_sorted());
     }
 
     #[test]
