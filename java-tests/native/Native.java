@@ -13,7 +13,7 @@ import sun.misc.Unsafe;
  * order:
  *
  * leak: 1,000,000 blocks of 64 bytes, in `leak` from `leaks`, which are never freed.
- * balance: 1,000,000 blocks of 64 bytes and as many of 640, in `balance` from `balances`, all freed.
+ * balance: 200,000 blocks of 64 bytes and as many of 640, in `balance` from `balances`, all freed.
  * grow: 10,000 blocks of 100 bytes that become 6,400 bytes, in `grow` from `grows`, never freed.
  * threads: the same as `leak`, in 100 threads of the library, in `thread_leaks`: they are not attached to the VM.
  * inflate: 300 inflaters that have inflated and are not ended, in `inflaters`.
@@ -96,8 +96,8 @@ public class Native {
 
     static void balances() throws InterruptedException {
         for (int round = 0; round < 100; round++) {
-            balance(10_000, 64);
-            balance(10_000, 640);
+            balance(2_000, 64);
+            balance(2_000, 640);
             Thread.sleep(10);
         }
     }
