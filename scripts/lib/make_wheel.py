@@ -1,7 +1,7 @@
 """Makes a Python wheel of the command and the library: make_wheel.py ROOT PLATFORM VERSION FOLDER.
 
 A wheel is a zip file; this one has no Python in it. pip puts `hprof` with the commands of its environment, and
-`libhprof.so` into `lib` beside them, where the command looks for it.
+`libhprof.so` into `lib` beside them, where the command looks for it. Windows and macOS have the command alone.
 """
 
 import base64
@@ -13,7 +13,17 @@ import zipfile
 from pathlib import Path
 
 # The requirements on the system, in the form that pip uses.
-TAGS = {"gnu": "manylinux_2_17_{0}.manylinux2014_{0}", "musl": "musllinux_1_2_{0}"}
+TAGS = {
+    "x86_64-gnu": "manylinux_2_17_x86_64.manylinux2014_x86_64",
+    "aarch64-gnu": "manylinux_2_17_aarch64.manylinux2014_aarch64",
+    "x86_64-musl": "musllinux_1_2_x86_64",
+    "aarch64-musl": "musllinux_1_2_aarch64",
+    "x86_64-windows": "win_amd64",
+    # The oldest macOS that Rust's programs run on.
+    "x86_64-macos": "macosx_10_12_x86_64",
+    "aarch64-macos": "macosx_11_0_arm64",
+}
+SYSTEMS = {"windows": "Microsoft :: Windows", "macos": "MacOS :: MacOS X"}
 
 DESCRIPTION = """\
 # hprof
@@ -26,23 +36,36 @@ HPROF, the heap and CPU profiling agent, for today's JVMs: the library and the c
     hprof report java.hprof.txt -o java.html
 """
 
+READER = """\
+# hprof
+
+The command `hprof`, which reads heap dumps and profiles of JVMs. The agent that writes profiles runs on Linux.
+
+    pip install hprof-agent
+    hprof heap leaks java.hprof
+    hprof report profile.hprof -o profile.html
+"""
+
 
 def main() -> None:
     root, platform, version, folder = Path(sys.argv[1]), *sys.argv[2:4], Path(sys.argv[4])
-    architecture, libc = platform.split("-")
-    tag = f"py3-none-{TAGS[libc].format(architecture)}"
+    system = platform.split("-")[1]
+    tag = f"py3-none-{TAGS[platform]}"
     name = f"hprof_agent-{version}"
     info, data = f"{name}.dist-info", f"{name}.data"
     wheel = Wheel(folder / f"{name}-{tag}.whl")
-    wheel.add(f"{data}/scripts/hprof", (root / "bin/hprof").read_bytes(), executable=True)
-    wheel.add(f"{data}/data/lib/libhprof.so", (root / "lib/libhprof.so").read_bytes())
-    for page in sorted((root / "share/man/man1").iterdir()):
+    program = "hprof.exe" if system == "windows" else "bin/hprof"
+    wheel.add(f"{data}/scripts/{Path(program).name}", (root / program).read_bytes(), executable=True)
+    if system not in SYSTEMS:
+        wheel.add(f"{data}/data/lib/libhprof.so", (root / "lib/libhprof.so").read_bytes())
+    for page in sorted(root.glob("share/man/man1/*")):
         wheel.add(f"{data}/data/share/man/man1/{page.name}", page.read_bytes())
-    book = root / "share/doc/hprof/book"
+    notes = root if system == "windows" else root / "share/doc/hprof"
+    book = notes / "book"
     for page in sorted(path for path in book.rglob("*") if path.is_file()):
         wheel.add(f"{data}/data/share/doc/hprof/book/{page.relative_to(book).as_posix()}", page.read_bytes())
     for notice in ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"]:
-        wheel.add(f"{info}/licenses/{notice}", (root / "share/doc/hprof" / notice).read_bytes())
+        wheel.add(f"{info}/licenses/{notice}", (notes / notice).read_bytes())
     metadata = [
         "Metadata-Version: 2.4",
         "Name: hprof-agent",
@@ -52,7 +75,7 @@ def main() -> None:
         "License-File: LICENSE-MIT",
         "License-File: LICENSE-APACHE",
         "License-File: THIRD-PARTY.txt",
-        "Classifier: Operating System :: POSIX :: Linux",
+        f"Classifier: Operating System :: {SYSTEMS.get(system, 'POSIX :: Linux')}",
         "Classifier: Programming Language :: Rust",
         "Classifier: Programming Language :: Java",
         "Requires-Python: >=3.7",
@@ -60,7 +83,7 @@ def main() -> None:
         'Requires-Dist: hprof-fleet; extra == "fleet"',
         "Description-Content-Type: text/markdown",
         "",
-        DESCRIPTION,
+        READER if system in SYSTEMS else DESCRIPTION,
     ]
     wheel.add(f"{info}/METADATA", "\n".join(metadata).encode())
     tags = [f"Tag: py3-none-{one}" for one in tag.removeprefix("py3-none-").split(".")]

@@ -1,9 +1,11 @@
 # shellcheck shell=bash
-# The steps of `scripts/package`. A platform is <architecture>-<C library>.
+# The steps of `scripts/package`. A platform is <architecture>-<C library>, or <architecture>-<system> where there is no agent.
 
 packaging=${target:?common.sh comes first}/package
 dist=$packaging/dist
 platforms="x86_64-gnu aarch64-gnu x86_64-musl aarch64-musl"
+# These have the command alone.
+readers="x86_64-windows aarch64-macos x86_64-macos"
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 summary="Heap and CPU profiling agent for today's JVMs"
 description="HPROF, which the JDK shipped until version 8, rebuilt for JDK 11, 17, 21,
@@ -33,7 +35,23 @@ install_package_tools() {
     [[ -x $objcopy ]] || rustup component add llvm-tools >&2 || die "Rust's component llvm-tools could not be added"
 }
 
-rust_target() { echo "${1%-*}-unknown-linux-${1#*-}"; }
+has_agent() { [[ " $platforms " == *" $1 "* ]]; }
+
+# check_platforms PLATFORM...
+check_platforms() {
+    local platform
+    for platform; do
+        [[ " $platforms $readers " == *" $platform "* ]] || die "there is no platform $platform, but $platforms $readers"
+    done
+}
+
+rust_target() {
+    case $1 in
+    *-windows) echo "${1%-*}-pc-windows-gnu" ;;
+    *-macos) echo "${1%-*}-apple-darwin" ;;
+    *) echo "${1%-*}-unknown-linux-${1#*-}" ;;
+    esac
+}
 
 # The paths of this machine, as they must not stand in the files.
 remapped() {
@@ -44,7 +62,10 @@ remapped() {
 # links the unwinder into the library.
 build_platform() {
     local rust_target flags zig_target crates=("${@:2}")
-    ((${#crates[@]})) || crates=(hprof-agent hprof-cli)
+    if ((${#crates[@]} == 0)); then
+        crates=(hprof-cli)
+        if has_agent "$1"; then crates+=(hprof-agent); fi
+    fi
     rust_target=$(rust_target "$1")
     zig_target=$rust_target
     flags=$(remapped)
@@ -54,7 +75,18 @@ build_platform() {
     *-musl) flags+=" -C target-feature=-crt-static" ;;
     esac
     rustup target add "$rust_target" >/dev/null 2>&1 || die "rustup could not add $rust_target"
-    compile_unwinder "$zig_target" "$flags"
+    case $1 in
+    *-windows)
+        need_command x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64-win32 || die "the linker for Windows could not be installed"
+        note "building for $1"
+        CARGO_TARGET_DIR=$packaging/build CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_STRIP=symbols \
+            RUSTFLAGS="$flags -C link-arg=-Wl,--no-insert-timestamp" cargo build --release --target "$rust_target" --locked "${crates[@]/#/-p=}"
+        return
+        ;;
+    # zig brings the C library, and no frameworks.
+    *-macos) flags+=" -C link-arg=-F$root/scripts/lib/frameworks -C link-arg=-s" ;;
+    *) compile_unwinder "$zig_target" "$flags" ;;
+    esac
     note "building for $1"
     CARGO_TARGET_DIR=$packaging/build zigbuild "$zig_target" "$flags" --locked "${crates[@]/#/-p=}"
 }
@@ -145,6 +177,42 @@ list_licences() {
     note "listing licences"
     for platform in $platforms; do rust_targets+=("$(rust_target "$platform")"); done
     python3 scripts/lib/third_party.py "${rust_targets[@]}" >"$dist/THIRD-PARTY.txt"
+}
+
+# lay_out_reader PLATFORM: the command for a system that has no agent, and what it is read with, below
+# target/package/readers/<platform>.
+lay_out_reader() {
+    local rust_target notes home=$packaging/readers/$1
+    rust_target=$(rust_target "$1")
+    rm -rf "$home"
+    case $1 in
+    *-windows)
+        notes=$home
+        mkdir -p "$home"
+        cp "$packaging/build/$rust_target/release/hprof.exe" "$home/"
+        ;;
+    *)
+        notes=$home/share/doc/hprof
+        mkdir -p "$home"/{bin,share/man/man1} "$notes"
+        cp "$packaging/build/$rust_target/release/hprof" "$home/bin/"
+        command_of_this_machine manual "$home/share/man/man1"
+        gzip -9 -n "$home"/share/man/man1/*.1
+        ;;
+    esac
+    cp LICENSE-MIT LICENSE-APACHE CHANGELOG.md "$notes/"
+    python3 scripts/lib/third_party.py "$rust_target" >"$notes/THIRD-PARTY.txt"
+    cp -R docs "$notes/book"
+    touch_all "$home"
+}
+
+# pack_reader PLATFORM: the zip for Windows, the tarball for macOS.
+pack_reader() {
+    local home=$packaging/readers/$1 name=hprof-$version-${1#*-}-${1%-*}
+    case $1 in
+    *-windows) python3 scripts/lib/make_zip.py "$home" "$name" "$dist" ;;
+    *) pack "$home" "$name" ;;
+    esac
+    python3 scripts/lib/make_wheel.py "$home" "$1" "$version" "$dist"
 }
 
 make_deb() {
@@ -256,9 +324,8 @@ make_jars() {
 }
 
 print_sizes() {
-    local platform
     printf '%12s  %s\n' bytes file
-    (cd "$packaging/root" && for platform in *; do stat -c '%12s  %n' "$platform"/{lib/libhprof.so,bin/hprof}; done)
+    (cd "$packaging" && find . -type f \( -path './r*/bin/hprof' -o -path './root/*/libhprof.so' -o -name hprof.exe -path './readers/*' \) -exec stat -c '%12s  %n' {} +)
     (cd "$dist" && stat -c '%12s  %n' -- *)
 }
 

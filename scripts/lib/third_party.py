@@ -9,13 +9,19 @@ import sys
 from pathlib import Path
 
 ROOTS = ["hprof-agent", "hprof-cli"]
+# There is no agent for other systems.
+ROOTS_ELSEWHERE = ["hprof-cli"]
 NOTICES = ("licen", "copying", "notice", "copyright", "unlicense")
 
 HEAD = """\
-hprof itself is licensed under MIT or Apache 2.0, as you like. libhprof.so and the command hprof contain the crates below.
-They also contain Rust's standard library (MIT or Apache 2.0, by the Rust Project's contributors) and LLVM's
-libunwind and compiler-rt (Apache 2.0 with LLVM exceptions, by the LLVM Project's contributors), which the compilers bring.
+hprof itself is licensed under MIT or Apache 2.0, as you like. {files} the crates below.
+They also contain Rust's standard library (MIT or Apache 2.0, by the Rust Project's contributors) and {runtime}, which the compilers bring.
 """
+LLVM = """LLVM's
+libunwind and compiler-rt (Apache 2.0 with LLVM exceptions, by the LLVM Project's contributors)"""
+GCC = """GCC's
+libgcc (GPL 3 with the GCC Runtime Library Exception, by the Free Software Foundation) and the start-up code of mingw-w64 (public domain and
+ZPL 2.1, by the mingw-w64 project's contributors)"""
 
 
 def main() -> None:
@@ -23,7 +29,9 @@ def main() -> None:
     for target in sys.argv[1:]:
         linked |= linked_into(target)
     crates = sorted(linked.values(), key=lambda crate: (crate["name"], crate["version"]))
-    print(HEAD)
+    has_agent = any("linux" in target for target in sys.argv[1:])
+    files = "libhprof.so and the command hprof contain" if has_agent else "The command hprof contains"
+    print(HEAD.format(files=files, runtime=GCC if sys.argv[1].endswith("windows-gnu") else LLVM))
     for crate in crates:
         print(f"{crate['name']} {crate['version']}: {crate['license'] or crate['license_file']}  {crate['repository'] or ''}")
     # One text stands once, however many crates have it.
@@ -41,7 +49,8 @@ def linked_into(target: str) -> dict[str, dict]:
     metadata = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    waiting = [id for id, package in packages.items() if package["name"] in ROOTS]
+    roots = ROOTS if "linux" in target else ROOTS_ELSEWHERE
+    waiting = [id for id, package in packages.items() if package["name"] in roots]
     seen = set(waiting)
     while waiting:
         for dependency in nodes[waiting.pop()]["deps"]:

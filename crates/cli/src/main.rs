@@ -88,6 +88,7 @@ const WRONG_USAGE: u8 = 2;
 #[derive(Parser)]
 #[command(
     name = "hprof",
+    bin_name = "hprof",
     version,
     about = "Shows where Java programs spend their time and memory, and what their threads wait for",
     long_about = "\

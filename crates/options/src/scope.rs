@@ -151,8 +151,9 @@ impl Scope {
 #[cfg(test)]
 mod tests {
     use crate::rows::ROWS;
-    use crate::tests::{error, name, options};
+    use crate::tests::{LIVE, error, name, options};
     use crate::{OptionError, parse};
+    use std::path::Path;
 
     /// The options that measure something, each alone.
     const ASKED: [&str; 11] = [
@@ -243,9 +244,10 @@ mod tests {
 
     #[test]
     fn a_live_session_has_what_can_be_sent_every_second() {
-        let live =
-            options("cpu=samples,heap=sites,sample=512k,budget=20%,monitor=y,fold=y,live=/tmp/s");
-        assert_eq!(live.live.as_deref(), Some("/tmp/s".as_ref()));
+        let beside = "cpu=samples,heap=sites,sample=512k,budget=20%,monitor=y,fold=y";
+        let live = options(&format!("{beside},{LIVE}"));
+        let socket = LIVE.strip_prefix("live=").map(Path::new);
+        assert_eq!(live.live.as_deref(), socket);
         assert_eq!(
             error("live=s"),
             "option live=s: must be the absolute path of a socket"
@@ -262,9 +264,9 @@ mod tests {
             ("heap=dump", "heap=dump"),
             ("", "heap=all"),
         ] {
-            let message = error(&format!("{given},live=/s"));
+            let message = error(&format!("{given},{LIVE}"));
             assert!(
-                message.starts_with(&format!("option live=/s: not with {with}; ")),
+                message.starts_with(&format!("option {LIVE}: not with {with}; ")),
                 "{message}"
             );
         }

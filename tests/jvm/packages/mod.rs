@@ -7,6 +7,7 @@ mod jar;
 mod jmh;
 mod maven;
 mod musl;
+mod readers;
 
 use std::fs;
 use std::path::{Path, PathBuf};

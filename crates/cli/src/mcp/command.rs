@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::path::{MAIN_SEPARATOR, PathBuf};
 use std::process::Stdio;
 
 use hprof_format::printable;
@@ -118,8 +118,12 @@ pub fn words(arguments: &[OsString]) -> String {
 
 fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
-    let is_plain =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '=' | '/' | '.' | ',' | ':');
+    // The shells of Windows take the backslash for itself.
+    let is_plain = |c: char| {
+        c.is_ascii_alphanumeric()
+            || matches!(c, '-' | '_' | '=' | '/' | '.' | ',' | ':')
+            || c == MAIN_SEPARATOR
+    };
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.into_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),

@@ -1,7 +1,7 @@
 //! The folders whose files may be read and written.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf, Prefix};
 
 use hprof_format::printable;
 
@@ -26,7 +26,7 @@ impl Folders {
 
     /// Returns the path of a regular file in one of them, without links; a relative path begins at the first that has it.
     pub fn file(&self, named: &str) -> Result<PathBuf, String> {
-        let path = self.absolute(named);
+        let path = self.absolute(named)?;
         let found = match path.canonicalize() {
             Ok(found) if self.have(&found) => found,
             // Nothing is said about what is elsewhere, not even that it is missing.
@@ -35,7 +35,7 @@ impl Folders {
         };
         let metadata = fs::metadata(&found).map_err(|error| about(&path, error))?;
         match metadata.is_file() {
-            true => Ok(found),
+            true => Ok(dunce::simplified(&found).to_owned()),
             false => Err(about(&path, "is not a regular file")),
         }
     }
@@ -49,7 +49,7 @@ impl Folders {
     /// Returns the path of a file that is yet to be written, which may have nothing in its name that an option of the agent
     /// gives a meaning to.
     pub fn new_file(&self, named: &str) -> Result<PathBuf, String> {
-        let path = self.absolute(named);
+        let path = self.absolute(named)?;
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(self.outside(named));
         };
@@ -57,7 +57,7 @@ impl Folders {
         if !self.have(&folder) {
             return Err(self.outside(named));
         }
-        let path = folder.join(name);
+        let path = dunce::simplified(&folder.join(name)).to_owned();
         if path.symlink_metadata().is_ok() {
             return Err(about(&path, "exists, and is not replaced"));
         }
@@ -79,10 +79,27 @@ impl Folders {
         names.collect::<Vec<_>>().join(", ")
     }
 
-    fn absolute(&self, named: &str) -> PathBuf {
+    fn absolute(&self, named: &str) -> Result<PathBuf, String> {
+        if self.is_on_another_machine(Path::new(named)) {
+            return Err(self.outside(named));
+        }
         let candidates = || self.0.iter().map(|folder| folder.join(named));
         let there = candidates().find(|path| path.exists());
-        there.or_else(|| candidates().next()).unwrap_or_default()
+        Ok(there.or_else(|| candidates().next()).unwrap_or_default())
+    }
+
+    /// Returns `true` for a path of Windows on another machine or a device that none of the folders is on. It must not even be
+    /// looked for: Windows would prove to that machine who the user is, and the password could be guessed from the proof.
+    fn is_on_another_machine(&self, path: &Path) -> bool {
+        let Some(start @ Component::Prefix(prefix)) = path.components().next() else {
+            return false;
+        };
+        let is_drive = matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_));
+        let begins = |folder: &PathBuf| {
+            let mut written = [folder.as_path(), dunce::simplified(folder)].into_iter();
+            written.any(|folder| folder.components().next() == Some(start))
+        };
+        !is_drive && !self.0.iter().any(begins)
     }
 
     fn have(&self, path: &Path) -> bool {
@@ -104,7 +121,8 @@ impl Folders {
 }
 
 fn printable_path(path: &Path) -> String {
-    printable(&path.to_string_lossy().into_owned()).into_owned()
+    let path = dunce::simplified(path).to_string_lossy();
+    printable(&*path).into_owned()
 }
 
 fn about(path: &Path, what: impl std::fmt::Display) -> String {
@@ -182,6 +200,66 @@ mod tests {
             let refused = folders.new_file(named).expect_err(named);
             assert!(refused.contains(reason), "{named}: {refused}");
             assert!(!refused.contains('\n'), "{refused}");
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(windows)]
+mod windows_tests {
+    use super::*;
+
+    #[test]
+    fn only_files_below_the_folders_are_found() {
+        let all = tempfile::tempdir().expect("a folder");
+        let inside = all.path().join("inside");
+        for folder in ["inside", "outside"] {
+            let folder = all.path().join(folder);
+            fs::create_dir(&folder).expect("a folder");
+            fs::write(folder.join("a.hprof"), "").expect("a file");
+        }
+        let Ok(folders) = Folders::find(std::slice::from_ref(&inside)) else {
+            panic!("the folder is there")
+        };
+        let found = folders.file("A.hprof").expect("it is there");
+        assert!(!found.to_string_lossy().starts_with(r"\\?\"), "{found:?}");
+        assert!(!folders.names().contains('?'), "{}", folders.names());
+        let absolute = found.to_str().expect("UTF-8");
+        assert_eq!(folders.file(absolute), Ok(found.clone()));
+        let outside = all.path().join("outside").join("a.hprof");
+        for named in [
+            r"..\outside\a.hprof",
+            "../outside/a.hprof",
+            &outside.display().to_string(),
+            r"C:\Windows\win.ini",
+            r"\\host\share\a.hprof",
+            r"\\?\UNC\host\share\a.hprof",
+            r"\\.\pipe\a",
+        ] {
+            let refused = folders.file(named).expect_err(named);
+            assert!(refused.contains("only folders"), "{refused}");
+            assert!(folders.new_file(named).is_err(), "{named}");
+        }
+    }
+
+    #[test]
+    fn paths_on_other_machines_are_not_looked_at() {
+        let folders = Folders(vec![PathBuf::from(r"\\?\UNC\host\share\dumps")]);
+        for (path, is_elsewhere) in [
+            (r"\\host\share\dumps\a", true),
+            (r"\\?\UNC\host\share\dumps\a", false),
+            (r"\\other\share\dumps\a", true),
+            (r"\\?\UNC\other\share\a", true),
+            (r"\\.\NUL", true),
+            (r"D:\a", false),
+            ("a", false),
+        ] {
+            let path = Path::new(path);
+            assert_eq!(
+                folders.is_on_another_machine(path),
+                is_elsewhere,
+                "{path:?}"
+            );
         }
     }
 }

@@ -22,7 +22,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hprof_format::{Command, printable};
-use hprof_os::{files, folders};
+use hprof_os::{files, folders, signals};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
@@ -37,6 +38,11 @@ use written::WrittenFile;
 
 /// The interval at which the progress is shown.
 const SHOW: Duration = Duration::from_millis(500);
+/// The interval at which the receiver looks if it was interrupted.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 500_000_000,
+};
 /// The number of bytes that are read at once.
 const PIECE: usize = 64 * 1024;
 /// The exit status that a shell reports for a program that was interrupted before it had anything to do.
@@ -253,7 +259,7 @@ fn wait(address: SocketAddr) -> Result<Arrival, Failure> {
 
 /// Makes an interrupt end the reading, as if the agent had ended.
 fn stop_on_interrupt(agent: Arc<Agent>) -> Result<(), Failure> {
-    ctrlc::set_handler(move || {
+    signals::each_time_asked_to_end(move || {
         if agent.is_finished.load(Ordering::SeqCst) {
             std::process::exit(INTERRUPTED);
         }
@@ -284,10 +290,16 @@ impl Agent {
     }
 
     fn read(&self, piece: &mut [u8]) -> io::Result<usize> {
-        match self.stream.get() {
-            Some(mut stream) => stream.read(piece),
-            None => Ok(0),
+        let Some(mut stream) = self.stream.get() else {
+            return Ok(0);
+        };
+        // Not every system ends a call that is already reading when another thread closes the stream.
+        while poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&LOOK))? == 0 {
+            if self.interrupted.load(Ordering::SeqCst) {
+                return Ok(0);
+            }
         }
+        stream.read(piece)
     }
 
     /// Sends a command. A lost connection is noticed when it is read.

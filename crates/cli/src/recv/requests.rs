@@ -4,6 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use hprof_os::signals;
 use hprof_os::sockets::{self, Waker};
 
 use super::forward::Sent;
@@ -59,7 +60,7 @@ pub fn requests() -> io::Result<(Receiver<Request>, Waker, Asker)> {
         }
     });
     let interrupt = asker.another()?;
-    ctrlc::set_handler(move || interrupt.tell(Request::Stop))
+    signals::each_time_asked_to_end(move || interrupt.tell(Request::Stop))
         .map_err(|error| io::Error::other(format!("cannot wait for an interrupt: {error}")))?;
     Ok((received, woken, asker))
 }

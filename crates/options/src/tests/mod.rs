@@ -2,9 +2,16 @@
 
 mod files;
 
+use std::path::MAIN_SEPARATOR;
 use std::time::Duration;
 
 use super::*;
+
+/// The option with an absolute path of this system.
+pub(super) const LIVE: &str = match MAIN_SEPARATOR {
+    '/' => "live=/s",
+    _ => r"live=C:\s",
+};
 
 pub(super) fn options(text: &str) -> Options {
     match parse(text, None) {
@@ -88,7 +95,7 @@ const EFFECTS: &[Effect] = &[
     ("", "file=x", |o| o.file == "x"),
     ("", "net=h:1", |o| o.net.is_some()),
     ("net=h:1", "net_exit=n", |o| !o.net_exit),
-    ("cpu=samples", "live=/s", |o| o.live.is_some()),
+    ("cpu=samples", LIVE, |o| o.live.is_some()),
     ("", "compress=y", |o| o.compress == Some(true)),
     ("", "depth=0", |o| o.depth == 0),
     ("cpu=samples", "interval=1", |o| {

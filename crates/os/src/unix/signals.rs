@@ -24,6 +24,19 @@ pub fn when_asked_to_end(end: impl FnOnce(i32) + Send + 'static) -> io::Result<(
     Ok(())
 }
 
+/// Calls `asked` on a thread of its own each time that somebody asks for the end of the process: by those signals as well that
+/// the process was started to ignore, as scripts have what they start in the background ignore SIGINT.
+///
+/// # Errors
+/// If there can be no handler or no thread; then a signal ends the process at once.
+pub fn each_time_asked_to_end(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || signals.forever().for_each(|_| asked()))?;
+    Ok(())
+}
+
 /// Ends the process as a signal does that nobody has caught.
 pub fn end_by(signal: i32) {
     // It ends the process.
