@@ -4,7 +4,7 @@ use hprof_format::redacted_fact;
 
 use super::command_line::CommandLine;
 use crate::engines::SamplingMethod;
-use jvmti::{BoolFlag, Env};
+use jvmti::{BoolFlag, Env, NumberFlag};
 
 /// HotSpot's garbage collectors, by the flags that choose them.
 const COLLECTORS: [(BoolFlag, &str); 7] = [
@@ -50,6 +50,7 @@ pub(super) fn facts(
     let mut facts = vec![
         ("JDK", jdk(env)),
         ("Collector", collector(env).to_owned()),
+        ("Heap limit", heap_limit(env)),
         ("Options", options.to_owned()),
         ("Process", std::process::id().to_string()),
         (begun, now.to_string()),
@@ -75,6 +76,14 @@ fn jdk(env: Env) -> String {
     let [version, name, vendor] = [c"java.vm.version", c"java.vm.name", c"java.vm.vendor"]
         .map(|name| env.property(name).unwrap_or_else(|| "?".to_owned()));
     format!("{version} ({name}, {vendor})")
+}
+
+/// Returns the most bytes of the Java heap; nothing if the VM does not say.
+fn heap_limit(env: Env) -> String {
+    let limit = env
+        .flags()
+        .and_then(|flags| flags.number(NumberFlag::MaxHeapSize));
+    limit.map_or(String::new(), |bytes| format!("{bytes} bytes"))
 }
 
 fn collector(env: Env) -> &'static str {

@@ -1,6 +1,6 @@
 //! The JSON of `hprof memory`.
 
-use hprof_footprint::{Account, Cgroup, Finding, Growth, JavaHeap, VmFacts};
+use hprof_footprint::{Account, Cgroup, Fate, Finding, Forecast, Growth, JavaHeap, Trend, VmFacts};
 use serde::Serialize;
 
 use crate::accounts;
@@ -16,6 +16,7 @@ pub struct Document {
     swapped: Option<u64>,
     threads: u64,
     findings: Vec<Found>,
+    forecasts: Vec<Forecasted>,
     parts: Vec<PartRow>,
     heap: Option<Heap>,
     direct: Option<Direct>,
@@ -30,6 +31,21 @@ struct Found {
     rule: &'static str,
     text: String,
     per_minute: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Forecasted {
+    end: &'static str,
+    text: Option<String>,
+    per_minute: Option<Interval>,
+    seconds: Option<Interval>,
+}
+
+/// An interval of confidence.
+#[derive(Serialize)]
+struct Interval {
+    least: f64,
+    most: f64,
 }
 
 #[derive(Serialize)]
@@ -67,7 +83,13 @@ struct Group {
 }
 
 impl Document {
-    pub fn new(pid: u32, first: Option<&Account>, last: &Account, findings: &[Finding]) -> Self {
+    pub fn new(
+        pid: u32,
+        first: Option<&Account>,
+        last: &Account,
+        findings: &[Finding],
+        forecasts: &[Forecast],
+    ) -> Self {
         let VmFacts {
             heap,
             direct,
@@ -86,6 +108,7 @@ impl Document {
             swapped: last.swapped,
             threads: last.threads,
             findings: findings.iter().map(Found::of).collect(),
+            forecasts: forecasts.iter().map(Forecasted::of).collect(),
             parts: rows(last),
             heap: heap.map(Heap::of),
             direct: direct.map(|bytes| Direct {
@@ -128,6 +151,32 @@ impl Found {
             rule,
             text: accounts::sentence(finding),
             per_minute,
+        }
+    }
+}
+
+impl Forecasted {
+    fn of(forecast: &Forecast) -> Self {
+        let Forecast { fate, trend, left } = forecast;
+        let per_minute = match trend {
+            Trend::Grows { rate, .. } => Some(Interval {
+                least: rate.start() * 60e3,
+                most: rate.end() * 60e3,
+            }),
+            Trend::Unknown { .. } => None,
+        };
+        let millis = left.and_then(|left| trend.millis_until(left as f64));
+        Self {
+            end: match fate {
+                Fate::HeapIsFull => "heap_is_full",
+                Fate::IsKilled => "limit_is_reached",
+            },
+            text: accounts::forecast(forecast),
+            per_minute,
+            seconds: millis.map(|millis| Interval {
+                least: millis.start() / 1e3,
+                most: millis.end() / 1e3,
+            }),
         }
     }
 }
