@@ -50,7 +50,7 @@ pub(super) fn facts(
     let mut facts = vec![
         ("JDK", jdk(env)),
         ("Collector", collector(env).to_owned()),
-        ("Heap limit", heap_limit(env)),
+        ("MaxHeapSize", heap_limit(env)),
         ("Options", options.to_owned()),
         ("Process", std::process::id().to_string()),
         (begun, now.to_string()),

@@ -2,7 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use hprof_footprint::{Account, Cgroup, Fate, Finding, Forecast, Growth, JavaHeap, Part, Trend};
+use hprof_footprint::{
+    Account, BufferSite, Cgroup, Fate, Finding, Forecast, GrowingSite, Growth, JavaHeap,
+    LoaderKind, Part, Trend,
+};
+use hprof_format::printable;
 
 use crate::amounts::{Sizes, number, size, time};
 
@@ -66,6 +70,40 @@ fn growing(growth: &Option<Growth>) -> String {
     text.unwrap_or_default()
 }
 
+/// Returns where most of the buffers come from: `; 890.0 MB, 14.0 MB a minute, from Codec.buffer (Codec.java:88)`.
+fn made_by(site: &GrowingSite) -> String {
+    let BufferSite {
+        bytes,
+        buffers,
+        seen,
+        maker,
+    } = &site.site;
+    let rate = site.growth.as_ref();
+    let rate = rate.map(|growth| format!(", {} a minute", size(growth.per_minute)));
+    let estimate = match seen < buffers {
+        true => format!(", an estimate from {} of them", number(*seen)),
+        false => String::new(),
+    };
+    format!(
+        "; {}{} from {}{estimate}",
+        size(*bytes),
+        rate.unwrap_or_default(),
+        printable(maker)
+    )
+}
+
+fn of_loaders(kind: &LoaderKind) -> String {
+    let name = match &*kind.name {
+        "" => "the boot loader".to_owned(),
+        name => printable(name).into_owned(),
+    };
+    let loaders = match kind.loaders {
+        1 => name,
+        count => format!("{} {name}", number(count)),
+    };
+    format!("{} by {loaders}", number(kind.classes))
+}
+
 /// Returns what a rule has found, with its evidence.
 pub fn sentence(finding: &Finding) -> String {
     match finding {
@@ -96,19 +134,22 @@ pub fn sentence(finding: &Finding) -> String {
             bytes,
             buffers,
             growth,
+            site,
         } => format!(
-            "direct buffers: {}{}{}",
+            "direct buffers: {}{}{}{}",
             size(*bytes),
             buffers.map_or(String::new(), |count| format!(" in {}", number(count))),
-            growing(growth)
+            growing(growth),
+            site.as_ref().map_or(String::new(), made_by)
         ),
         Finding::ClassesPileUp {
             bytes,
             classes,
             loaders,
             growth,
+            kind,
         } => format!(
-            "classes: {}{}{}{}",
+            "classes: {}{}{}{}{}",
             size(*bytes),
             classes.map_or(String::new(), |count| format!(
                 " for {} classes",
@@ -118,7 +159,9 @@ pub fn sentence(finding: &Finding) -> String {
                 " of {} loaders",
                 number(count)
             )),
-            growing(growth)
+            growing(growth),
+            kind.as_ref()
+                .map_or(String::new(), |kind| format!("; {}", of_loaders(kind)))
         ),
         Finding::ThreadsPileUp {
             bytes,
@@ -257,6 +300,21 @@ pub fn details(account: &Account, sizes: Sizes) -> Vec<String> {
             ))
         ));
     }
+    for site in &account.buffer_sites {
+        let BufferSite {
+            bytes,
+            buffers,
+            seen,
+            maker,
+        } = site;
+        let estimate = if seen < buffers { ", estimated" } else { "" };
+        lines.push(format!(
+            "  {} in {} from {}{estimate}",
+            sizes.text(*bytes),
+            number(*buffers),
+            printable(maker)
+        ));
+    }
     if let (Some(classes), Some(loaders)) = (account.vm.classes, account.vm.loaders) {
         lines.push(format!(
             "classes: {} of {} loaders",
@@ -264,6 +322,8 @@ pub fn details(account: &Account, sizes: Sizes) -> Vec<String> {
             number(loaders)
         ));
     }
+    let kinds = account.loader_kinds.iter();
+    lines.extend(kinds.map(|kind| format!("  {}", of_loaders(kind))));
     lines.push(format!("threads: {}", number(account.threads)));
     if let Some(swapped) = account.swapped.filter(|&bytes| bytes > 0) {
         lines.push(format!("swapped out: {}", sizes.text(swapped)));
@@ -376,8 +436,32 @@ mod tests {
                     bytes: 890 * MB,
                     buffers: Some(500),
                     growth,
+                    site: Some(GrowingSite {
+                        site: BufferSite {
+                            bytes: 880 * MB,
+                            buffers: 400,
+                            seen: 400,
+                            maker: "Codec.buffer (Codec.java:88)".to_owned(),
+                        },
+                        growth,
+                    }),
                 },
-                "direct buffers: 890.0 MB in 500, grown from 100.0 MB to 890.0 MB, 14.0 MB a minute",
+                "direct buffers: 890.0 MB in 500, grown from 100.0 MB to 890.0 MB, 14.0 MB a minute; 880.0 MB, 14.0 MB a minute \
+                 from Codec.buffer (Codec.java:88)",
+            ),
+            (
+                Finding::ClassesPileUp {
+                    bytes: 30 * MB,
+                    classes: Some(20_400),
+                    loaders: None,
+                    growth: None,
+                    kind: Some(LoaderKind {
+                        loaders: 50,
+                        classes: 20_000,
+                        name: "Plugin\n".to_owned(),
+                    }),
+                },
+                "classes: 30.0 MB for 20,400 classes; 20,000 by 50 Plugin?",
             ),
             (
                 Finding::ThreadsPileUp {
@@ -395,7 +479,7 @@ mod tests {
     #[test]
     fn forecasts_have_their_interval_or_are_none() {
         let grows = |most: f64| Trend::Grows {
-            rate: 20.0 * 1e3 / 60.0..=most * 1e3 / 60.0,
+            rate: 20.0 / 60.0..=most / 60.0,
             now: 0.0,
         };
         let said = |fate, trend, left| forecast(&Forecast { fate, trend, left });

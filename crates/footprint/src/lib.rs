@@ -23,11 +23,13 @@ mod text;
 mod trend;
 mod verdict;
 
-pub use account::{Account, Amounts, JavaHeap, OwnMemory, VmFacts, VmLayout};
+pub use account::{
+    Account, Amounts, BufferSite, JavaHeap, LoaderKind, OwnMemory, VmFacts, VmLayout,
+};
 pub use cgroup::Cgroup;
 pub use course::{Course, Fate, Forecast};
 pub use memory::Memory;
 pub use part::{Part, Parts};
 pub use text::{BadAccount, decode, decode_all, encode, encode_all};
 pub use trend::{Point, Trend, trend};
-pub use verdict::{Finding, Growth, verdict};
+pub use verdict::{Finding, GrowingSite, Growth, verdict};

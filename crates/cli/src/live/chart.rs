@@ -30,9 +30,8 @@ pub fn mark(part: Part) -> char {
     }
 }
 
-/// Draws the parts one upon the other, so that they add up to the resident set; below them is the time. Of the first and the
-/// last account one column each is drawn, and between them as many as there is room for. The highest line is that of the limit
-/// if the process is near it.
+/// Draws the parts one upon the other, so that they add up to the resident set; below them is the time, from the first account to
+/// the last. The highest line is that of the limit if the process is near it.
 pub fn areas(accounts: &[Account], width: usize, height: usize) -> Vec<String> {
     let (Some(first), Some(last)) = (accounts.first(), accounts.last()) else {
         return Vec::new();
@@ -58,21 +57,16 @@ pub fn areas(accounts: &[Account], width: usize, height: usize) -> Vec<String> {
             _ => String::new(),
         };
         let height = (row as f64 + 0.5) / rows as f64 * top as f64;
+        let fill = if is_limit { '-' } else { ' ' };
         let cells = columns
             .iter()
             .map(|account| match part_at(account, height) {
                 Some(part) => mark(part),
-                None if is_limit => '-',
-                None => ' ',
+                None => fill,
             });
         let cells: String = cells.collect();
-        let fill = if is_limit { "-" } else { " " };
-        let rest = fill.repeat(room - columns.len());
-        lines.push(
-            format!("{} {cells}{rest}", short(&label))
-                .trim_end()
-                .to_owned(),
-        );
+        let line = format!("{} {cells}", short(&label));
+        lines.push(line.trim_end().to_owned());
     }
     let ago = time(last.time.saturating_sub(first.time) as f64 / 1e3);
     lines.push(match first.time == last.time {
@@ -92,12 +86,11 @@ fn short(label: &str) -> String {
     format!("{label:>width$}")
 }
 
-/// Returns the accounts that are drawn: all, or as many as there is room for, evenly over the time.
+/// Returns an account for each column: the last one by its time.
 fn columns(accounts: &[Account], room: usize) -> Vec<&Account> {
-    if accounts.len() <= room {
-        return accounts.iter().collect();
-    }
-    let (first, last) = (&accounts[0], &accounts[accounts.len() - 1]);
+    let (Some(first), Some(last)) = (accounts.first(), accounts.last()) else {
+        return Vec::new();
+    };
     let length = last.time.saturating_sub(first.time);
     let steps = room.saturating_sub(1).max(1) as u64;
     let at = |column: usize| {
@@ -150,13 +143,13 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            areas(&accounts, 16, 6),
+            areas(&accounts, 17, 6),
             [
-                " 100.0 MB    D",
-                "            DD",
-                "           DDD",
-                "          DDDD",
-                "          JJJJ",
+                " 100.0 MB       D",
+                "              DDD",
+                "            DDDDD",
+                "          DDDDDDD",
+                "          JJJJJJJ",
                 "          3.00 s ago to now",
             ]
         );
@@ -166,14 +159,14 @@ mod tests {
                 ..Cgroup::default()
             });
         }
-        let near = areas(&accounts, 16, 11);
-        assert_eq!(near[0], "=200.0 MB ------");
-        assert_eq!(near[5], "             D");
+        let near = areas(&accounts, 17, 11);
+        assert_eq!(near[0], "=200.0 MB -------");
+        assert_eq!(near[5], "                D");
         accounts[3].cgroup = Some(Cgroup {
             limit: Some(2_000 * MB),
             ..Cgroup::default()
         });
-        assert_eq!(areas(&accounts, 16, 6)[0], " 100.0 MB    D");
+        assert_eq!(areas(&accounts, 17, 6)[0], " 100.0 MB       D");
     }
 
     #[test]
@@ -191,8 +184,8 @@ mod tests {
             );
         }
         assert!(areas(&[], 80, 10).is_empty());
-        let one = areas(&accounts[..1], 80, 2);
-        assert_eq!(one, ["   1.0 MB m", "          now"]);
+        let one = areas(&accounts[..1], 12, 2);
+        assert_eq!(one, ["   1.0 MB mm", "          now"]);
     }
 
     #[test]

@@ -144,7 +144,7 @@ swapped out: 2.0 MB
         for line in [
             "=1.0 GB ",
             "         60.0 s ago to now",
-            "  *resident     %  committed  growth/min  letter in the chart, and part",
+            " *resident     %  committed  growth/min  letter in the chart, and part",
             "  400.0 MB  80.0   120.0 MB    300.0 MB  D  direct buffers",
         ] {
             assert!(memory.contains(line), "{line}: {memory}");

@@ -1,6 +1,9 @@
 //! The JSON of `hprof memory`.
 
-use hprof_footprint::{Account, Cgroup, Fate, Finding, Forecast, Growth, JavaHeap, Trend, VmFacts};
+use hprof_footprint::{
+    Account, BufferSite, Cgroup, Fate, Finding, Forecast, Growth, JavaHeap, LoaderKind, Trend,
+    VmFacts,
+};
 use serde::Serialize;
 
 use crate::accounts;
@@ -20,8 +23,10 @@ pub struct Document {
     parts: Vec<PartRow>,
     heap: Option<Heap>,
     direct: Option<Direct>,
+    buffer_sites: Vec<Site>,
     classes: Option<u64>,
     loaders: Option<u64>,
+    loader_kinds: Vec<Kind>,
     cgroup: Option<Group>,
     before: Option<Vec<PartRow>>,
 }
@@ -70,6 +75,23 @@ struct Direct {
     limit: Option<u64>,
 }
 
+/// The direct buffers of one maker.
+#[derive(Serialize)]
+struct Site {
+    maker: String,
+    bytes: u64,
+    buffers: u64,
+    seen: u64,
+}
+
+/// The class loaders of one class.
+#[derive(Serialize)]
+struct Kind {
+    name: String,
+    loaders: u64,
+    classes: u64,
+}
+
 #[derive(Serialize)]
 struct Group {
     limit: Option<u64>,
@@ -116,8 +138,10 @@ impl Document {
                 buffers: direct_buffers,
                 limit: direct_limit,
             }),
+            buffer_sites: last.buffer_sites.iter().map(Site::of).collect(),
             classes,
             loaders,
+            loader_kinds: last.loader_kinds.iter().map(Kind::of).collect(),
             cgroup: last.cgroup.map(Group::of),
             before: first.map(rows),
         }
@@ -177,6 +201,27 @@ impl Forecasted {
                 least: millis.start() / 1e3,
                 most: millis.end() / 1e3,
             }),
+        }
+    }
+}
+
+impl Site {
+    fn of(site: &BufferSite) -> Self {
+        Self {
+            maker: site.maker.clone(),
+            bytes: site.bytes,
+            buffers: site.buffers,
+            seen: site.seen,
+        }
+    }
+}
+
+impl Kind {
+    fn of(kind: &LoaderKind) -> Self {
+        Self {
+            name: kind.name.clone(),
+            loaders: kind.loaders,
+            classes: kind.classes,
         }
     }
 }
