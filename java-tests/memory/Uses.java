@@ -85,7 +85,8 @@ public class Uses {
 
     /** Ever more direct buffers, 25 MB a second, and of the heap, 5 MB a second, until the process is killed. */
     static long ever() throws InterruptedException {
-        for (int number = 0; ; number++) {
+        // Where no limit holds, it ends by itself.
+        for (int number = 0; number < 4_000; number++) {
             large();
             small();
             // Slices own nothing.
@@ -98,6 +99,7 @@ public class Uses {
             }
             Thread.sleep(20);
         }
+        return 0;
     }
 
     static void small() {

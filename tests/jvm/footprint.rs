@@ -1,10 +1,12 @@
 //! `hprof memory`, and what `hprof autopsy` says first: where the memory of a process is, compared with programs that use a known
 //! amount of one kind (`java-tests/memory/Uses.java`).
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
@@ -153,9 +155,9 @@ fn what_the_java_heap_keeps_is_counted(cell: &Cell) {
         true => truth + 8.0 * MB,
         false => truth * 1.3,
     };
-    // What a full collection of Serial leaves in Eden is not known.
+    // What a full collection of Serial leaves in Eden is not known before 25.
     let least = match cell.collector {
-        "Serial" => truth * 0.7,
+        "Serial" if cell.jvm.feature < 25 => truth * 0.7,
         _ => truth,
     };
     // Shenandoah's pool says nothing of its collections.
@@ -493,15 +495,20 @@ fn growth_says_when_the_heap_is_full() {
 }
 
 /// A group with a limit on memory, which is removed on drop. Only root can make one, and not on each system.
-struct Limited(std::path::PathBuf);
+struct Limited(PathBuf);
 
 impl Limited {
     fn new(bytes: u64) -> Option<Self> {
-        let name = format!("hprof-test-{}", std::process::id());
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("hprof-test-{}-{number}", std::process::id());
         let make = |root: &str, limit: &str| {
-            let group = Self(std::path::Path::new(root).join(&name));
+            // Where version 1 is mounted, the folder of version 2 has plain files.
+            let is_there = Path::new(root).join("cgroup.procs").exists();
+            let group = is_there.then(|| Self(Path::new(root).join(&name)))?;
             fs::create_dir(&group.0).ok()?;
-            fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+            let file = OpenOptions::new().write(true).open(group.0.join(limit));
+            write!(file.ok()?, "{bytes}").ok()?;
             Some(group)
         };
         make("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
@@ -549,9 +556,11 @@ fn a_limit_that_kills_leaves_the_culprit(jvm: &'static Jvm) {
         culprit.is_some_and(|line| line.contains(" from Uses.large (Uses.java:")),
         "{said}"
     );
-    let heap = lines.iter().find(|line| {
-        line.contains("the largest Java heap (1.1 GB, -Xmx) is larger than the limit")
-    });
+    // Serial leaves one of its spaces out of it.
+    let heap = lines
+        .iter()
+        .find(|line| line.starts_with("hprof: - the largest Java heap (1."));
+    let heap = heap.filter(|line| line.ends_with(", -Xmx) is larger than the limit of 419.4 MB"));
     assert!(heap.is_some(), "{said}");
     assert!(
         lines

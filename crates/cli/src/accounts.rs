@@ -205,6 +205,11 @@ pub fn forecast(forecast: &Forecast) -> Option<String> {
     let Forecast { fate, trend, left } = forecast;
     let (end, what, looks) = match fate {
         Fate::HeapIsFull => ("the heap is full", "what lives in the heap", "collections"),
+        Fate::DirectIsFull => (
+            "there is no more room for direct buffers",
+            "their memory",
+            "looks",
+        ),
         Fate::IsKilled => ("the limit is reached", "the resident set", "looks"),
     };
     let Trend::Grows { rate, .. } = trend else {

@@ -146,7 +146,7 @@ pub fn evidence(row: &Growth) -> String {
 }
 
 /// The labels of facts about the run: the most bytes of the heap, and when a program was profiled from its start.
-const HEAP_LIMIT: &str = "MaxHeapSize";
+const HEAP_LIMIT: &str = "Xmx";
 const STARTED: &str = "Started";
 
 /// Returns how all live objects grow, and when the heap is full if that is known.

@@ -15,6 +15,8 @@ pub struct Course(Vec<Account>);
 pub enum Fate {
     /// What lives in the Java heap reaches `-Xmx`.
     HeapIsFull,
+    /// Direct buffers reach `-XX:MaxDirectMemorySize`.
+    DirectIsFull,
     /// What counts against the cgroup's limit reaches it.
     IsKilled,
 }
@@ -85,7 +87,8 @@ impl Course {
         all.collect()
     }
 
-    /// Returns when the heap will be full, and when the process will be killed, each if it can be asked.
+    /// Returns when the heap will be full, when there can be no more direct buffers, if they grow, and when the process will be
+    /// killed.
     #[must_use]
     pub fn forecasts(&self) -> Vec<Forecast> {
         let Some(last) = self.last() else {
@@ -108,7 +111,32 @@ impl Course {
             trend: trend(&self.resident()),
             left: last.cgroup.and_then(|group| group.left()),
         };
-        heap.into_iter().chain([killed]).collect()
+        // Most programs have few direct buffers, of which there is nothing to say.
+        let direct = self
+            .direct()
+            .filter(|direct| direct.trend.millis_until(0.0).is_some());
+        heap.into_iter().chain(direct).chain([killed]).collect()
+    }
+}
+
+impl Course {
+    fn direct(&self) -> Option<Forecast> {
+        let bytes = |account: &Account| {
+            Some(Point {
+                time: account.time,
+                bytes: account.vm.direct?,
+            })
+        };
+        let points: Vec<Point> = self.0.iter().filter_map(bytes).collect();
+        let facts = self.last()?.vm;
+        Some(Forecast {
+            fate: Fate::DirectIsFull,
+            trend: trend(&points),
+            left: facts
+                .direct_limit
+                .zip(facts.direct)
+                .map(|(limit, used)| limit.saturating_sub(used)),
+        })
     }
 }
 
@@ -180,6 +208,24 @@ mod tests {
                 .iter()
                 .all(|forecast| matches!(forecast.trend, Trend::Unknown { .. }))
         );
+    }
+
+    #[test]
+    fn direct_buffers_have_a_limit_of_their_own() {
+        let mut growing = Course::default();
+        for mut account in course(|_| (100, 300)).0 {
+            account.vm.direct = Some((100 + account.time / 1_000) * MB);
+            account.vm.direct_limit = Some(300 * MB);
+            growing.push(account);
+        }
+        let forecasts = growing.forecasts();
+        let direct = forecasts
+            .iter()
+            .find(|forecast| forecast.fate == Fate::DirectIsFull);
+        let direct = direct.expect("they grow");
+        assert_eq!(direct.left, Some(141 * MB));
+        let fates = |course: Course| course.forecasts().len();
+        assert_eq!(fates(course(|_| (100, 300))), 2);
     }
 
     #[test]

@@ -193,6 +193,7 @@ impl Forecasted {
         Self {
             end: match fate {
                 Fate::HeapIsFull => "heap_is_full",
+                Fate::DirectIsFull => "direct_is_full",
                 Fate::IsKilled => "limit_is_reached",
             },
             text: accounts::forecast(forecast),
