@@ -3,12 +3,22 @@
 use hprof_footprint::{Account, Amounts, Part, verdict};
 
 use super::chart::mark;
-use super::page::PageRow;
 use super::watch::Seen;
 use crate::accounts;
 use crate::amounts::{percent, size, time};
 
 const MINUTE: f64 = 60e3;
+
+/// A part of the process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartRow {
+    /// Bytes in RAM, their share in percent, bytes committed, and bytes a minute by which it has grown.
+    pub values: [f64; 4],
+    /// Its letter in the chart.
+    pub mark: char,
+    /// Its name.
+    pub name: &'static str,
+}
 
 /// Returns how large the process is, and how often and at which cost that is looked at.
 pub fn summary(seen: &Seen) -> String {
@@ -49,7 +59,7 @@ pub fn verdict_lines(seen: &Seen) -> Vec<String> {
 }
 
 /// Returns a row for each part that there is.
-pub fn rows(seen: &Seen) -> Vec<PageRow> {
+pub fn rows(seen: &Seen) -> Vec<PartRow> {
     let Some((first, last)) = seen.course.first().zip(seen.course.last()) else {
         return Vec::new();
     };
@@ -58,16 +68,15 @@ pub fn rows(seen: &Seen) -> Vec<PageRow> {
         .parts
         .iter()
         .filter(|(_, amounts)| amounts.resident > 0);
-    rows.map(|(part, amounts)| PageRow {
-        values: vec![
+    rows.map(|(part, amounts)| PartRow {
+        values: [
             amounts.resident as f64,
             percent(amounts.resident, resident),
             amounts.committed as f64,
             growth(first, last, part),
         ],
-        class: mark(part).to_string(),
-        name: part.name().to_owned(),
-        thread: None,
+        mark: mark(part),
+        name: part.name(),
     })
     .collect()
 }
@@ -154,8 +163,8 @@ pub mod tests {
         );
         let rows = rows(&seen);
         assert_eq!(rows[1].values, [4e8, 80.0, 1.2e8, 3e8]);
-        assert_eq!((&*rows[1].class, &*rows[1].name), ("D", "direct buffers"));
-        assert!(basis(&rows[1].name).is_some_and(|basis| basis.contains("java.nio")));
+        assert_eq!((rows[1].mark, rows[1].name), ('D', "direct buffers"));
+        assert!(basis(rows[1].name).is_some_and(|basis| basis.contains("java.nio")));
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl View {
             View::Locks => locks(model),
             View::Threads => threads(&model.last),
             View::Holders => holders(model),
-            View::Memory => memory::rows(&model.memory),
+            View::Memory => parts(model),
         };
         let filter = filter.to_lowercase();
         let is_wanted = |text: &str| text.to_lowercase().contains(&filter);
@@ -350,6 +350,17 @@ fn holders(model: &Model) -> Vec<PageRow> {
             name: safe(&text),
             thread: None,
         }
+    });
+    rows.collect()
+}
+
+fn parts(model: &Model) -> Vec<PageRow> {
+    let rows = memory::rows(&model.memory).into_iter();
+    let rows = rows.map(|row| PageRow {
+        values: row.values.to_vec(),
+        class: row.mark.to_string(),
+        name: row.name.to_owned(),
+        thread: None,
     });
     rows.collect()
 }
