@@ -1,15 +1,20 @@
 //! The growth of a value over time, with its interval of confidence, and when the value reaches a limit.
 //!
-//! A straight line of least squares. Values that follow one another are alike, as a resident set that grows in steps is: their
-//! number is reduced to that of independent ones by the correlation of neighbouring residuals (as in Santer et al., 2000, who
-//! judge trends of temperatures so), which makes the interval wider. A random walk has so few independent values that nothing
-//! is said of it.
+//! Of values whose deviations from a straight line are independent, the line of least squares is taken. Their number is reduced
+//! by the correlation of neighbouring residuals (as in Santer et al., 2000, who judge trends of temperatures so). A resident set
+//! that grows in steps, or a program on a busy machine, leaves too few such values. Then the differences from one slice of the time
+//! to the next are taken instead: they are independent even in a random walk, and where they are not, the interval is too wide
+//! and not too narrow.
 
 use std::ops::RangeInclusive;
 
-/// The fewest values from which a line is drawn, and the fewest independent ones.
+/// The fewest values from which growth is judged; for a line of least squares the fewest independent ones, and their least share.
 const FEWEST: usize = 6;
 const FEWEST_INDEPENDENT: f64 = 4.0;
+const INDEPENDENT_SHARE: f64 = 1.0 / 3.0;
+/// The slices of the time, if there are as many values, and the fewest of them that must have values.
+const SLICES: u64 = 10;
+const FEWEST_SLICES: usize = 6;
 /// The shortest time that is judged, in milliseconds.
 const SHORTEST: u64 = 10_000;
 /// The part of the time at its beginning that is left out: programs start, and caches fill.
@@ -77,7 +82,7 @@ impl Line {
         let residual = |point: &Point| point.bytes as f64 - y_mean - slope * (x(point) - x_mean);
         let residuals: Vec<f64> = points.iter().map(residual).collect();
         let independent = independent(&residuals);
-        if independent < FEWEST_INDEPENDENT {
+        if independent < FEWEST_INDEPENDENT.max(count * INDEPENDENT_SHARE) {
             return None;
         }
         let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
@@ -90,6 +95,33 @@ impl Line {
         })
     }
 
+    /// Returns the mean growth from slice to slice; `None` if it becomes ever less.
+    fn of_slices(points: &[Point]) -> Option<Self> {
+        let slices = slices(points);
+        if slices.len() < FEWEST_SLICES {
+            return None;
+        }
+        let rates: Vec<f64> = slices
+            .windows(2)
+            .map(|pair| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0))
+            .collect();
+        let count = rates.len() as f64;
+        let (first, last) = (slices.first()?, slices.last()?);
+        let slope = (last.1 - first.1) / (last.0 - first.0);
+        let squares: f64 = rates.iter().map(|rate| (rate - slope).powi(2)).sum();
+        let freedom = count - 1.0;
+        let error = student(freedom) * (squares / freedom / count).sqrt();
+        if slows_down(&rates) {
+            return None;
+        }
+        let rest = points.last()?.time as f64 - last.0;
+        Some(Self {
+            slope,
+            error,
+            end: last.1 + slope * rest,
+        })
+    }
+
     fn least(&self) -> f64 {
         self.slope - self.error
     }
@@ -97,6 +129,38 @@ impl Line {
     fn most(&self) -> f64 {
         self.slope + self.error
     }
+}
+
+/// Returns the time and the value of the last point of each slice of the time that has some. (Means would be alike in a random walk.)
+fn slices(points: &[Point]) -> Vec<(f64, f64)> {
+    let Some((first, last)) = points.first().zip(points.last()) else {
+        return Vec::new();
+    };
+    let length = last.time - first.time;
+    let number =
+        |point: &Point| ((point.time - first.time) * SLICES / length.max(1)).min(SLICES - 1);
+    let of_slices = points.chunk_by(|one, next| number(one) == number(next));
+    let ends = of_slices.filter_map(<[Point]>::last);
+    ends.map(|point| (point.time as f64, point.bytes as f64))
+        .collect()
+}
+
+/// Returns `true` if rates fall from one to the next, with the confidence of everything here.
+fn slows_down(rates: &[f64]) -> bool {
+    let count = rates.len() as f64;
+    let middle = (count - 1.0) / 2.0;
+    let mean = rates.iter().sum::<f64>() / count;
+    let sum = |value: &dyn Fn(f64, f64) -> f64| -> f64 {
+        let values = rates.iter().enumerate();
+        values
+            .map(|(number, rate)| value(number as f64 - middle, rate - mean))
+            .sum()
+    };
+    let xx = sum(&|x, _| x * x);
+    let slope = sum(&|x, y| x * y) / xx;
+    let freedom = count - 2.0;
+    let error = (sum(&|x, y| (y - slope * x).powi(2)) / freedom / xx).sqrt();
+    slope + student(freedom) * error < 0.0
 }
 
 /// Returns the number of independent values among residuals.
@@ -143,12 +207,19 @@ pub fn trend(points: &[Point]) -> Trend {
     if millis < SHORTEST || judged.len() < FEWEST {
         return unknown;
     }
-    let (Some(whole), half) = (Line::through(judged), Line::through(second_half)) else {
+    let line = match Line::through(judged) {
+        // What fills up grows ever more slowly.
+        Some(whole) => {
+            let half = Line::through(second_half);
+            let goes_on = half.is_none_or(|half| half.most() >= whole.least() && half.slope > 0.0);
+            goes_on.then_some(whole)
+        }
+        None => Line::of_slices(judged),
+    };
+    let Some(whole) = line else {
         return unknown;
     };
-    // What fills up grows ever more slowly.
-    let goes_on = half.is_none_or(|half| half.most() >= whole.least() && half.slope > 0.0);
-    match whole.least() > 0.0 && goes_on {
+    match whole.least() > 0.0 {
         true => Trend::Grows {
             rate: whole.least()..=whole.most(),
             now: whole.end,
@@ -270,6 +341,35 @@ mod tests {
             trend(&points(60, |_| 7.0 * MB)),
             Trend::Unknown { .. }
         ));
+    }
+
+    #[test]
+    fn a_walk_that_goes_upwards_grows() {
+        let mut chance = Chance(5);
+        let (mut told, mut right) = (0, 0);
+        for _ in 0..400 {
+            let mut at = 500.0 * MB;
+            let walk = points(120, |_| {
+                at += MB + 2.0 * MB * chance.next();
+                at
+            });
+            if let Trend::Grows { rate, .. } = trend(&walk) {
+                told += 1;
+                right += u32::from(rate.contains(&1_000.0));
+            }
+        }
+        assert!(told > 350, "{told}");
+        assert!(right * 100 >= told * 92, "{right} of {told}");
+        // A few looks at what grows evenly are enough.
+        let few = points(10, |second| 100.0 * MB + MB * (5 * second) as f64);
+        let few: Vec<Point> = few
+            .iter()
+            .map(|point| Point {
+                time: 5 * point.time,
+                ..*point
+            })
+            .collect();
+        assert!(matches!(trend(&few), Trend::Grows { .. }));
     }
 
     #[test]
