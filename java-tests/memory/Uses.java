@@ -48,6 +48,8 @@ public class Uses {
                 return heap();
             case "direct":
                 return direct();
+            case "ever":
+                return ever();
             case "mapped":
                 return mapped();
             case "threads":
@@ -79,6 +81,25 @@ public class Uses {
             large();
         }
         return 250L * (100_000 + 400_000);
+    }
+
+    /** Ever more direct buffers, 25 MB a second, and of the heap, 5 MB a second, until the process is killed. */
+    static long ever() throws InterruptedException {
+        // Where no limit holds, it ends by itself.
+        for (int number = 0; number < 4_000; number++) {
+            large();
+            small();
+            // Slices own nothing.
+            ByteBuffer last = (ByteBuffer) kept.get(kept.size() - 1);
+            kept.add(last.slice());
+            kept.add(last.duplicate());
+            kept.add(new byte[100_000]);
+            if (number % 50 == 0) {
+                System.gc();
+            }
+            Thread.sleep(20);
+        }
+        return 0;
     }
 
     static void small() {

@@ -4,7 +4,8 @@ use hprof_format::redacted_fact;
 
 use super::command_line::CommandLine;
 use crate::engines::SamplingMethod;
-use jvmti::{BoolFlag, Env};
+use jvmti::{BoolFlag, Env, NumberFlag};
+use options::Options;
 
 /// HotSpot's garbage collectors, by the flags that choose them.
 const COLLECTORS: [(BoolFlag, &str); 7] = [
@@ -31,12 +32,12 @@ pub(super) enum Begun {
     Beside,
 }
 
-/// Returns the facts known when an output begins; the length of the run is known only at its end. `options` is the text
-/// as given. What may be content in the lines of commands is hidden if `redacts`.
+/// Returns the facts known when an output begins; the length of the run is known only at its end. `given` is the text
+/// of the options. What may be content in the lines of commands is hidden if they say so.
 pub(super) fn facts(
     env: Env,
-    options: &str,
-    redacts: bool,
+    given: &str,
+    options: &Options,
     sampling_method: Option<&SamplingMethod>,
     begun: Begun,
 ) -> Vec<(&'static str, String)> {
@@ -50,18 +51,22 @@ pub(super) fn facts(
     let mut facts = vec![
         ("JDK", jdk(env)),
         ("Collector", collector(env).to_owned()),
-        ("Options", options.to_owned()),
+        ("Options", given.to_owned()),
         ("Process", std::process::id().to_string()),
         (begun, now.to_string()),
     ];
     if !env.vm_kind().is_known() {
         facts.push(("Untested", UNTESTED.to_owned()));
     }
+    if options.lifetimes {
+        // What grows is compared with it.
+        facts.push(("Xmx", heap_limit(env)));
+    }
     facts.extend(sampling_method.map(|way| ("Samples", way.to_string())));
     let command = env.property(c"sun.java.command");
     let CommandLine { program, flags } = CommandLine::of_this_process(command.as_deref());
     facts.extend([("Program", program), ("Flags", flags)]);
-    if redacts {
+    if options.redact {
         for (label, value) in &mut facts {
             *value = redacted_fact(label, value);
         }
@@ -75,6 +80,14 @@ fn jdk(env: Env) -> String {
     let [version, name, vendor] = [c"java.vm.version", c"java.vm.name", c"java.vm.vendor"]
         .map(|name| env.property(name).unwrap_or_else(|| "?".to_owned()));
     format!("{version} ({name}, {vendor})")
+}
+
+/// Returns the most bytes of the Java heap; nothing if the VM does not say.
+fn heap_limit(env: Env) -> String {
+    let limit = env
+        .flags()
+        .and_then(|flags| flags.number(NumberFlag::MaxHeapSize));
+    limit.map_or(String::new(), |bytes| format!("{bytes} bytes"))
 }
 
 fn collector(env: Env) -> &'static str {

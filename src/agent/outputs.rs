@@ -42,7 +42,7 @@ impl Outputs {
         first: &Destination,
     ) -> Self {
         let method = sampling_method.as_ref();
-        let facts = || head::facts(env, given, options.redact, method, Begun::First);
+        let facts = || head::facts(env, given, options, method, Begun::First);
         Self {
             black_box_facts: options.black_box.then(facts).unwrap_or_default(),
             env,
@@ -72,7 +72,7 @@ impl Outputs {
     ) -> Result<(Destination, Writer), StartError> {
         let options = &self.options;
         let method = self.sampling_method.as_ref();
-        let facts = head::facts(self.env, &self.given, self.options.redact, method, begun);
+        let facts = head::facts(self.env, &self.given, options, method, begun);
         let encoder = encoder(options, options.format, facts);
         let writer = Writer::start(encoder, output.sink, now(), options.block);
         let writer = writer.map_err(StartError::Thread)?;
@@ -109,13 +109,7 @@ impl Outputs {
         let path = output.destination.file().map_or(path, Path::to_owned);
         let path = path::absolute(&path).unwrap_or(path);
         let method = self.sampling_method.as_ref();
-        let mut facts = head::facts(
-            self.env,
-            &self.given,
-            self.options.redact,
-            method,
-            Begun::Beside,
-        );
+        let mut facts = head::facts(self.env, &self.given, &self.options, method, Begun::Beside);
         facts.splice(0..0, exhausted.facts());
         let encoder = Box::new(BinaryEncoder::of_run(facts));
         let writer = Writer::without_thread(encoder, output.sink, now());
@@ -192,7 +186,7 @@ pub(super) fn open_heap_file(
 ) -> Result<HeapFile, StartError> {
     let path = open_output::path(env, options)?;
     let output = open_output::open(options, path.as_deref())?;
-    let facts = head::facts(env, given, options.redact, None, Begun::Beside);
+    let facts = head::facts(env, given, options, None, Begun::Beside);
     let encoder = encoder(options, options.format, facts);
     let path = output
         .destination

@@ -70,6 +70,8 @@ pub struct Exhausted {
     pub(super) thread: String,
     /// The frames of the request, innermost first.
     pub(super) stack: Vec<String>,
+    /// Where the memory of the process was when the file was begun, in a line.
+    pub(super) memory: String,
 }
 
 impl Exhausted {
@@ -79,6 +81,7 @@ impl Exhausted {
         facts.extend(self.heap.map(|HeapFill { used, limit, .. }| {
             ("Heap", format!("{used} of {limit} bytes in use"))
         }));
+        facts.push(("Memory", self.memory.clone()));
         facts.push(("Thread", self.thread.clone()));
         facts.push(("Stack", self.stack.join(" <- ")));
         facts.retain(|(_, value)| !value.is_empty());

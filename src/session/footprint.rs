@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hprof_footprint::{Account, OwnMemory, VmFacts, VmLayout, cgroup, mappings, tasks};
+use hprof_footprint::{Account, BufferSite, OwnMemory, VmFacts, VmLayout, cgroup, mappings, tasks};
 
 use super::lifecycle::GATE;
 use jvmti::{Env, HeapSize, JavaStack, Jni, MemoryLayout, OwnEnv, Vm, VmMemory, own_cpu_time};
@@ -18,10 +18,18 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 /// Until then a program has only ever more than before.
 const WARM_UP: Duration = Duration::from_secs(10);
 
+/// The most classes of loaders that are told.
+const LOADER_KINDS: usize = 8;
+
 const TASKS: &str = "/proc/self/task";
+
+/// The loaders of classes are counted if there are so many more classes than at first, as a share of those: that takes a look at
+/// each class.
+const MORE_CLASSES: u64 = 5;
 
 /// Looks at the memory of the process again and again.
 pub(super) struct MemoryLook {
+    env: Env,
     layout: MemoryLayout,
     heap: Option<HeapSize>,
     memory: VmMemory,
@@ -57,7 +65,10 @@ impl MemoryCourse {
             return &self.text;
         }
         let before = own_cpu_time();
-        let last = self.look.look(jni);
+        let mut last = self.look.look(jni);
+        if self.have_classes_grown(&last) {
+            self.look.count_loaders(jni, &mut last);
+        }
         let spent = Duration::from_nanos(own_cpu_time().saturating_sub(before));
         self.next = Instant::now() + (spent * REST).min(LONGEST_INTERVAL);
         self.text = hprof_footprint::encode_all(self.first.iter().chain([&last]));
@@ -68,18 +79,42 @@ impl MemoryCourse {
     }
 }
 
+impl MemoryCourse {
+    fn have_classes_grown(&self, last: &Account) -> bool {
+        let first = self.first.as_ref().and_then(|first| first.vm.classes);
+        let grown = first.zip(last.vm.classes);
+        grown.is_some_and(|(first, last)| last > first + first / MORE_CLASSES)
+    }
+}
+
 /// Takes one account; `None` if the VM has no environment for the agent.
 pub fn account(vm: Vm, jni: Jni<'_>) -> Option<Account> {
+    let look = |env| {
+        let mut look = MemoryLook::new(env);
+        let mut account = look.look(jni);
+        look.count_loaders(jni, &mut account);
+        account
+    };
     if let Some(env) = GATE.run(|session| session.context.env) {
-        return Some(MemoryLook::new(env).look(jni));
+        return Some(look(env));
     }
     let own = OwnEnv::new(vm)?;
-    Some(MemoryLook::new(own.env()).look(jni))
+    Some(look(own.env()))
+}
+
+/// Returns the places that made direct buffers, if the session knows them.
+fn buffer_sites(jni: Jni<'_>) -> Vec<BufferSite> {
+    let sites = GATE.run(|session| {
+        let tracker = session.engines.allocations.as_ref();
+        tracker.map(|tracker| tracker.direct_buffers(jni))
+    });
+    sites.flatten().unwrap_or_default()
 }
 
 impl MemoryLook {
     pub(super) fn new(env: Env) -> Self {
         Self {
+            env,
             layout: MemoryLayout::find(env),
             heap: HeapSize::find(env),
             memory: VmMemory::find(env),
@@ -89,13 +124,26 @@ impl MemoryLook {
 
     /// Takes an account. Called on a thread of the VM, which may wait here for the end of a safepoint.
     pub(super) fn look(&mut self, jni: Jni<'_>) -> Account {
+        Account {
+            buffer_sites: buffer_sites(jni),
+            ..self.look_with(jni.direct_buffers())
+        }
+    }
+
+    /// As [`MemoryLook::look`], without the classes of the JDK that tell about direct buffers: the heap may have no room to load
+    /// them.
+    pub(super) fn look_without_java(&mut self) -> Account {
+        self.look_with(VmFacts::default())
+    }
+
+    fn look_with(&mut self, direct: VmFacts) -> Account {
         let mut layout = self.layout.layout();
         let threads = self.find_stacks(&mut layout);
         let vm = VmFacts {
             heap: self.java_heap(),
             classes: self.memory.classes(),
             loaders: self.layout.loaders(),
-            ..jni.direct_buffers()
+            ..direct
         };
         let own = OwnMemory {
             held: memory::own_memory() as u64,
@@ -114,6 +162,13 @@ impl MemoryLook {
             cgroup: cgroup::of_this_process(),
             ..account
         }
+    }
+
+    /// Adds the class loaders by their class.
+    fn count_loaders(&self, jni: Jni<'_>, account: &mut Account) {
+        // Without them the account is complete.
+        let kinds = self.env.loader_kinds(jni).unwrap_or_default();
+        account.loader_kinds = kinds.into_iter().take(LOADER_KINDS).collect();
     }
 
     fn java_heap(&self) -> Option<hprof_footprint::JavaHeap> {

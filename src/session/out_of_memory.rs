@@ -16,6 +16,7 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
 use super::exhaustion::{Exhausted, Limit, Written};
+use super::footprint::MemoryLook;
 use super::lifecycle::GATE;
 use super::state::Session;
 use crate::engines::{Engine, Moment, Report, Totals};
@@ -95,6 +96,7 @@ impl Session {
                 heap,
                 thread: name,
                 stack,
+                memory: String::new(),
             });
             self.dump_thread.wake();
         }
@@ -118,10 +120,12 @@ impl Session {
 
     /// Writes the file that a thread of the program waits for, if there is one. Called on the thread for dumps.
     pub(super) fn report_exhaustion(&self, jni: Jni<'_>) {
-        let Some(exhausted) = self.exhaustions.take() else {
+        let Some(mut exhausted) = self.exhaustions.take() else {
             return;
         };
         let _written = Written(&self.exhaustions);
+        let mut look = MemoryLook::new(self.context.env);
+        exhausted.memory = look.look_without_java().in_a_line();
         let _dumping = self.dumping.lock();
         self.write_exhausted(jni, &exhausted);
         memory::restore_reserve();

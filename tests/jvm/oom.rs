@@ -114,6 +114,11 @@ fn a_leak_is_named_when_the_program_dies_of_it(cell: &Cell) {
         &what,
     );
     assert_eq!(profile.head["Collector"], cell.collector);
+    let memory = &profile.head["Memory"];
+    assert!(
+        memory.contains(" bytes resident: ") && memory.contains("Java heap "),
+        "{what}: {memory}"
+    );
     blames_the_leak(&profile, cell, &what);
     let told = "in thread \"main\": the allocation sites are in ";
     assert!(run.stderr.contains(told), "{what}: {}", run.stderr);

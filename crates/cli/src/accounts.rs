@@ -1,6 +1,12 @@
 //! Accounts of memory and findings in words.
 
-use hprof_footprint::{Account, Cgroup, Finding, Growth, JavaHeap, Part};
+use std::ops::RangeInclusive;
+
+use hprof_footprint::{
+    Account, BufferSite, Cgroup, Fate, Finding, Forecast, GrowingSite, Growth, JavaHeap,
+    LoaderKind, Part, Trend,
+};
+use hprof_format::printable;
 
 use crate::amounts::{Sizes, number, size, time};
 
@@ -64,6 +70,40 @@ fn growing(growth: &Option<Growth>) -> String {
     text.unwrap_or_default()
 }
 
+/// Returns where most of the buffers come from: `; 890.0 MB, 14.0 MB a minute, from Codec.buffer (Codec.java:88)`.
+fn made_by(site: &GrowingSite) -> String {
+    let BufferSite {
+        bytes,
+        buffers,
+        seen,
+        maker,
+    } = &site.site;
+    let rate = site.growth.as_ref();
+    let rate = rate.map(|growth| format!(", {} a minute", size(growth.per_minute)));
+    let estimate = match seen < buffers {
+        true => format!(", an estimate from {} of them", number(*seen)),
+        false => String::new(),
+    };
+    format!(
+        "; {}{} from {}{estimate}",
+        size(*bytes),
+        rate.unwrap_or_default(),
+        printable(maker)
+    )
+}
+
+fn of_loaders(kind: &LoaderKind) -> String {
+    let name = match &*kind.name {
+        "" => "the boot loader".to_owned(),
+        name => printable(name).into_owned(),
+    };
+    let loaders = match kind.loaders {
+        1 => name,
+        count => format!("{} {name}", number(count)),
+    };
+    format!("{} by {loaders}", number(kind.classes))
+}
+
 /// Returns what a rule has found, with its evidence.
 pub fn sentence(finding: &Finding) -> String {
     match finding {
@@ -94,19 +134,22 @@ pub fn sentence(finding: &Finding) -> String {
             bytes,
             buffers,
             growth,
+            site,
         } => format!(
-            "direct buffers: {}{}{}",
+            "direct buffers: {}{}{}{}",
             size(*bytes),
             buffers.map_or(String::new(), |count| format!(" in {}", number(count))),
-            growing(growth)
+            growing(growth),
+            site.as_ref().map_or(String::new(), made_by)
         ),
         Finding::ClassesPileUp {
             bytes,
             classes,
             loaders,
             growth,
+            kind,
         } => format!(
-            "classes: {}{}{}{}",
+            "classes: {}{}{}{}{}",
             size(*bytes),
             classes.map_or(String::new(), |count| format!(
                 " for {} classes",
@@ -116,7 +159,9 @@ pub fn sentence(finding: &Finding) -> String {
                 " of {} loaders",
                 number(count)
             )),
-            growing(growth)
+            growing(growth),
+            kind.as_ref()
+                .map_or(String::new(), |kind| format!("; {}", of_loaders(kind)))
         ),
         Finding::ThreadsPileUp {
             bytes,
@@ -151,6 +196,99 @@ pub fn sentence(finding: &Finding) -> String {
     }
 }
 
+/// Further into the future nothing is said.
+const YEAR: f64 = 365.0 * 86_400.0;
+
+/// Returns when a limit is reached, and by which growth; that it cannot be told, if there is a limit; `None` if there is nothing
+/// to say.
+pub fn forecast(forecast: &Forecast) -> Option<String> {
+    let Forecast { fate, trend, left } = forecast;
+    let (end, what, looks) = match fate {
+        Fate::HeapIsFull => ("the heap is full", "what lives in the heap", "collections"),
+        Fate::DirectIsFull => (
+            "there is no more room for direct buffers",
+            "their memory",
+            "looks",
+        ),
+        Fate::IsKilled => ("the limit is reached", "the resident set", "looks"),
+    };
+    let Trend::Grows { rate, .. } = trend else {
+        left.as_ref()?;
+        return Some(cannot_tell(trend, end, looks));
+    };
+    let grows = format!("{what} grows {}", rate_text(rate));
+    let until = left.and_then(|left| trend.millis_until(left as f64));
+    Some(match until {
+        Some(until) => format!("at this rate {end} {}: {grows}", within(&until)),
+        None => grows,
+    })
+}
+
+fn cannot_tell(trend: &Trend, end: &str, looks: &str) -> String {
+    let seen = match trend {
+        Trend::Unknown { points, millis } => format!(
+            "{} {} in {} show no steady growth",
+            number(*points as u64),
+            if *points == 1 {
+                looks.trim_end_matches('s')
+            } else {
+                looks
+            },
+            time(*millis as f64 / 1e3)
+        ),
+        Trend::Grows { .. } => "the limit is unknown".to_owned(),
+    };
+    format!("cannot tell yet when {end}: {seen}")
+}
+
+/// Returns `1.2 to 1.5 MB a minute`; the rate is in bytes a millisecond.
+pub fn rate_text(rate: &RangeInclusive<f64>) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative; what is too large is the largest number"
+    )]
+    let minute = |rate: &f64| size((rate * 60e3).round() as u64);
+    format!(
+        "{} a minute",
+        from_to(minute(rate.start()), &minute(rate.end()))
+    )
+}
+
+/// Returns `in 3 h 10 min to 4 h 0 min`; the times are in milliseconds.
+fn within(until: &RangeInclusive<f64>) -> String {
+    let (soonest, latest) = (until.start() / 1e3, until.end() / 1e3);
+    match (soonest < YEAR, latest < YEAR) {
+        (false, _) => "not within a year".to_owned(),
+        (true, false) => format!("in {} or more", ahead(soonest)),
+        (true, true) => format!("in {}", from_to(ahead(soonest), &ahead(latest))),
+    }
+}
+
+fn from_to(from: String, to: &str) -> String {
+    match from == to {
+        true => from,
+        false => format!("{from} to {to}"),
+    }
+}
+
+/// Returns a time in the future, which is not known to the second.
+fn ahead(seconds: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "less than a year, and not negative"
+    )]
+    let minutes = (seconds / 60.0).round() as u64;
+    match (minutes / (24 * 60), minutes / 60 % 24, minutes % 60) {
+        (0, 0, 0..=1) => format!("{seconds:.0} s"),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, 0) => format!("{hours} h"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
 /// Returns what the VM counts itself, and the limit, a line each.
 pub fn details(account: &Account, sizes: Sizes) -> Vec<String> {
     let mut lines = Vec::new();
@@ -167,6 +305,21 @@ pub fn details(account: &Account, sizes: Sizes) -> Vec<String> {
             ))
         ));
     }
+    for site in &account.buffer_sites {
+        let BufferSite {
+            bytes,
+            buffers,
+            seen,
+            maker,
+        } = site;
+        let estimate = if seen < buffers { ", estimated" } else { "" };
+        lines.push(format!(
+            "  {} in {} from {}{estimate}",
+            sizes.text(*bytes),
+            number(*buffers),
+            printable(maker)
+        ));
+    }
     if let (Some(classes), Some(loaders)) = (account.vm.classes, account.vm.loaders) {
         lines.push(format!(
             "classes: {} of {} loaders",
@@ -174,6 +327,8 @@ pub fn details(account: &Account, sizes: Sizes) -> Vec<String> {
             number(loaders)
         ));
     }
+    let kinds = account.loader_kinds.iter();
+    lines.extend(kinds.map(|kind| format!("  {}", of_loaders(kind))));
     lines.push(format!("threads: {}", number(account.threads)));
     if let Some(swapped) = account.swapped.filter(|&bytes| bytes > 0) {
         lines.push(format!("swapped out: {}", sizes.text(swapped)));
@@ -286,8 +441,32 @@ mod tests {
                     bytes: 890 * MB,
                     buffers: Some(500),
                     growth,
+                    site: Some(GrowingSite {
+                        site: BufferSite {
+                            bytes: 880 * MB,
+                            buffers: 400,
+                            seen: 400,
+                            maker: "Codec.buffer (Codec.java:88)".to_owned(),
+                        },
+                        growth,
+                    }),
                 },
-                "direct buffers: 890.0 MB in 500, grown from 100.0 MB to 890.0 MB, 14.0 MB a minute",
+                "direct buffers: 890.0 MB in 500, grown from 100.0 MB to 890.0 MB, 14.0 MB a minute; 880.0 MB, 14.0 MB a minute \
+                 from Codec.buffer (Codec.java:88)",
+            ),
+            (
+                Finding::ClassesPileUp {
+                    bytes: 30 * MB,
+                    classes: Some(20_400),
+                    loaders: None,
+                    growth: None,
+                    kind: Some(LoaderKind {
+                        loaders: 50,
+                        classes: 20_000,
+                        name: "Plugin\n".to_owned(),
+                    }),
+                },
+                "classes: 30.0 MB for 20,400 classes; 20,000 by 50 Plugin?",
             ),
             (
                 Finding::ThreadsPileUp {
@@ -299,6 +478,47 @@ mod tests {
             ),
         ] {
             assert_eq!(sentence(&finding), text);
+        }
+    }
+
+    #[test]
+    fn forecasts_have_their_interval_or_are_none() {
+        let grows = |most: f64| Trend::Grows {
+            rate: 20.0 / 60.0..=most / 60.0,
+            now: 0.0,
+        };
+        let said = |fate, trend, left| forecast(&Forecast { fate, trend, left });
+        let left = Some(4_800_000);
+        let text = said(Fate::HeapIsFull, grows(25.263), left);
+        assert_eq!(
+            text.as_deref(),
+            Some(
+                "at this rate the heap is full in 3 h 10 min to 4 h: what lives in the heap grows 20.0 KB to 25.3 KB a minute"
+            )
+        );
+        let text = said(Fate::IsKilled, grows(20.0), None);
+        assert_eq!(
+            text.as_deref(),
+            Some("the resident set grows 20.0 KB a minute")
+        );
+        let unknown = Trend::Unknown {
+            points: 12,
+            millis: 180_000,
+        };
+        assert_eq!(said(Fate::IsKilled, unknown.clone(), None), None);
+        assert_eq!(
+            said(Fate::HeapIsFull, unknown, left).as_deref(),
+            Some(
+                "cannot tell yet when the heap is full: 12 collections in 180 s show no steady growth"
+            )
+        );
+        for (until, text) in [
+            (1e3..=80e3, "in 1 s to 80 s"),
+            (90e3..=240e3, "in 2 min to 4 min"),
+            (86_400e3..=1e12, "in 1 d 0 h or more"),
+            (1e12..=2e12, "not within a year"),
+        ] {
+            assert_eq!(within(&until), text);
         }
     }
 }

@@ -85,6 +85,30 @@ pub struct VmFacts {
     pub loaders: Option<u64>,
 }
 
+/// The direct buffers that one place in the program has made and that live.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BufferSite {
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their number.
+    pub buffers: u64,
+    /// The number of those that were seen; fewer than there are if the profile takes a sample of allocations.
+    pub seen: u64,
+    /// The innermost frame outside `java.nio`: `Codec.buffer (Codec.java:88)`.
+    pub maker: String,
+}
+
+/// The class loaders of one class.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoaderKind {
+    /// Their number.
+    pub loaders: u64,
+    /// The number of classes that they have loaded.
+    pub classes: u64,
+    /// Their class; empty for the boot loader.
+    pub name: String,
+}
+
 /// Where the memory of a process is, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -102,6 +126,10 @@ pub struct Account {
     pub vm: VmFacts,
     /// The limit that the process is killed at, and what counts against it.
     pub cgroup: Option<Cgroup>,
+    /// The places that made direct buffers, the largest first, if a profile knows them.
+    pub buffer_sites: Vec<BufferSite>,
+    /// The class loaders by their class, those with most classes first, if they were looked at.
+    pub loader_kinds: Vec<LoaderKind>,
 }
 
 /// Addresses that belong to a part.
@@ -138,6 +166,28 @@ impl Account {
         }
         account.divide_malloc(own);
         account
+    }
+
+    /// Returns what the process has and its parts, the largest first, in one line: `70 bytes resident: Java heap 40, malloc 30; 90 of
+    /// a limit of 100 bytes`.
+    #[must_use]
+    pub fn in_a_line(&self) -> String {
+        let mut parts: Vec<(u64, Part)> = self
+            .parts
+            .iter()
+            .map(|(part, amounts)| (amounts.resident, part))
+            .filter(|(bytes, _)| *bytes > 0)
+            .collect();
+        parts.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        let mut line = format!("{} bytes resident:", self.resident());
+        for (number, (bytes, part)) in parts.into_iter().enumerate() {
+            let comma = if number > 0 { "," } else { "" };
+            line.push_str(&format!("{comma} {} {bytes}", part.name()));
+        }
+        if let Some((limit, used)) = self.cgroup.and_then(|group| group.limit.zip(group.used)) {
+            line.push_str(&format!("; {used} of a limit of {limit} bytes"));
+        }
+        line
     }
 
     /// Returns the sum of the parts in RAM.
@@ -535,5 +585,26 @@ mod tests {
         );
         assert_eq!(committed(&account, Part::JavaHeap), 0x10000);
         assert_eq!(committed(&account, Part::HeapViews), 0x10000);
+    }
+
+    #[test]
+    fn an_account_is_told_in_a_line() {
+        let mut account = Account::default();
+        assert_eq!(account.in_a_line(), "0 bytes resident:");
+        for (part, resident) in [(Part::JavaHeap, 30), (Part::Malloc, 40)] {
+            account.parts[part] = Amounts {
+                committed: 50,
+                resident,
+            };
+        }
+        account.cgroup = Some(Cgroup {
+            limit: Some(100),
+            used: Some(90),
+            ..Cgroup::default()
+        });
+        assert_eq!(
+            account.in_a_line(),
+            "70 bytes resident: malloc 40, Java heap 30; 90 of a limit of 100 bytes"
+        );
     }
 }

@@ -31,6 +31,20 @@ pub struct Cgroup {
     pub swapped: Option<u64>,
 }
 
+impl Cgroup {
+    /// Returns the bytes that are left before a process of the group is killed, if there is a limit: files that can be read again
+    /// leave first.
+    #[must_use]
+    pub fn left(&self) -> Option<u64> {
+        let reclaimable = self
+            .file
+            .unwrap_or(0)
+            .saturating_sub(self.shared.unwrap_or(0));
+        let kept = self.used?.saturating_sub(reclaimable);
+        Some(self.limit?.saturating_sub(kept))
+    }
+}
+
 /// The files of a version.
 struct Names {
     limit: &'static str,

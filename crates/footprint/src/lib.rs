@@ -2,7 +2,7 @@
 //!
 //! Nothing here needs a JVM. The agent reads the system's list of mappings ([`mappings`]) and asks the VM where its own memory
 //! is ([`VmLayout`]); [`Account::of`] gives each mapping, or each piece of one, to a [`Part`]. [`cgroup`] reads the limit that
-//! the process is killed at. [`verdict()`] says what an account, or two of them, mean. An account is kept and sent as text.
+//! the process is killed at. [`verdict()`] says what an account, or two of them, mean, and [`trend()`] when a limit is reached. An account is kept and sent as text.
 
 #![forbid(unsafe_code)]
 #![deny(
@@ -13,17 +13,23 @@
 
 mod account;
 pub mod cgroup;
+mod course;
 mod malloc;
 pub mod mappings;
 mod memory;
 mod part;
 pub mod tasks;
 mod text;
+mod trend;
 mod verdict;
 
-pub use account::{Account, Amounts, JavaHeap, OwnMemory, VmFacts, VmLayout};
+pub use account::{
+    Account, Amounts, BufferSite, JavaHeap, LoaderKind, OwnMemory, VmFacts, VmLayout,
+};
 pub use cgroup::Cgroup;
+pub use course::{Course, Fate, Forecast};
 pub use memory::Memory;
 pub use part::{Part, Parts};
 pub use text::{BadAccount, decode, decode_all, encode, encode_all};
-pub use verdict::{Finding, Growth, verdict};
+pub use trend::{Point, Trend, trend};
+pub use verdict::{Finding, GrowingSite, Growth, verdict};

@@ -1,11 +1,16 @@
 //! Accounts as text: a line for each number, so that one can be sent, and kept in a file.
 
-use crate::account::{Account, Amounts, JavaHeap, VmFacts};
+use crate::account::{Account, Amounts, BufferSite, JavaHeap, LoaderKind, VmFacts};
 use crate::cgroup::Cgroup;
 use crate::part::Part;
 
 /// The first line of an account.
 const HEAD: &str = "account";
+/// The beginnings of lines with a name at their end, after numbers.
+const BUFFERS: &str = "buffers";
+const LOADERS: &str = "loaders_of";
+/// The longest name that is written, in bytes.
+const LONGEST: usize = 300;
 
 /// The text is not that of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +49,63 @@ pub fn encode(account: &Account) -> String {
             lines.push(format!("{name} {value}"));
         }
     }
+    for site in &account.buffer_sites {
+        let BufferSite {
+            bytes,
+            buffers,
+            seen,
+            maker,
+        } = site;
+        lines.push(format!(
+            "{BUFFERS} {bytes} {buffers} {seen} {}",
+            in_line(maker)
+        ));
+    }
+    for kind in &account.loader_kinds {
+        let LoaderKind {
+            loaders,
+            classes,
+            name,
+        } = kind;
+        lines.push(format!("{LOADERS} {loaders} {classes} {}", in_line(name)));
+    }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// Returns a name without what would end its line.
+fn in_line(name: &str) -> String {
+    let letters = name.chars().take(LONGEST);
+    letters
+        .map(|letter| if letter.is_control() { '?' } else { letter })
+        .collect()
+}
+
+/// Reads a line that ends with a name; `None` if it is none, or damaged.
+fn named(account: &mut Account, key: &str, values: &str) -> Option<()> {
+    let mut numbers = values.splitn(if key == BUFFERS { 4 } else { 3 }, ' ');
+    let mut number = || numbers.next()?.parse::<u64>().ok();
+    match key {
+        BUFFERS => {
+            let (bytes, buffers, seen) = (number()?, number()?, number()?);
+            account.buffer_sites.push(BufferSite {
+                bytes,
+                buffers,
+                seen,
+                maker: numbers.next()?.to_owned(),
+            });
+        }
+        LOADERS => {
+            let (loaders, classes) = (number()?, number()?);
+            account.loader_kinds.push(LoaderKind {
+                loaders,
+                classes,
+                name: numbers.next()?.to_owned(),
+            });
+        }
+        _ => return None,
+    }
+    Some(())
 }
 
 /// Writes several accounts, one after another.
@@ -72,6 +132,11 @@ pub fn decode_all(text: &str) -> Result<Vec<Account>, BadAccount> {
     for (line, text) in (1..).zip(text.lines()) {
         let bad = || BadAccount { line };
         let (key, values) = text.split_once(' ').ok_or_else(bad)?;
+        if [BUFFERS, LOADERS].contains(&key) {
+            let account = accounts.last_mut().ok_or_else(bad)?;
+            named(account, key, values).ok_or_else(bad)?;
+            continue;
+        }
         let values: Result<Vec<u64>, _> = values.split(' ').map(str::parse).collect();
         let values = values.map_err(|_| bad())?;
         if let (HEAD, [time]) = (key, &values[..]) {
@@ -213,6 +278,17 @@ mod tests {
                 sockets: Some(9),
                 ..Cgroup::default()
             }),
+            buffer_sites: vec![BufferSite {
+                bytes: 10,
+                buffers: 11,
+                seen: 12,
+                maker: "Codec.buffer (Codec.java:88)".to_owned(),
+            }],
+            loader_kinds: vec![LoaderKind {
+                loaders: 13,
+                classes: 14,
+                name: String::new(),
+            }],
             ..Account::default()
         };
         for (number, part) in (0..).zip(Part::ALL) {
@@ -235,6 +311,19 @@ mod tests {
     }
 
     #[test]
+    fn a_name_stays_in_its_line() {
+        let mut hostile = account(1);
+        hostile.buffer_sites[0].maker = format!("a\naccount 7\x1b {}", "x".repeat(5_000));
+        let read = decode_all(&encode(&hostile)).expect("one account");
+        assert_eq!(read.len(), 1);
+        let maker = &read[0].buffer_sites[0].maker;
+        assert!(
+            maker.starts_with("a?account 7? xxx") && maker.len() == LONGEST,
+            "{maker}"
+        );
+    }
+
+    #[test]
     fn what_is_newer_is_left_out_and_damage_is_an_error() {
         let newer = format!("{}new_number 7\npart.new 5 4\n", encode(&account(1)));
         let read = decode(&newer).expect("an account");
@@ -246,6 +335,9 @@ mod tests {
             ("account 1\nthreads\n", 2),
             ("account 1\nthreads x\n", 2),
             ("account 1\npart.rest 1 2 3\n", 2),
+            ("buffers 1 2 3 x\n", 1),
+            ("account 1\nbuffers 1 2 x\n", 2),
+            ("account 1\nloaders_of 1\n", 2),
         ] {
             assert_eq!(decode(text), Err(BadAccount { line }), "{text}");
         }

@@ -1,6 +1,6 @@
 //! What an account means: one function for each rule. Each returns the numbers that it rests on.
 
-use crate::account::Account;
+use crate::account::{Account, BufferSite, LoaderKind};
 use crate::part::Part;
 
 /// A part that has less than this share of the resident set is not the reason that the process is large.
@@ -27,8 +27,17 @@ pub struct Growth {
     pub per_minute: u64,
 }
 
+/// A place that makes direct buffers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrowingSite {
+    /// The place, and what it has at the last look.
+    pub site: BufferSite,
+    /// What that has grown by.
+    pub growth: Option<Growth>,
+}
+
 /// What a rule has found. Sizes are in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// What lives fills the Java heap.
     HeapTooSmall {
@@ -54,6 +63,8 @@ pub enum Finding {
         buffers: Option<u64>,
         /// What they have grown by.
         growth: Option<Growth>,
+        /// The place whose buffers have grown most, or are largest, if it is known.
+        site: Option<GrowingSite>,
     },
     /// Classes are a large part, or grow.
     ClassesPileUp {
@@ -65,6 +76,8 @@ pub enum Finding {
         loaders: Option<u64>,
         /// What they have grown by.
         growth: Option<Growth>,
+        /// The loaders with most classes but for those that every VM has, if they are known.
+        kind: Option<LoaderKind>,
     },
     /// The stacks of threads are a large part, or there are ever more threads.
     ThreadsPileUp {
@@ -214,6 +227,30 @@ fn direct_memory(looks: &Looks<'_>) -> Option<Finding> {
         bytes,
         buffers: looks.last.vm.direct_buffers,
         growth,
+        site: site_of(looks),
+    })
+}
+
+/// Returns the place whose buffers have grown most, or else has most.
+fn site_of(looks: &Looks<'_>) -> Option<GrowingSite> {
+    let sites = looks.last.buffer_sites.iter().map(|site| {
+        let bytes = |account: &Account| {
+            let mut sites = account.buffer_sites.iter();
+            let same = sites.find(|other| other.maker == site.maker);
+            Some(same.map_or(0, |same| same.bytes))
+        };
+        // Of an account without any site nothing is known.
+        let is_known = looks
+            .first
+            .is_some_and(|first| !first.buffer_sites.is_empty());
+        GrowingSite {
+            site: site.clone(),
+            growth: looks.growth(bytes).filter(|_| is_known),
+        }
+    });
+    sites.max_by_key(|site| {
+        let grown = site.growth.map_or(0, |growth| growth.after - growth.before);
+        (grown, site.site.bytes)
     })
 }
 
@@ -227,7 +264,20 @@ fn classes_pile_up(looks: &Looks<'_>) -> Option<Finding> {
         classes: looks.last.vm.classes,
         loaders: looks.last.vm.loaders,
         growth,
+        kind: looks
+            .last
+            .loader_kinds
+            .iter()
+            .find(|kind| !kind.is_of_every_vm())
+            .cloned(),
     })
+}
+
+impl LoaderKind {
+    /// Returns `true` for the loaders that every VM has.
+    fn is_of_every_vm(&self) -> bool {
+        self.name.is_empty() || self.name.starts_with("jdk.internal.loader.")
+    }
 }
 
 fn threads_pile_up(looks: &Looks<'_>) -> Option<Finding> {
@@ -409,6 +459,7 @@ mod tests {
             bytes: 300 * MB,
             buffers: Some(7),
             growth,
+            site: None,
         };
         assert_eq!(verdict(None, &many), [expected(None)]);
         let growth = grown(1, 300);
@@ -419,15 +470,59 @@ mod tests {
     }
 
     #[test]
+    fn the_place_that_makes_ever_more_buffers_is_named() {
+        let site = |megabytes: u64, maker: &str| BufferSite {
+            bytes: megabytes * MB,
+            buffers: 1,
+            seen: 1,
+            maker: maker.to_owned(),
+        };
+        let mut many = process(&[]);
+        many.vm.direct = Some(300 * MB);
+        many.buffer_sites = vec![site(200, "Pool.fill"), site(100, "Codec.buffer")];
+        let named = |first: Option<&Account>, last: &Account| match &verdict(first, last)[0] {
+            Finding::DirectMemory {
+                site: Some(site), ..
+            } => (
+                site.site.maker.clone(),
+                site.growth.map(|growth| growth.after - growth.before),
+            ),
+            finding => panic!("{finding:?}"),
+        };
+        assert_eq!(named(None, &many), ("Pool.fill".to_owned(), None));
+        let mut before = earlier(many.clone());
+        // What no look has seen before has not grown.
+        before.buffer_sites.clear();
+        before.vm.direct = Some(MB);
+        assert_eq!(named(Some(&before), &many), ("Pool.fill".to_owned(), None));
+        before.buffer_sites = vec![site(190, "Pool.fill")];
+        assert_eq!(
+            named(Some(&before), &many),
+            ("Codec.buffer".to_owned(), Some(100 * MB))
+        );
+    }
+
+    #[test]
     fn classes_and_threads_pile_up() {
         let mut many = process(&[(Part::Metaspace, 200)]);
         many.vm.classes = Some(20_000);
+        let kind = |name: &str| LoaderKind {
+            loaders: 50,
+            classes: 20_000,
+            name: name.to_owned(),
+        };
+        many.loader_kinds = vec![
+            kind(""),
+            kind("jdk.internal.loader.ClassLoaders$AppClassLoader"),
+            kind("Plugin"),
+        ];
         let found = verdict(Some(&earlier(process(&[]))), &many);
         let [
             Finding::ClassesPileUp {
                 bytes,
                 growth,
                 classes,
+                ref kind,
                 ..
             },
         ] = found[..]
@@ -438,6 +533,7 @@ mod tests {
             (bytes, growth, classes),
             (200 * MB, grown(30, 200), Some(20_000))
         );
+        assert_eq!(kind.as_ref().map(|kind| &*kind.name), Some("Plugin"));
         let mut many = process(&[]);
         many.threads = 81;
         let found = verdict(Some(&earlier(process(&[]))), &many);

@@ -301,6 +301,13 @@ impl ObjectRef {
         unsafe { jni!(jni, IsSameObject, self.0.as_ptr(), ptr::null_mut()) }
     }
 
+    /// Returns the object, unless it has been collected.
+    pub fn upgrade<'a>(&self, jni: Jni<'a>) -> Option<LocalRef<'a>> {
+        // SAFETY: a weak reference may be resolved at any time; the answer is null once its object is gone.
+        let raw = unsafe { jni!(jni, NewLocalRef, self.0.as_ptr()) };
+        LocalRef::new(jni, raw)
+    }
+
     /// Returns the VM's address of the reference.
     pub(super) fn address(&self) -> usize {
         self.0.as_ptr().expose_provenance()

@@ -11,10 +11,12 @@
 mod agent_thread;
 mod callbacks;
 mod capabilities;
+mod class_loaders;
 mod classes;
 mod clock;
 mod collections;
 mod current_thread;
+mod direct_buffers;
 #[doc(hidden)]
 pub mod entry_points;
 mod env;
@@ -59,6 +61,7 @@ pub use clock::{
 };
 pub use collections::collection_is_under_way;
 pub use current_thread::{CurrentThread, CurrentThreadRef};
+pub use direct_buffers::{BufferClasses, BufferFields};
 pub use entry_points::Agent;
 pub use env::{Env, FrameInfo, MethodId};
 pub use environments::OwnEnv;

@@ -14,6 +14,7 @@ mod buffer_flags;
 mod cache;
 mod counting;
 mod counts;
+mod direct_buffers;
 mod known;
 mod late_attach;
 mod lifetimes;

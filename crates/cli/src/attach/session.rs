@@ -233,6 +233,12 @@ impl Session {
         }
     }
 
+    /// Returns the CPU time that the VM's thread for such commands has used; `None` if it has not started yet, or the system does
+    /// not tell.
+    pub fn attach_time(&self) -> Option<Duration> {
+        threads::attach_time(&self.process)
+    }
+
     /// Returns the program's threads, and the CPU time that each has used.
     pub fn threads(&self) -> Vec<ThreadTime> {
         threads::all(&self.process)

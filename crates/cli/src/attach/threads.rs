@@ -39,6 +39,28 @@ pub(super) fn all(process: &Process) -> Vec<ThreadTime> {
     .collect()
 }
 
+/// The VM's thread that carries out commands from outside.
+const ATTACH_LISTENER: &str = "Attach Listener";
+
+/// Returns the CPU time of the thread that carries out commands, to the nanosecond, if there is one.
+pub(super) fn attach_time(process: &Process) -> Option<Duration> {
+    let ids = process.names("task").into_iter().take(MOST);
+    ids.filter(|id| id.parse::<u32>().is_ok()).find_map(|id| {
+        let read = |name: &str| {
+            let mut text = String::new();
+            let mut file = process.open(&format!("task/{id}/{name}")).ok()?;
+            file.read_to_string(&mut text).ok()?;
+            Some(text)
+        };
+        let name = read("comm")?;
+        if name.trim_end() != ATTACH_LISTENER {
+            return None;
+        }
+        let nanos = read("schedstat")?.split_whitespace().next()?.parse().ok()?;
+        Some(Duration::from_nanos(nanos))
+    })
+}
+
 /// Parses `17 (a name) S ...`. The name may have parentheses, too.
 fn parse(id: u32, stat: &str) -> Option<ThreadTime> {
     let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;

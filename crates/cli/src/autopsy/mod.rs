@@ -24,8 +24,9 @@ use crate::text;
 /// program is killed, by SIGKILL, by the kernel because memory is short, or by a
 /// crash of the VM, that file stays. This prints the profile in it as text; with
 /// -o x.hprof or --format b it is written in the binary format. Lines on stderr say
-/// first where the memory of the process was and what made it large, as `hprof
-/// memory` does, then how old the profile is, and what has grown in the last minutes.
+/// first where the memory of the process was, how it has changed in the last
+/// minutes, and what made it large, as `hprof memory` does, then how old the profile
+/// is.
 ///
 /// FILE may also be the profile, with the black box next to it. Every other command
 /// takes such a file for the profile in it, too:
@@ -65,7 +66,10 @@ enum Format {
 /// Prints the profile, and what is to be said about it.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (path, file, found) = find(&arguments.file)?;
-    let memory = memory_lines(&found);
+    let mut memory = memory_lines(&found);
+    // The course of the last minutes belongs to the account, before what it means.
+    let course = growth::sentence(&found.growth);
+    memory.splice(memory.len().min(1)..memory.len().min(1), course);
     for line in &memory {
         // If nobody can read it, nothing else is lost.
         let _ = writeln!(io::stderr(), "hprof: {line}");
@@ -76,12 +80,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let is_running = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     arguments.print(&found)?;
-    let mut lines = vec![age(&found, is_running)];
-    lines.extend(growth::sentence(&found.growth));
-    for line in lines {
-        // If nobody can read it, nothing else is lost.
-        let _ = writeln!(io::stderr(), "hprof: {line}");
-    }
+    // If nobody can read it, nothing else is lost.
+    let _ = writeln!(io::stderr(), "hprof: {}", age(&found, is_running));
     Ok(())
 }
 

@@ -7,10 +7,12 @@ use std::iter;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hprof_footprint::{Fate, Forecast, Point, Trend, trend};
 use hprof_profile::{Course, Growth, Judgement, MANY_POINTS, Profile, growth};
 use serde::Serialize;
 
 use crate::about;
+use crate::accounts;
 use crate::amounts::{number, size, time};
 use crate::attach::{Consent, Library};
 use crate::duration;
@@ -32,7 +34,9 @@ use paths::Keepers;
 /// stays, as in a queue that is emptied too slowly. Four looks at all objects are
 /// enough, if one of them is in each third; each is made after a garbage
 /// collection.
-/// Sites are ordered by bytes a minute.
+/// Sites are ordered by bytes a minute. Before them is when the heap is full if all
+/// sites together go on so, with 95 % confidence; of a program that was attached to,
+/// which has older objects, only the growth.
 ///
 /// With --for, the name or process id of a running program takes the place of FILE:
 /// it is recorded for that time first, into a file that stays. With --paths, a heap
@@ -96,7 +100,18 @@ struct GrowthDocument {
     looks: usize,
     open: usize,
     estimated: bool,
+    outlook: Option<Outlook>,
     rows: Vec<GrowthRow>,
+}
+
+/// The growth of all live objects, with 95 % confidence.
+#[derive(Serialize)]
+struct Outlook {
+    text: String,
+    least_bytes_per_minute: Option<f64>,
+    most_bytes_per_minute: Option<f64>,
+    least_seconds: Option<f64>,
+    most_seconds: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -173,6 +188,51 @@ pub fn evidence(row: &Growth) -> String {
         time(row.oldest_seconds as f64),
         100.0 * row.straightness,
     )
+}
+
+/// The labels of facts about the run: the most bytes of the heap, and when a program was profiled from its start.
+const HEAP_LIMIT: &str = "Xmx";
+const STARTED: &str = "Started";
+
+/// Returns how all live objects grow, and when the heap is full if that is known.
+fn forecast(profile: &Profile, course: &Course) -> Forecast {
+    let points: Vec<Point> = course
+        .all
+        .iter()
+        .map(|point| Point {
+            time: point.millis,
+            bytes: point.most_bytes,
+        })
+        .collect();
+    let trend = trend(&points);
+    let fact = |wanted: &str| {
+        let mut facts = profile.facts.iter();
+        facts
+            .find(|(label, _)| label == wanted)
+            .map(|(_, value)| value.as_str())
+    };
+    let limit =
+        fact(HEAP_LIMIT).and_then(|limit| limit.strip_suffix(" bytes")?.parse::<u64>().ok());
+    let knows_all = fact(STARTED).is_some();
+    let left = match trend {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "bytes of live objects"
+        )]
+        Trend::Grows { now, .. } => limit.map(|limit| limit.saturating_sub(now as u64)),
+        Trend::Unknown { .. } => limit,
+    };
+    Forecast {
+        fate: Fate::HeapIsFull,
+        trend,
+        left: left.filter(|_| knows_all),
+    }
+}
+
+/// Returns when the heap is full, in a sentence.
+pub fn outlook(profile: &Profile, course: &Course) -> Option<String> {
+    accounts::forecast(&forecast(profile, course))
 }
 
 /// Returns what may change with more looks.
@@ -271,6 +331,9 @@ impl Arguments {
             time(known(course) as f64 / 1e3),
             time(course.millis as f64 / 1e3),
         )?;
+        if let Some(outlook) = outlook(profile, course) {
+            writeln!(out, "{outlook}")?;
+        }
         let doubts = doubts(judgement);
         if found.is_empty() {
             let site = match (judgement.open > 0, judgement.is_estimated) {
@@ -345,6 +408,14 @@ fn json(answer: Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
         surviving_seconds: row.surviving_seconds,
         kept_by,
     };
+    let forecast = forecast(profile, course);
+    let rate = |end: fn(&std::ops::RangeInclusive<f64>) -> f64| match &forecast.trend {
+        Trend::Grows { rate, .. } => Some(end(rate) * 60e3),
+        Trend::Unknown { .. } => None,
+    };
+    let millis = forecast
+        .left
+        .and_then(|left| forecast.trend.millis_until(left as f64));
     let document = GrowthDocument {
         format: "hprof-growth",
         version: 1,
@@ -354,6 +425,13 @@ fn json(answer: Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
         looks: judgement.looks,
         open: judgement.open,
         estimated: judgement.is_estimated,
+        outlook: accounts::forecast(&forecast).map(|text| Outlook {
+            text,
+            least_bytes_per_minute: rate(|rate| *rate.start()),
+            most_bytes_per_minute: rate(|rate| *rate.end()),
+            least_seconds: millis.as_ref().map(|millis| millis.start() / 1e3),
+            most_seconds: millis.as_ref().map(|millis| millis.end() / 1e3),
+        }),
         rows: judgement.growing.iter().zip(kept_by).map(row).collect(),
     };
     serde_json::to_writer(&mut *out, &document)?;

@@ -1,10 +1,14 @@
 //! The content of the screen, and the effect of keys.
 
+use std::sync::Arc;
+
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::client::Measured;
+use super::memory;
 use super::model::Model;
 use super::page::{PageRow, View, safe};
+use super::watch::Seen;
 
 /// The most letters of a filter.
 const LONGEST_FILTER: usize = 100;
@@ -64,6 +68,8 @@ pub struct App {
     pub rows: Vec<PageRow>,
     /// The sums of the interval.
     pub summary: String,
+    /// The memory of the process.
+    pub memory: Arc<Seen>,
     /// The number of the selected row.
     pub selected: usize,
     /// The number of rows that the screen has room for.
@@ -72,8 +78,8 @@ pub struct App {
     pub message: Option<String>,
 }
 
-const HELP: [&str; 18] = [
-    "1 2 3 4 5, Tab    the pages: CPU, Allocation, Locks, Threads, Holders",
+const HELP: [&str; 19] = [
+    "1 2 3 4 5 6, Tab  the pages: CPU, Allocation, Locks, Threads, Holders, Memory",
     "Up Down PgUp PgDn Home End    select a row",
     "s                 order by the next column, marked with *",
     "/                 show only rows with a text; Enter keeps it, Esc removes it",
@@ -90,7 +96,8 @@ const HELP: [&str; 18] = [
     "called, `so far` is the time since the beginning. Allocation is estimated from",
     "one object in 512 KiB. Live are objects made since the beginning that the last",
     "collection found alive, or that are newer than it. Locks are monitors",
-    "(synchronized); Holders has the locks of java.util.concurrent, too.",
+    "(synchronized); Holders has the locks of java.util.concurrent, too. The parts of",
+    "Memory add up to the resident set; each has its letter in the chart over time.",
 ];
 
 impl App {
@@ -117,6 +124,7 @@ impl App {
             over: Over::Nothing,
             rows: Vec::new(),
             summary: String::new(),
+            memory: Arc::default(),
             selected: 0,
             height: 1,
             message: None,
@@ -136,7 +144,7 @@ impl App {
     /// Returns `true` if the session measures what the page shows.
     pub fn is_measured(&self) -> bool {
         match self.view {
-            View::Cpu | View::Threads => true,
+            View::Cpu | View::Threads | View::Memory => true,
             View::Allocation => self.measured.allocation,
             View::Locks | View::Holders => self.measured.locks,
         }
@@ -154,6 +162,7 @@ impl App {
         }
         self.rows = self.view.rows(model, self.sorted_by(), &self.filter);
         self.summary = self.view.summary(model);
+        self.memory = model.memory.clone();
         self.selected = self.selected.min(self.rows.len().saturating_sub(1));
     }
 
@@ -226,7 +235,7 @@ impl App {
                 more.locks |= matches!(self.view, View::Locks | View::Holders);
                 return Action::Measure(more);
             }
-            KeyCode::Char(digit @ '1'..='5') => {
+            KeyCode::Char(digit @ '1'..='6') => {
                 self.turn_to(View::ALL[digit as usize - '1' as usize]);
             }
             KeyCode::Tab | KeyCode::Right => self.turn_to(View::ALL[(place + 1) % count]),
@@ -269,6 +278,12 @@ impl App {
         };
         if let Some(thread) = row.thread {
             return Action::Stack(thread);
+        }
+        if self.view == View::Memory {
+            let basis = memory::basis(&row.name).unwrap_or_default();
+            let lines = vec![(basis.to_owned(), String::new())];
+            self.show(format!("How the part is known: {}", row.name), lines);
+            return Action::None;
         }
         let tree = self.view.tree(model, row).into_iter();
         let lines = tree.map(|(share, depth, name)| {

@@ -1,14 +1,19 @@
 //! `hprof live`: a page about a running program that is refreshed all the time, like `top`.
 //!
 //! `client` has the session in the program and reads its snapshots into the `model`; `page` makes rows of it, which `app`
-//! shows by the user's keys, `view` draws on a terminal, and `text` prints; `written` makes a file of it.
+//! shows by the user's keys, `view` draws on a terminal, and `text` prints; `written` makes a file of it. `watch` looks at the
+//! memory of the process, of which `memory` makes a page with a `chart`, and `metrics` a page for Prometheus.
 
 mod app;
+mod chart;
 mod client;
+mod memory;
+mod metrics;
 mod model;
 mod page;
 mod text;
 mod view;
+mod watch;
 mod written;
 
 use std::io::{self, IsTerminal, Write};
@@ -28,6 +33,8 @@ use crate::interrupts::BeforeTheEnd;
 use crate::record::{Event, Signals};
 use app::{Action, App};
 use client::{Client, Measured, News};
+use metrics::Server;
+use watch::Watch;
 
 /// The longest that a key waits.
 const TICK: Duration = Duration::from_millis(50);
@@ -40,7 +47,9 @@ const INTERVALS: std::ops::RangeInclusive<Duration> =
 /// Watch a running program, like `top`
 ///
 /// The page is refreshed every two seconds: CPU time by method, allocation and
-/// growth by site, contended monitors, CPU time by thread. `?` shows the keys.
+/// growth by site, contended monitors, CPU time by thread, and the memory of the
+/// process by its parts, with what makes it large and when it reaches its limit.
+/// `?` shows the keys.
 /// They turn to other pages, order and filter rows, pause, show the callers of a
 /// row, and write the profile into a file.
 ///
@@ -50,7 +59,8 @@ const INTERVALS: std::ops::RangeInclusive<Duration> =
 ///
 /// On leaving, the agent ends its session in the program, also if this command is
 /// killed. With --once, in a pipe and on a terminal that cannot move its cursor
-/// (TERM=dumb), one page is printed as text.
+/// (TERM=dumb), one page is printed as text. With --metrics nothing is profiled: the
+/// parts of the memory are served as gauges at http://127.0.0.1:PORT/metrics.
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -72,6 +82,10 @@ pub struct Arguments {
     /// Print one page as text
     #[arg(long)]
     once: bool,
+
+    /// Serve the parts of the memory to Prometheus on this port of this machine, 0 for a free one
+    #[arg(long, value_name = "PORT", conflicts_with = "once")]
+    metrics: Option<u16>,
 
     #[command(flatten)]
     library: Library,
@@ -116,10 +130,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         signals: &signals,
         title: printable(&session.name()).into_owned(),
     };
-    match arguments.once || is_dumb || !io::stdout().is_terminal() {
-        true => screen.once(measured),
-        false => screen.run(measured),
-    }
+    thread::scope(|scope| {
+        let watch = Watch::start(scope, &session, arguments.interval);
+        let watch = watch.map_err(|error| Failure::Message(format!("no thread: {error}")))?;
+        match arguments.metrics {
+            Some(port) => screen.serve(port, &watch),
+            None if arguments.once || is_dumb || !io::stdout().is_terminal() => {
+                screen.once(measured, &watch)
+            }
+            None => screen.run(measured, &watch),
+        }
+    })
 }
 
 /// Keys, and what else the terminal tells.
@@ -141,7 +162,7 @@ struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     /// Prints one page.
-    fn once(&self, measured: Measured) -> Result<(), Failure> {
+    fn once(&self, measured: Measured, watch: &Watch) -> Result<(), Failure> {
         let mut client = Client::start(self.session, measured)?;
         let length = self.arguments.length.unwrap_or(self.arguments.interval);
         let end = Instant::now() + length;
@@ -154,7 +175,10 @@ impl<'a> Screen<'a> {
             }
             match client.news(TICK, false)? {
                 News::None => {}
-                News::Interval => break,
+                News::Interval => {
+                    client.model().memory = watch.seen();
+                    break;
+                }
                 News::ProgramOver => return Err(program_over()),
             }
         }
@@ -167,15 +191,38 @@ impl<'a> Screen<'a> {
         written.map_err(|error| Failure::writing(Path::new("standard output"), &error))
     }
 
+    /// Serves metrics until the program has ended, or the user wants no more.
+    fn serve(&self, port: u16, watch: &Watch) -> Result<(), Failure> {
+        let failed = |error| Failure::Message(format!("127.0.0.1:{port}: {error}"));
+        let server = Server::start(port).map_err(failed)?;
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", server.address())
+            .and_then(|()| out.flush())
+            .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;
+        let begun = Instant::now();
+        let is_late = || {
+            self.arguments
+                .length
+                .is_some_and(|length| begun.elapsed() >= length)
+        };
+        while !is_late() && !matches!(self.signals.next(Duration::ZERO), Event::Request(_)) {
+            if self.session.is_over() {
+                return Err(program_over());
+            }
+            server.answer(|| watch.seen(), TICK).map_err(failed)?;
+        }
+        Ok(())
+    }
+
     /// Shows pages on the terminal until the user leaves.
-    fn run(&self, measured: Measured) -> Result<(), Failure> {
+    fn run(&self, measured: Measured, watch: &Watch) -> Result<(), Failure> {
         let mut client = Client::start(self.session, measured)?;
         // It also restores the terminal when this command panics.
         let mut terminal = ratatui::try_init().map_err(terminal_failed)?;
         let _end = BeforeTheEnd::call(ratatui::restore);
         let left = keys()
             .map_err(terminal_failed)
-            .and_then(|keys| self.pages(&mut terminal, &keys, &mut client, measured));
+            .and_then(|keys| self.pages(&mut terminal, &keys, &mut client, measured, watch));
         let restored = ratatui::try_restore().map_err(terminal_failed);
         drop(client);
         if let Left::ProgramOver = left? {
@@ -190,6 +237,7 @@ impl<'a> Screen<'a> {
         keys: &Keys,
         client: &mut Client<'a>,
         measured: Measured,
+        watch: &Watch,
     ) -> Result<Left, Failure> {
         let mut app = App::new(self.title.clone(), measured);
         let begun = Instant::now();
@@ -206,7 +254,13 @@ impl<'a> Screen<'a> {
             }
             match client.news(Duration::ZERO, app.is_paused)? {
                 News::None => {}
-                News::Interval => app.refresh(&client.model()),
+                News::Interval => {
+                    let mut model = client.model();
+                    if !app.is_paused {
+                        model.memory = watch.seen();
+                    }
+                    app.refresh(&model);
+                }
                 News::ProgramOver => return Ok(Left::ProgramOver),
             }
             let status = self.status(&app, begun.elapsed());

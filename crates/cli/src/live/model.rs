@@ -1,11 +1,13 @@
 //! The model behind the pages: the costs of the last interval, and those since the beginning.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hprof_format::{Section, TextItem};
 use hprof_profile::{FrameId, LabelsId, Metric, Profile, Records, Sample, StackId, Table, Wanted};
 
+use super::watch::Seen;
 use crate::attach::ThreadTime;
 
 /// The metrics of the tables, in the order of their values.
@@ -69,6 +71,8 @@ pub struct Model {
     pub length: Duration,
     /// The number of snapshots.
     pub snapshots: u64,
+    /// The memory of the process.
+    pub memory: Arc<Seen>,
     since: Option<Instant>,
     used_before: HashMap<u32, Duration>,
     sites_before: Rows<4>,

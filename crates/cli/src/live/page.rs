@@ -8,6 +8,7 @@ use std::time::Duration;
 use hprof_format::{UnknownSection, printable, shortened};
 use hprof_profile::{By, Direction, Profile, Sample, StackId, Tree, costs_of_samples};
 
+use super::memory;
 use super::model::{
     ALLOC_BYTES, ALLOC_OBJECTS, Interval, LIVE_BYTES, Model, RowKey, Rows, samples,
 };
@@ -35,6 +36,8 @@ pub enum View {
     Threads,
     /// Waits for locks, and who held them.
     Holders,
+    /// The memory of the process by its parts.
+    Memory,
 }
 
 /// A row of a page.
@@ -62,12 +65,13 @@ pub struct Column {
 
 impl View {
     /// All pages, in the order of their keys.
-    pub const ALL: [View; 5] = [
+    pub const ALL: [View; 6] = [
         View::Cpu,
         View::Allocation,
         View::Locks,
         View::Threads,
         View::Holders,
+        View::Memory,
     ];
 
     /// Returns the page's name.
@@ -78,6 +82,7 @@ impl View {
             View::Locks => "Locks",
             View::Threads => "Threads",
             View::Holders => "Holders",
+            View::Memory => "Memory",
         }
     }
 
@@ -108,12 +113,19 @@ impl View {
         ];
         static THREADS: [Column; 2] = [column("CPU%", 6, one), column("so far", 9, seconds)];
         static HOLDERS: [Column; 2] = [column("waiting%", 8, one), column("so far", 9, seconds)];
+        static MEMORY: [Column; 4] = [
+            column("resident", 10, amount),
+            column("%", 5, one),
+            column("committed", 10, amount),
+            column("growth/min", 11, amount),
+        ];
         match self {
             View::Cpu => &CPU,
             View::Allocation => &ALLOCATION,
             View::Locks => &LOCKS,
             View::Threads => &THREADS,
             View::Holders => &HOLDERS,
+            View::Memory => &MEMORY,
         }
     }
 
@@ -125,6 +137,7 @@ impl View {
             View::Locks => "class of the monitor, and the method that waits",
             View::Threads => "thread",
             View::Holders => "the method that waits, the one that holds the lock, and the lock",
+            View::Memory => "letter in the chart, and part",
         }
     }
 
@@ -136,6 +149,7 @@ impl View {
             View::Locks => locks(model),
             View::Threads => threads(&model.last),
             View::Holders => holders(model),
+            View::Memory => parts(model),
         };
         let filter = filter.to_lowercase();
         let is_wanted = |text: &str| text.to_lowercase().contains(&filter);
@@ -191,6 +205,7 @@ impl View {
                 let used = 100.0 * per(used.as_secs_f64(), *length);
                 format!("{used:.0} % of a CPU, {} threads", model.last.threads.len())
             }
+            View::Memory => memory::summary(&model.memory),
         }
     }
 
@@ -222,7 +237,7 @@ impl View {
                 };
                 by_callers(&mut samples(&model.whole.waits, 0).filter(is_it), None)
             }
-            View::Threads => return Vec::new(),
+            View::Threads | View::Memory => return Vec::new(),
         };
         lines(&tree)
     }
@@ -335,6 +350,17 @@ fn holders(model: &Model) -> Vec<PageRow> {
             name: safe(&text),
             thread: None,
         }
+    });
+    rows.collect()
+}
+
+fn parts(model: &Model) -> Vec<PageRow> {
+    let rows = memory::rows(&model.memory).into_iter();
+    let rows = rows.map(|row| PageRow {
+        values: row.values.to_vec(),
+        class: row.mark.to_string(),
+        name: row.name.to_owned(),
+        thread: None,
     });
     rows.collect()
 }

@@ -2,12 +2,16 @@
 
 use std::io::{self, Write};
 
+use super::chart;
 use super::client::Measured;
+use super::memory;
 use super::model::Model;
 use super::page::{PageRow, View};
 
 /// The most rows of a page in a pipe.
 const ROWS: usize = 20;
+/// The columns and the lines of the chart of memory.
+const CHART: (usize, usize) = (80, 12);
 
 /// Returns the heads of the columns; the one that orders the page is marked.
 pub fn heads(view: View, sort: usize) -> String {
@@ -59,12 +63,20 @@ pub fn write(
 ) -> io::Result<()> {
     writeln!(out, "{title}")?;
     let pages = View::ALL.into_iter().filter(|view| match view {
-        View::Cpu | View::Threads => true,
+        View::Cpu | View::Threads | View::Memory => true,
         View::Allocation => measured.allocation,
         View::Locks | View::Holders => measured.locks,
     });
     for view in pages {
         writeln!(out, "\n{}: {}", view.name(), view.summary(model))?;
+        if view == View::Memory {
+            let (width, height) = CHART;
+            let lines = memory::verdict_lines(&model.memory).into_iter();
+            let chart = chart::areas(model.memory.course.accounts(), width, height);
+            for line in lines.chain(chart) {
+                writeln!(out, "{line}")?;
+            }
+        }
         writeln!(out, "{}", heads(view, 0))?;
         let rows = view.rows(model, 0, "");
         let (shown, others) = rows.split_at(rows.len().min(ROWS));
@@ -80,6 +92,8 @@ pub fn write(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::model::tests::two_snapshots;
     use super::*;
 
@@ -87,7 +101,9 @@ mod tests {
     fn a_pipe_gets_all_pages_as_text() {
         let mut out = Vec::new();
         let all = Measured::parse("all").expect("a word");
-        write("Shop (process 4711)", &two_snapshots(false), all, &mut out).expect("memory");
+        let mut model = two_snapshots(false);
+        model.memory = Arc::new(memory::tests::seen());
+        write("Shop (process 4711)", &model, all, &mut out).expect("memory");
         let text = String::from_utf8(out).expect("UTF-8");
         let expected = "\
 Shop (process 4711)
@@ -115,8 +131,24 @@ Holders: 30 % of a thread's time, by samples; the holder is known for 83 % of it
 *waiting%    so far  the method that waits, the one that holds the lock, and the lock
     25.0    0.50 s  Shop.price, while Shop.tax (called by Shop.price, Shop.main) held Shop@1b2c
      5.0    0.10 s  Shop.price, while <no holder seen> held Shop@1b2c
+
+Memory: a look every 2.00 s, 0.10 % of a CPU; 500.0 MB resident; 520.0 MB of a limit of 1.0 GB: Java heap 50.0 MB used of \
+                        120.0 MB committed, direct buffers 400.0 MB
+direct buffers: 400.0 MB, grown from 100.0 MB to 400.0 MB, 300.0 MB a minute
+cannot tell yet when the heap is full: 1 collection in 0 s show no steady growth
+cannot tell yet when the limit is reached: 2 looks in 60.0 s show no steady growth
+swapped out: 2.0 MB
 ";
-        assert_eq!(text, expected);
+        let (page, memory) = text.split_at(expected.len().min(text.len()));
+        assert_eq!(page, expected);
+        for line in [
+            "=1.0 GB ",
+            "         60.0 s ago to now",
+            " *resident     %  committed  growth/min  letter in the chart, and part",
+            "  400.0 MB  80.0   120.0 MB    300.0 MB  D  direct buffers",
+        ] {
+            assert!(memory.contains(line), "{line}: {memory}");
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::app::{App, Over};
+use super::chart;
+use super::memory;
 use super::page::View;
 use super::text;
 
@@ -59,7 +61,11 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App, status: &str) {
         }
         _ => {
             frame.render_widget(Paragraph::new(summary_of(app)), summary);
-            rows(frame, app, body);
+            let table = match app.view {
+                View::Memory => over_memory(frame, app, body),
+                _ => body,
+            };
+            rows(frame, app, table);
         }
     }
 }
@@ -83,6 +89,50 @@ fn summary_of(app: &App) -> String {
     }
     parts.retain(|part| !part.is_empty());
     parts.join("; ")
+}
+
+/// Draws the verdict on the memory, and its parts over time; returns the area that is left.
+fn over_memory(frame: &mut Frame<'_>, app: &App, area: Rect) -> Rect {
+    let width = usize::from(area.width);
+    let verdict = memory::verdict_lines(&app.memory);
+    let verdict: Vec<String> = verdict
+        .iter()
+        .flat_map(|line| wrapped(line, width))
+        .collect();
+    let lines = u16::try_from(verdict.len()).unwrap_or(u16::MAX);
+    let of_verdict = lines.min(area.height / 3);
+    let of_chart = (area.height - of_verdict) / 2;
+    let [text, areas, table] = Layout::vertical([
+        Constraint::Length(of_verdict),
+        Constraint::Length(of_chart),
+        Constraint::Min(1),
+    ])
+    .areas(area);
+    let as_lines =
+        |lines: Vec<String>| Paragraph::new(lines.into_iter().map(Line::raw).collect::<Vec<_>>());
+    frame.render_widget(as_lines(verdict), text);
+    let drawn = chart::areas(app.memory.course.accounts(), width, usize::from(of_chart));
+    frame.render_widget(as_lines(drawn), areas);
+    table
+}
+
+/// Returns a text as lines that fit, of which all but the first are indented.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        let fits = line.chars().count() + word.chars().count() < width;
+        match (line.is_empty(), fits) {
+            (true, _) => line.push_str(word),
+            (false, true) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            (false, false) => lines.push(format!("  {word}")),
+        }
+    }
+    lines
 }
 
 fn rows(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
@@ -150,7 +200,7 @@ mod tests {
     #[test]
     fn a_page_fits_small_and_large_screens() {
         for (width, height) in [(80, 24), (200, 60), (20, 6), (1, 1)] {
-            for keys in ["", "2", "3", "4", "5", "?", "\n", "/sh"] {
+            for keys in ["", "2", "3", "4", "5", "6", "6\n", "?", "\n", "/sh"] {
                 let mut app = after(keys, "all").0;
                 assert_eq!(screen(&mut app, width, height).len(), usize::from(height));
             }
@@ -160,7 +210,7 @@ mod tests {
         assert_eq!(lines[0], format!("{:<62}{status}", "Shop (process 4711)"));
         assert_eq!(
             lines[1],
-            " 1 CPU  2 Allocation  3 Locks  4 Threads  5 Holders"
+            " 1 CPU  2 Allocation  3 Locks  4 Threads  5 Holders  6 Memory"
         );
         assert_eq!(lines[2], "50 % of a CPU in 2.0 s, by 100 samples");
         assert_eq!(lines[3], " *CPU% with calls    so far  method");

@@ -1,6 +1,9 @@
 //! The JSON of `hprof memory`.
 
-use hprof_footprint::{Account, Cgroup, Finding, Growth, JavaHeap, VmFacts};
+use hprof_footprint::{
+    Account, BufferSite, Cgroup, Fate, Finding, Forecast, Growth, JavaHeap, LoaderKind, Trend,
+    VmFacts,
+};
 use serde::Serialize;
 
 use crate::accounts;
@@ -16,11 +19,14 @@ pub struct Document {
     swapped: Option<u64>,
     threads: u64,
     findings: Vec<Found>,
+    forecasts: Vec<Forecasted>,
     parts: Vec<PartRow>,
     heap: Option<Heap>,
     direct: Option<Direct>,
+    buffer_sites: Vec<Site>,
     classes: Option<u64>,
     loaders: Option<u64>,
+    loader_kinds: Vec<Kind>,
     cgroup: Option<Group>,
     before: Option<Vec<PartRow>>,
 }
@@ -30,6 +36,21 @@ struct Found {
     rule: &'static str,
     text: String,
     per_minute: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Forecasted {
+    end: &'static str,
+    text: Option<String>,
+    per_minute: Option<Interval>,
+    seconds: Option<Interval>,
+}
+
+/// An interval of confidence.
+#[derive(Serialize)]
+struct Interval {
+    least: f64,
+    most: f64,
 }
 
 #[derive(Serialize)]
@@ -54,6 +75,23 @@ struct Direct {
     limit: Option<u64>,
 }
 
+/// The direct buffers of one maker.
+#[derive(Serialize)]
+struct Site {
+    maker: String,
+    bytes: u64,
+    buffers: u64,
+    seen: u64,
+}
+
+/// The class loaders of one class.
+#[derive(Serialize)]
+struct Kind {
+    name: String,
+    loaders: u64,
+    classes: u64,
+}
+
 #[derive(Serialize)]
 struct Group {
     limit: Option<u64>,
@@ -67,7 +105,13 @@ struct Group {
 }
 
 impl Document {
-    pub fn new(pid: u32, first: Option<&Account>, last: &Account, findings: &[Finding]) -> Self {
+    pub fn new(
+        pid: u32,
+        first: Option<&Account>,
+        last: &Account,
+        findings: &[Finding],
+        forecasts: &[Forecast],
+    ) -> Self {
         let VmFacts {
             heap,
             direct,
@@ -86,6 +130,7 @@ impl Document {
             swapped: last.swapped,
             threads: last.threads,
             findings: findings.iter().map(Found::of).collect(),
+            forecasts: forecasts.iter().map(Forecasted::of).collect(),
             parts: rows(last),
             heap: heap.map(Heap::of),
             direct: direct.map(|bytes| Direct {
@@ -93,8 +138,10 @@ impl Document {
                 buffers: direct_buffers,
                 limit: direct_limit,
             }),
+            buffer_sites: last.buffer_sites.iter().map(Site::of).collect(),
             classes,
             loaders,
+            loader_kinds: last.loader_kinds.iter().map(Kind::of).collect(),
             cgroup: last.cgroup.map(Group::of),
             before: first.map(rows),
         }
@@ -128,6 +175,54 @@ impl Found {
             rule,
             text: accounts::sentence(finding),
             per_minute,
+        }
+    }
+}
+
+impl Forecasted {
+    fn of(forecast: &Forecast) -> Self {
+        let Forecast { fate, trend, left } = forecast;
+        let per_minute = match trend {
+            Trend::Grows { rate, .. } => Some(Interval {
+                least: rate.start() * 60e3,
+                most: rate.end() * 60e3,
+            }),
+            Trend::Unknown { .. } => None,
+        };
+        let millis = left.and_then(|left| trend.millis_until(left as f64));
+        Self {
+            end: match fate {
+                Fate::HeapIsFull => "heap_is_full",
+                Fate::DirectIsFull => "direct_is_full",
+                Fate::IsKilled => "limit_is_reached",
+            },
+            text: accounts::forecast(forecast),
+            per_minute,
+            seconds: millis.map(|millis| Interval {
+                least: millis.start() / 1e3,
+                most: millis.end() / 1e3,
+            }),
+        }
+    }
+}
+
+impl Site {
+    fn of(site: &BufferSite) -> Self {
+        Self {
+            maker: site.maker.clone(),
+            bytes: site.bytes,
+            buffers: site.buffers,
+            seen: site.seen,
+        }
+    }
+}
+
+impl Kind {
+    fn of(kind: &LoaderKind) -> Self {
+        Self {
+            name: kind.name.clone(),
+            loaders: kind.loaders,
+            classes: kind.classes,
         }
     }
 }

@@ -1,13 +1,13 @@
 //! `hprof memory`: where the memory of a running JVM is, and what that means.
 
 mod document;
+mod look;
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
 
-use hprof_footprint::{Account, verdict};
+use hprof_footprint::{Account, Course, verdict};
 use hprof_format::printable;
 
 use crate::accounts;
@@ -17,6 +17,7 @@ use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
 use document::Document;
+pub use look::{Look, period};
 
 /// Show where the memory of a running JVM is, and what makes it large
 ///
@@ -25,8 +26,9 @@ use document::Document;
 /// rest, which is what nobody names. Below them are what the VM counts itself and
 /// the limit of the container. First come the findings: a heap that is too small,
 /// or larger than the limit has room for, direct buffers, classes, threads, malloc,
-/// files in tmpfs. With --for there is a second look after that time, and the
-/// findings say what has grown.
+/// files in tmpfs. With --for there are more looks until then, and the findings say
+/// what has grown, and when the heap is full or the limit is reached if it goes on:
+/// with 95 % confidence, or not at all.
 ///
 /// The program is not stopped and needs no option; the agent is loaded into it, as
 /// by `hprof attach`, and starts no profile.
@@ -36,7 +38,7 @@ pub struct Arguments {
     /// The program: its process id, or a part of its main class; `hprof list` shows both
     program: Program,
 
-    /// Look again after this time (10s or more), and say what has grown
+    /// Look again and again for this time (10s or more), and say what has grown
     #[arg(long = "for", value_name = "TIME", value_parser = long_enough)]
     wait: Option<Duration>,
 
@@ -65,18 +67,26 @@ fn long_enough(text: &str) -> Result<Duration, String> {
 /// Asks the agent, and prints the answer.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let session = Session::with(&arguments.program, &arguments.library)?;
-    let looked = session.memory()?;
-    let (first, last) = match arguments.wait {
-        None => (None, looked),
-        Some(time) => {
-            thread::sleep(time);
-            (Some(looked), session.memory()?)
+    let course = match arguments.wait {
+        None => {
+            let mut course = Course::default();
+            course.push(session.memory()?);
+            course
         }
+        Some(time) => look::over(&session, time)?,
     };
-    let findings = verdict(first.as_ref(), &last);
+    let Some(last) = course.last() else {
+        return Ok(());
+    };
+    let first = course.first().filter(|_| arguments.wait.is_some());
+    let findings = verdict(first, last);
+    let forecasts = match arguments.wait {
+        Some(_) => course.forecasts(),
+        None => Vec::new(),
+    };
     let output = Output::open(None, Path::new("-"))?;
     if arguments.json {
-        let document = Document::new(session.process(), first.as_ref(), &last, &findings);
+        let document = Document::new(session.process(), first, last, &findings, &forecasts);
         return output.write(|out| {
             serde_json::to_writer(&mut *out, &document)?;
             writeln!(out)
@@ -84,14 +94,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     output.write(|out| {
         let name = session.name();
-        writeln!(out, "{}: {}", printable(&name), accounts::headline(&last))?;
+        writeln!(out, "{}: {}", printable(&name), accounts::headline(last))?;
         for finding in &findings {
             writeln!(out, "  {}", accounts::sentence(finding))?;
         }
+        for text in forecasts.iter().filter_map(accounts::forecast) {
+            writeln!(out, "  {text}")?;
+        }
         writeln!(out)?;
-        table(out, &last, arguments.sizes)?;
+        table(out, last, arguments.sizes)?;
         writeln!(out)?;
-        accounts::details(&last, arguments.sizes)
+        accounts::details(last, arguments.sizes)
             .iter()
             .try_for_each(|line| writeln!(out, "{line}"))
     })

@@ -4,7 +4,7 @@ use hprof_format::{Age, CoursePoint};
 use hprof_profile::{Growth, Profile, growth};
 use serde::Serialize;
 
-use crate::growth::evidence;
+use crate::growth::{evidence, outlook};
 
 /// The history of a run.
 #[derive(Serialize)]
@@ -24,6 +24,8 @@ struct CourseOfRun {
     millis: u64,
     step: u64,
     site_step: u64,
+    /// When the heap is full, or how fast all live objects grow.
+    outlook: Option<String>,
     all: Vec<Values>,
     sites: Vec<SiteOfRun>,
 }
@@ -59,6 +61,7 @@ pub fn of(profile: &Profile, age_keys: &[[u32; 3]], site_keys: &[[u32; 3]]) -> O
         millis: course.millis,
         step: course.step,
         site_step: course.site_step,
+        outlook: outlook(profile, course),
         all: course.all.iter().map(values).collect(),
         sites: course
             .sites

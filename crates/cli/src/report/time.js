@@ -88,6 +88,7 @@ class TimeView {
       element('span', { className: 'hint' },
         `Known to ${seconds(course.all.at(-1)[0])} of ${seconds(course.millis)}, at looks after collections; `
         + 'of the looks in a step the most bytes and the fewest objects. A click on a site shows its own course.'),
+      ...(course.outlook ? [element('span', { className: 'hint' }, course.outlook)] : []),
     );
     this.draw(site);
     this.table.show(this.columns(), this.rows(), state.sort || 'most', app.nothing());

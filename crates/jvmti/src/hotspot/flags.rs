@@ -58,6 +58,8 @@ pub enum NumberFlag {
     TieredStopAtLevel,
     /// The bytes that are reserved for classes to which compressed pointers refer.
     CompressedClassSpaceSize,
+    /// The most bytes of the Java heap: what `-Xmx` says, or what the VM has chosen.
+    MaxHeapSize,
 }
 
 impl BoolFlag {
@@ -90,6 +92,7 @@ impl NumberFlag {
             Self::TlabRefillWasteFraction => c"TLABRefillWasteFraction",
             Self::TieredStopAtLevel => c"TieredStopAtLevel",
             Self::CompressedClassSpaceSize => c"CompressedClassSpaceSize",
+            Self::MaxHeapSize => c"MaxHeapSize",
         }
     }
 
@@ -97,7 +100,7 @@ impl NumberFlag {
         match self {
             Self::TlabRefillWasteFraction => FlagType::Uintx,
             Self::TieredStopAtLevel => FlagType::Intx,
-            Self::CompressedClassSpaceSize => FlagType::SizeT,
+            Self::CompressedClassSpaceSize | Self::MaxHeapSize => FlagType::SizeT,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::ffi::CStr;
 
 use super::code_heap::CodeHeaps;
 use super::collection_count::CollectionCount;
+use super::flags::BoolFlag;
 use crate::env::Env;
 use crate::vm_kind::vm_structs::{VmStructs, read};
 
@@ -52,7 +53,9 @@ impl VmMemory {
         Self {
             code: structs.and_then(CodeHeaps::find),
             metaspace: structs.and_then(|structs| counter(structs, METASPACE)),
-            spaces: structs.map(spaces).unwrap_or_default(),
+            spaces: structs
+                .map(|structs| spaces(structs, env))
+                .unwrap_or_default(),
             collections: CollectionCount::find(env),
             loaded: structs
                 .map(|structs| counters(structs, &LOADED))
@@ -103,14 +106,17 @@ fn counters(structs: VmStructs, names: &[&CStr]) -> Vec<usize> {
     found.collect()
 }
 
-/// Returns the counters of the spaces that are not empty after a collection. New objects are made in the first of several, so what a
-/// full collection of Serial leaves there, if the old generation has no room for it, is missing.
-fn spaces(structs: VmStructs) -> Vec<usize> {
-    let others = counters(structs, &SPACES);
-    match others.is_empty() {
-        true => counters(structs, &[EDEN]),
-        false => others,
+/// Returns the counters of the spaces that are not empty after a collection. New objects are made in the first of several. What a
+/// full collection of Serial or Parallel leaves there, if the old generation has no room for it, is known only where the counter
+/// does not change between collections.
+fn spaces(structs: VmStructs, env: Env) -> Vec<usize> {
+    let mut spaces = counters(structs, &SPACES);
+    let is_on = |flag| env.flags().is_some_and(|flags| flags.is_on(flag));
+    let leaves_some = is_on(BoolFlag::UseSerialGc) || is_on(BoolFlag::UseParallelGc);
+    if spaces.is_empty() || leaves_some && env.vm_kind().counts_new_objects_at_collections() {
+        spaces.extend(counters(structs, &[EDEN]));
     }
+    spaces
 }
 
 /// Returns the address of a counter; `None` with `-XX:-UsePerfData`.

@@ -227,6 +227,12 @@ impl VmKind {
         self.is_before(16)
     }
 
+    /// Returns `true` if the counters of Serial and Parallel say what a collection has left in the space for new objects, and not
+    /// what is in it. With 11, 17 and 21 they do not, with 25 they do.
+    pub(super) fn counts_new_objects_at_collections(self) -> bool {
+        self.version.is_some_and(|version| version >= 25)
+    }
+
     /// Returns `true` if redefining a class takes noticeably long. An unknown VM may be one where it does.
     pub fn redefines_slowly(self) -> bool {
         self.is_before(12) || self.version.is_none()

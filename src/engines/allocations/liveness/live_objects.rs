@@ -381,6 +381,25 @@ impl LiveObjects {
         next
     }
 
+    /// Calls `look` with each object that has been counted at its site and is not known to be dead; with none if others hold the old
+    /// objects for longer than `timeout`.
+    pub(in super::super) fn for_each_counted(
+        &self,
+        timeout: Duration,
+        look: &mut dyn FnMut(&Tracked),
+    ) {
+        let Some(old) = self.old.try_lock_for(timeout) else {
+            return;
+        };
+        old.counted
+            .iter()
+            .flat_map(Chunk::objects)
+            .for_each(&mut *look);
+        for (_, objects) in old.objects.cohorts() {
+            objects.for_each(&mut *look);
+        }
+    }
+
     /// Returns the moments up to now, for a file of births whose dump was listed when `next` began.
     pub(in super::super) fn births(&self, next: u32) -> BirthsHead {
         self.old.lock().moments.births(next)

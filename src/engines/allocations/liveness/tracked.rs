@@ -44,7 +44,7 @@ impl Tracked {
 
     /// Returns what the object stands for.
     #[inline]
-    pub(super) fn weight(&self, steps: &Steps) -> Weight {
+    pub(in super::super) fn weight(&self, steps: &Steps) -> Weight {
         steps.weight(self.step()).weight(self.bytes())
     }
 
