@@ -115,7 +115,7 @@ impl Part {
             Part::Metaspace => "the blocks in which the loaded classes have their constants",
             Part::CodeCache => "the VM's code heaps",
             Part::ClassArchive => "mappings of the archive's file",
-            Part::ThreadStacks => "the VM's threads, and where other threads stand",
+            Part::ThreadStacks => "the VM's threads, and the stack pointers of others",
             Part::CardTable => "the VM's collector",
             Part::DirectBuffers => "the count of java.nio, as far as it is in malloc",
             Part::Malloc => "the heads of malloc's arenas and chunks: the VM's own and libraries",

@@ -35,7 +35,7 @@ use paths::Keepers;
 /// enough, if one of them is in each third; each is made after a garbage
 /// collection.
 /// Sites are ordered by bytes a minute. Before them is when the heap is full if all
-/// sites together go on so, with 95 % confidence; of a program that was attached to,
+/// sites together continue so, with 95 % confidence; of a program that was attached to,
 /// which has older objects, only the growth.
 ///
 /// With --for, the name or process id of a running program takes the place of FILE:

@@ -1,4 +1,4 @@
-//! Looks at the memory of the program, again and again, on a thread of its own: a VM that stands still stops no page.
+//! Looks at the memory of the program, again and again, on a thread of its own: a stopped VM stops no page.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ pub struct Seen {
     pub course: Course,
     /// The time between two looks, as of the last one.
     pub period: Duration,
-    /// The CPU time that the last look has cost the program, if the system tells.
+    /// The CPU time that the last look has cost the program, if the system knows it.
     pub cost: Option<Duration>,
     /// The reason why the last look has failed.
     pub failure: Option<String>,

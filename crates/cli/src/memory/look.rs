@@ -14,7 +14,7 @@ const REST: u32 = 500;
 const LONGEST: Duration = Duration::from_secs(60);
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// An account, and the CPU time that it has cost the program, if the system tells.
+/// An account, and the CPU time that it has cost the program, if the system knows it.
 pub struct Look {
     pub account: Account,
     pub cost: Option<Duration>,
