@@ -229,7 +229,7 @@ fn trees_grow_both_ways() {
 #[test]
 fn differences_show_what_appears_and_vanishes() {
     let (base, new) = (read(RUN.as_bytes(), Wanted::Number(1)), run());
-    let changes = changes(&base, &new, Metric::Cpu, By::Method, (1, 1));
+    let changes = changes(&base, &new, Metric::Cpu, By::Method, Scale::ONE);
     let of = |name: &str| {
         changes
             .iter()
@@ -238,13 +238,17 @@ fn differences_show_what_appears_and_vanishes() {
     };
     assert_eq!(of("p.A.run").difference(|costs| costs.own), -7);
     assert_eq!(of("p.q.C.end").base, None);
-    assert_eq!(scaled(3, (10, 4)), 8);
+    let scale = Scale {
+        numerator: 10,
+        denominator: 4,
+    };
+    assert_eq!(scale.of(3), 8);
     let vanished = changes_back(&new, &base);
     assert!(vanished.contains(&"p.q.C.end".to_owned()));
 }
 
 fn changes_back(base: &Profile, new: &Profile) -> Vec<String> {
-    let changes = changes(base, new, Metric::Cpu, By::Method, (1, 1));
+    let changes = changes(base, new, Metric::Cpu, By::Method, Scale::ONE);
     let vanished = changes.into_iter().filter(|change| change.new.is_none());
     vanished.map(|change| change.name).collect()
 }
@@ -364,7 +368,7 @@ fn lambdas_of_two_runs_are_the_same() {
     for metric in base.metrics() {
         assert_eq!(base.total(metric), new.total(metric));
         for by in By::ALL {
-            let changes = changes(&base, &new, metric, by, (1, 1));
+            let changes = changes(&base, &new, metric, by, Scale::ONE);
             let changed = changes
                 .iter()
                 .filter(|change| change.difference(|costs| costs.total) != 0);
