@@ -83,8 +83,14 @@ build_platform() {
             RUSTFLAGS="$flags -C link-arg=-Wl,--no-insert-timestamp" cargo build --release --target "$rust_target" --locked "${crates[@]/#/-p=}"
         return
         ;;
-    # zig brings the C library, and no frameworks.
-    *-macos) flags+=" -C link-arg=-F$root/scripts/lib/frameworks -C link-arg=-s" ;;
+    *-macos)
+        # zig brings the C library, and no frameworks.
+        flags+=" -C link-arg=-F$root/scripts/lib/frameworks -C link-arg=-s"
+        # The oldest that Rust's programs run on, and that the wheels promise.
+        MACOSX_DEPLOYMENT_TARGET=10.12
+        [[ $1 == aarch64-* ]] && MACOSX_DEPLOYMENT_TARGET=11.0
+        export MACOSX_DEPLOYMENT_TARGET
+        ;;
     *) compile_unwinder "$zig_target" "$flags" ;;
     esac
     note "building for $1"

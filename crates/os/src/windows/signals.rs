@@ -76,8 +76,9 @@ mod tests {
     fn each_request_is_heard_by_all() {
         let (sender, received) = mpsc::channel();
         let another = sender.clone();
-        each_time_asked_to_end(move || drop(sender.send(1))).expect("a handler");
-        when_asked_to_end(move |status| drop(another.send(status))).expect("a handler");
+        each_time_asked_to_end(move || sender.send(1).expect("it is received")).expect("a handler");
+        when_asked_to_end(move |status| another.send(status).expect("it is received"))
+            .expect("a handler");
         for _ in 0..2 {
             // SAFETY: as the system calls it.
             assert_eq!(unsafe { handle(CTRL_BREAK_EVENT) }, 1);
