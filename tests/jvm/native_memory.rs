@@ -177,5 +177,4 @@ fn sessions_leave_the_process_as_it_was(jvm: &Jvm) {
     );
 }
 
-/// `scripts/stress` does more of them.
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 50;
