@@ -177,4 +177,4 @@ fn sessions_leave_the_process_as_it_was(jvm: &Jvm) {
     );
 }
 
-const ROUNDS: usize = 50;
+const ROUNDS: usize = 20;
