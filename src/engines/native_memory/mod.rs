@@ -54,6 +54,8 @@ const NO_FRAMES: &str = "in native code without frames";
 pub(super) struct NativeMemory {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
+    /// Looks for new libraries, and does nothing else.
+    libraries: Worker,
     shared: Arc<NativeState>,
     cutoff: f64,
     /// See [`Context::folded`].
@@ -98,6 +100,7 @@ impl NativeMemory {
         Some(Self {
             agent_threads: context.agent_threads.clone(),
             worker: Worker::default(),
+            libraries: Worker::default(),
             shared: Arc::new(shared),
             cutoff: context.options.cutoff,
             folded: context.folded(),
@@ -130,6 +133,17 @@ impl Engine for NativeMemory {
             console::line(format_args!("native=malloc: nothing is sampled: {reason}"));
             return Ok(());
         }
+        let look = {
+            let shared = shared.clone();
+            move |_: Jni<'_>, worker: &Worker| shared.look_for_libraries(worker)
+        };
+        self.libraries.start(
+            &self.agent_threads,
+            self.shared.env,
+            jni,
+            "HPROF native libraries",
+            look,
+        )?;
         let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
         self.worker.start(
             &self.agent_threads,
@@ -141,6 +155,7 @@ impl Engine for NativeMemory {
     }
 
     fn stop(&self, jni: Jni<'_>) {
+        self.libraries.stop();
         self.worker.stop();
         if let Some(Ok(allocations)) = self.shared.allocations.get() {
             allocations.stop();
@@ -197,6 +212,14 @@ impl NativeMemory {
 }
 
 impl NativeState {
+    fn look_for_libraries(&self, worker: &Worker) {
+        while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
+            if let Some(Ok(allocations)) = self.allocations.get() {
+                allocations.look_for_libraries();
+            }
+        }
+    }
+
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         let mut interval = FETCH_INTERVAL;

@@ -361,17 +361,20 @@ impl NativeAllocations {
         Ok(allocations)
     }
 
-    /// Has the allocations of libraries sampled that the program has loaded since. Returns `true` if libraries have come or
-    /// gone: instructions may be of other functions now.
+    /// Has the allocations of libraries sampled that the program has loaded since. What is not fast must not delay it.
+    pub fn look_for_libraries(&self) {
+        self.entries.lock().look();
+    }
+
+    /// Has the frames of libraries known that the program has loaded since. Returns `true` if libraries have come or gone:
+    /// instructions may be of other functions now.
     pub fn refresh(&self, jni: Jni<'_>) -> bool {
         let Some(shared) = &self.shared else {
             return false;
         };
         // An agent may have replaced it.
         shared.functions.store(functions_of(jni), Ordering::Relaxed);
-        let is_new = self.native.lock().refresh(&shared.native, &INSIDE);
-        self.entries.lock().look();
-        is_new
+        self.native.lock().refresh(&shared.native, &INSIDE)
     }
 
     /// Returns the library that has `malloc`, such as `libc.so.6`.
