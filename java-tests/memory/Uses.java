@@ -85,6 +85,7 @@ public class Uses {
 
     /** Ever more direct buffers, 25 MB a second, and of the heap, 5 MB a second, until the process is killed. */
     static long ever() throws InterruptedException {
+        long begin = System.currentTimeMillis();
         // Where no limit holds, it ends by itself.
         for (int number = 0; number < 4_000; number++) {
             large();
@@ -97,7 +98,9 @@ public class Uses {
             if (number % 50 == 0) {
                 System.gc();
             }
-            Thread.sleep(20);
+            // On a busy machine, it catches up: the growth is even.
+            long due = begin + 20L * number - System.currentTimeMillis();
+            Thread.sleep(Math.max(due, 0));
         }
         return 0;
     }

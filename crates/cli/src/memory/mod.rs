@@ -27,8 +27,8 @@ pub use look::{Look, period};
 /// the limit of the container. First come the findings: a heap that is too small,
 /// or larger than the limit has room for, direct buffers, classes, threads, malloc,
 /// files in tmpfs. With --for there are more looks until then, and the findings say
-/// what has grown, and when the heap is full or the limit is reached if it continues:
-/// with 95 % confidence, or not at all.
+/// what has grown, and when the heap is full or the limit is reached if that
+/// continues: with 95 % confidence, or not at all.
 ///
 /// The program is not stopped and needs no option; the agent is loaded into it, as
 /// by `hprof attach`, and starts no profile.
