@@ -23,7 +23,7 @@ const NUMBER_BITS: u32 = 19;
 
 static BLOCKS: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 static BY_HASH: [AtomicU8; COUNTS] = [const { AtomicU8::new(0) }; COUNTS];
-static MAPS: [Mapping; MAPPINGS] = [const { Mapping::NONE }; MAPPINGS];
+static MAPS: [Mapping; MAPPINGS] = [const { Mapping::none() }; MAPPINGS];
 /// The number of places in `MAPS` that have ever been used.
 static USED_MAPS: AtomicUsize = AtomicUsize::new(0);
 /// The number of blocks and mappings that were ever tracked.
@@ -49,11 +49,13 @@ pub struct TrackedBlock {
 pub(super) struct Removed(TrackedBlock);
 
 impl Mapping {
-    const NONE: Self = Self {
-        number: AtomicU64::new(0),
-        begin: AtomicUsize::new(0),
-        end: AtomicUsize::new(0),
-    };
+    const fn none() -> Self {
+        Self {
+            number: AtomicU64::new(0),
+            begin: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+        }
+    }
 }
 
 /// Forgets everything. Called between sessions.
