@@ -233,7 +233,13 @@ pub(super) const ROWS: &[OptionRow] = &[
         name: "fold",
         default: "y in binary",
         description: "add small rows up under shorter stacks",
-        scope: Scope::Only(&[Use::Sites, Use::Samples, Use::Wall, Use::Times]),
+        scope: Scope::Only(&[
+            Use::Sites,
+            Use::Samples,
+            Use::Wall,
+            Use::Times,
+            Use::NativeMemory,
+        ]),
         setter: Setter::Switch(|settings, on| settings.options.fold = Some(on)),
         ..OptionRow::SWITCH
     },

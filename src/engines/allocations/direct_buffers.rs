@@ -92,7 +92,7 @@ fn by_maker(shared: &TrackerState, sums: BTreeMap<TraceId, Sum>) -> Vec<BufferSi
         maker,
     });
     let mut sites: Vec<BufferSite> = sites.collect();
-    sites.sort_by_key(|site| std::cmp::Reverse(site.bytes));
+    sites.sort_unstable_by(|a, b| (b.bytes, &a.maker).cmp(&(a.bytes, &b.maker)));
     sites.truncate(MOST);
     sites
 }

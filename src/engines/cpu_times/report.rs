@@ -115,7 +115,7 @@ fn rows_by_time(costs: Vec<TraceCost>, limit: RowLimit, traces: &Traces) -> Meth
             },
         }));
     }
-    costs.sort_by_key(|row| (std::cmp::Reverse(row.cost.own), row.trace));
+    costs.sort_unstable_by_key(|row| (std::cmp::Reverse(row.cost.own), row.trace));
     MethodSelection {
         total,
         rows: costs,
@@ -147,7 +147,7 @@ fn rows_by_calls(tables: &Tables, costs: &[TraceCost]) -> Vec<(CallPair, Cost)> 
     let called = |(_, cost): &(CallPair, Cost)| cost.calls > 0;
     let mut rows: Vec<(CallPair, Cost)> = pairs.into_iter().filter(called).collect();
     let order = |&(pair, cost): &(CallPair, Cost)| (std::cmp::Reverse(cost.calls), pair);
-    rows.sort_by_key(order);
+    rows.sort_unstable_by_key(order);
     rows
 }
 

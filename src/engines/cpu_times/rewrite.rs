@@ -221,7 +221,7 @@ impl ClassRewriter {
                     .iter()
                     .map(|method| self.full_name(method))
                     .collect();
-                names.sort();
+                names.sort_unstable();
                 line = format!("{line}: {}", names.join(" "));
             }
             lines.push(line);

@@ -45,7 +45,7 @@ impl Section {
                 let traces = &entry.tables.traces;
                 rows.extend(fold(small, limits, self.cutoff, folded, traces));
             }
-            rows.sort_by_key(|row| {
+            rows.sort_unstable_by_key(|row| {
                 let [live, _, _, _, allocated, ..] = row.values;
                 (std::cmp::Reverse((live, allocated)), row.trace)
             });

@@ -46,7 +46,7 @@ impl MappedCode {
 
 impl UnwindTable {
     pub(super) fn new(mut codes: Vec<MappedCode>) -> Self {
-        codes.sort_by_key(|code| code.begin);
+        codes.sort_unstable_by_key(|code| code.begin);
         Self(codes.into())
     }
 

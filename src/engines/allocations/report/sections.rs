@@ -225,7 +225,7 @@ fn select(
     }
     // Then nothing is left to omit.
     let is_cut = |row: &SiteRow| request.folded.is_none() && row.is_below(request.cutoff, &total);
-    rows.sort_by_key(|(key, row)| {
+    rows.sort_unstable_by_key(|(key, row)| {
         let largest_first = std::cmp::Reverse(sizes(row));
         let place = (is_cut(row), is_last(*key));
         (place, largest_first, key.trace, key.class)
