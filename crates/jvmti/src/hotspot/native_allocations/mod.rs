@@ -37,10 +37,10 @@ pub use tracked::TrackedBlock;
 /// The most frames of a sample.
 const MOST_FRAMES: usize = 256;
 /// The most frames in the ring.
-const RING_FRAMES: usize = 1 << 17;
-/// The most samples in the ring: at one in 512 KB, it holds what 50 GB/s of allocations bring while the reader sleeps. The
+const RING_FRAMES: usize = 1 << 19;
+/// The most samples in the ring: at one in 512 KB, it holds what 200 GB/s of allocations bring while the reader sleeps. The
 /// system supplies the memory when it is first written to.
-const RING_SAMPLES: usize = 2_048;
+const RING_SAMPLES: usize = 8_192;
 /// The stack that must be left for a walk.
 const WALK_ROOM: usize = 16 << 10;
 /// The pages of stack that are looked at of a thread that the VM does not know.
