@@ -131,14 +131,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         title: printable(&session.name()).into_owned(),
     };
     thread::scope(|scope| {
-        let watch = Watch::start(scope, &session, arguments.interval);
-        let watch = watch.map_err(|error| Failure::Message(format!("no thread: {error}")))?;
-        match arguments.metrics {
-            Some(port) => screen.serve(port, &watch),
-            None if arguments.once || is_dumb || !io::stdout().is_terminal() => {
-                screen.once(measured, &watch)
-            }
-            None => screen.run(measured, &watch),
+        let watch = || {
+            let watch = Watch::start(scope, &session, arguments.interval);
+            watch.map_err(|error| Failure::Message(format!("no thread: {error}")))
+        };
+        if let Some(port) = arguments.metrics {
+            return screen.serve(port, &watch()?);
+        }
+        // A VM that does not answer is asked for one thing, and waited for once.
+        let client = Client::start(&session, measured)?;
+        match arguments.once || is_dumb || !io::stdout().is_terminal() {
+            true => screen.once(client, measured, &watch()?),
+            false => screen.run(client, measured, &watch()?),
         }
     })
 }
@@ -162,8 +166,12 @@ struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     /// Prints one page.
-    fn once(&self, measured: Measured, watch: &Watch) -> Result<(), Failure> {
-        let mut client = Client::start(self.session, measured)?;
+    fn once(
+        &self,
+        mut client: Client<'a>,
+        measured: Measured,
+        watch: &Watch,
+    ) -> Result<(), Failure> {
         let length = self.arguments.length.unwrap_or(self.arguments.interval);
         let end = Instant::now() + length;
         loop {
@@ -215,8 +223,12 @@ impl<'a> Screen<'a> {
     }
 
     /// Shows pages on the terminal until the user leaves.
-    fn run(&self, measured: Measured, watch: &Watch) -> Result<(), Failure> {
-        let mut client = Client::start(self.session, measured)?;
+    fn run(
+        &self,
+        mut client: Client<'a>,
+        measured: Measured,
+        watch: &Watch,
+    ) -> Result<(), Failure> {
         // It also restores the terminal when this command panics.
         let mut terminal = ratatui::try_init().map_err(terminal_failed)?;
         let _end = BeforeTheEnd::call(ratatui::restore);

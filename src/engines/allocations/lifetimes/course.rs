@@ -228,8 +228,9 @@ impl Course {
             .collect();
         ranked.sort_unstable_by_key(|&(site, bytes, _)| (std::cmp::Reverse(bytes), site));
         let others = largest.min(ranked.len());
-        ranked[others..]
-            .sort_unstable_by_key(|&(site, bytes, rises)| (std::cmp::Reverse((rises, bytes)), site));
+        ranked[others..].sort_unstable_by_key(|&(site, bytes, rises)| {
+            (std::cmp::Reverse((rises, bytes)), site)
+        });
         ranked.truncate(others + growing);
         ranked.into_iter().map(|(site, ..)| site).collect()
     }
