@@ -67,9 +67,7 @@ enum Format {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (path, file, found) = find(&arguments.file)?;
     let mut memory = memory_lines(&found);
-    // The course of the last minutes belongs to the account, before what it means.
-    let course = growth::sentence(&found.growth);
-    memory.splice(memory.len().min(1)..memory.len().min(1), course);
+    memory.extend(growth::sentence(&found.growth));
     for line in &memory {
         // If nobody can read it, nothing else is lost.
         let _ = writeln!(io::stderr(), "hprof: {line}");
