@@ -33,7 +33,7 @@ pub(super) enum Begun {
 }
 
 /// Returns the facts known when an output begins; the length of the run is known only at its end. `given` is the text
-/// of the options. What may be content in the lines of commands is hidden if they say so.
+/// of the options. With `redact=y`, what may be content in the lines of commands is hidden.
 pub(super) fn facts(
     env: Env,
     given: &str,

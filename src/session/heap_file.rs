@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::lifecycle::GATE;
 use super::state::Session;
 use crate::engines::heap_dump::HeapDumps;
-use crate::engines::{Context, Engine, Moment, Report, Totals};
+use crate::engines::{Context, Moment, Report, Totals};
 use jvmti::{Env, Jni};
 use options::Options;
 use output::Writer;
@@ -62,7 +62,7 @@ impl Session {
             let _own = self.exhaustions.of_the_agent();
             self.threads.announce_to(jni, &journal);
             if let Some(dumps) = dumps {
-                dumps.report(jni, &report);
+                dumps.dump_alone(jni, &report);
             }
         }
         journal.ended(&[]);

@@ -33,7 +33,7 @@ pub struct Point {
     pub bytes: u64,
 }
 
-/// What points tell of growth.
+/// The growth that points show.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trend {
     /// They are too few, they may be equal but for chance, or their growth has changed.

@@ -152,6 +152,24 @@ impl HeapDumps {
         })
     }
 
+    /// Dumps the heap alone, into a file that is not the profile's: nothing is prepared for sites that follow, because none do.
+    pub fn dump_alone(&self, jni: Jni<'_>, report: &Report<'_>) {
+        self.settle(jni, report);
+        self.dump(jni, report);
+    }
+
+    /// Brings what is known of the tracked objects up to date.
+    fn settle(&self, jni: Jni<'_>, report: &Report<'_>) {
+        let Some(tracker) = &self.tracker else {
+            return;
+        };
+        match self.dumpers.forks(report.moment, report.forks) {
+            // A walk meets no garbage, and a collection would stop the program.
+            true => tracker.settle_with(jni, report.moment, false),
+            false => tracker.settle(jni, report.moment),
+        };
+    }
+
     /// Dumps the heap, and prints how.
     pub fn dump(&self, jni: Jni<'_>, report: &Report<'_>) {
         self.dump_as(&self.form, jni, report);
@@ -262,12 +280,8 @@ impl Engine for HeapDumps {
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
+        self.settle(jni, report);
         if let Some(tracker) = &self.tracker {
-            match self.dumpers.forks(report.moment, report.forks) {
-                // A walk meets no garbage, and a collection would stop the program.
-                true => tracker.settle_with(jni, report.moment, false),
-                false => tracker.settle(jni, report.moment),
-            };
             tracker.before_dump(jni);
         }
         self.dump(jni, report);

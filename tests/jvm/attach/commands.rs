@@ -301,9 +301,20 @@ fn the_heap_of_a_running_program_is_looked_at(jvm: &Jvm) {
 on_every_jvm!(the_heap_is_dumped_beside_a_profile, and 25);
 
 fn the_heap_is_dumped_beside_a_profile(jvm: &Jvm) {
-    let run = steps(jvm, &["-XX:+UseSerialGC"], &["make:1000", "make:10"]);
-    run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+    let run = steps(
+        jvm,
+        &["-XX:+UseSerialGC"],
+        &["make:7", "make:1000", "make:10"],
+    );
     go(&run, 1);
+    run.hprof_well("attach", &[&format!("{EXACT}x.txt")]);
+
+    // Seven are alive that the profile has not seen. The dump must leave nothing of that to the profile.
+    let dump_into = "heap,heap=dump,format=b,dumper=fork,verbose=n,file=";
+    let early = run.path("early.hprof");
+    let said = run.jcmd_load(&format!("{dump_into}{}", early.display()));
+    assert!(said.contains("return code: 0"), "{said}");
+    go(&run, 2);
 
     let mut who = Command::new(cli());
     let process = run.id().to_string();
@@ -318,7 +329,6 @@ fn the_heap_is_dumped_beside_a_profile(jvm: &Jvm) {
     assert!(shown.contains(how), "{shown}");
 
     let (file, other) = (run.path("heap.hprof"), run.path("other.hprof"));
-    let dump_into = "heap,heap=dump,format=b,dumper=fork,verbose=n,file=";
     let said = run.jcmd_load(&format!("{dump_into}{}", file.display()));
     assert!(said.contains("return code: 0"), "{said}");
     for options in [
@@ -335,17 +345,19 @@ fn the_heap_is_dumped_beside_a_profile(jvm: &Jvm) {
     }
     let status = run.hprof_well("status", &[]);
     assert!(status.starts_with("profiling for "), "{status}");
-    go(&run, 2);
+    go(&run, 3);
     run.hprof_well("stop", &[]);
     let said = run.jcmd_load(&format!("{dump_into}{}", other.display()));
     assert!(
         !said.contains("return code: 0") && !other.exists(),
         "no profile: {said}"
     );
-    assert_eq!(
-        made(&profile(&run, "x.txt"), "Steps$Thing", "Steps.make"),
-        1_010
-    );
+    let profile = profile(&run, "x.txt");
+    assert_eq!(made(&profile, "Steps$Thing", "Steps.make"), 1_010);
+    let sites = profile.one_sites().rows.iter();
+    let alive = sites.filter(|site| site.class == "Steps$Thing");
+    let alive: u64 = alive.map(|site| site.live).sum();
+    assert_eq!(alive, 10, "the seven have died since the first dump");
     let _run = end(run);
 
     let file = File::read(&file);

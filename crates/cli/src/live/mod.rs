@@ -138,7 +138,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         if let Some(port) = arguments.metrics {
             return screen.serve(port, &watch()?);
         }
-        // A VM that does not answer is asked for one thing, and waited for once.
+        // Only one request waits for a VM that does not answer.
         let client = Client::start(&session, measured)?;
         match arguments.once || is_dumb || !io::stdout().is_terminal() {
             true => screen.once(client, measured, &watch()?),
