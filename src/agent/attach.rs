@@ -48,8 +48,8 @@ enum Refused {
     Begin(JvmtiError),
     #[error("this VM is still starting; ask again later")]
     Starting,
-    #[error("no profile was started: who asked for it waits no longer")]
-    Withdrawn,
+    #[error("no {0}: the client that asked for it has gone")]
+    Withdrawn(&'static str),
     #[error("a fault of the agent ended the profile")]
     Fault,
     #[error("the VM does not support JVMTI 11")]
@@ -77,7 +77,7 @@ impl From<OptionError> for Refused {
 enum Outcome {
     /// The answer that the user asked for.
     Answer(String),
-    /// A confirmation, written only to the reply.
+    /// What only the client can use, such as a confirmation: written only to the reply.
     Done(String),
 }
 
@@ -85,9 +85,9 @@ enum Outcome {
 /// (stdout is the program's own), where success is not reported. Returns `false` if the command was refused.
 pub fn attach(vm: Vm, text: &str) -> bool {
     let command = options::command(text);
-    let outcome = match is_withdrawn(&command) {
-        true => Err(Refused::Withdrawn),
-        false => carry_out(vm, &command),
+    let outcome = match withdrawn(&command) {
+        Some(what) => Err(Refused::Withdrawn(what)),
+        None => carry_out(vm, &command),
     };
     let replied = command
         .reply
@@ -105,11 +105,16 @@ pub fn attach(vm: Vm, text: &str) -> bool {
     outcome.is_ok()
 }
 
-/// Returns `true` if the sender of a command to start a profile has gone, perhaps long ago: this VM may have been held for any
-/// time. It removes the file for the answer when it goes.
-fn is_withdrawn(command: &Command<'_>) -> bool {
+/// Returns what the client of a command no longer waits for: it removes the file for the answer when it goes. That may have
+/// been long ago, as this VM may have been suspended.
+fn withdrawn(command: &Command<'_>) -> Option<&'static str> {
     let is_gone = |reply: &Path| matches!(reply.try_exists(), Ok(false));
-    command.verb == Verb::Start && command.reply.is_some_and(is_gone)
+    let what = match command.verb {
+        Verb::Start => "profile was started",
+        Verb::Heap => "heap was dumped",
+        _ => return None,
+    };
+    command.reply.is_some_and(is_gone).then_some(what)
 }
 
 fn carry_out(vm: Vm, command: &Command<'_>) -> Result<Outcome, Refused> {
@@ -141,7 +146,7 @@ fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Outcome, 
         Verb::Memory => {
             wait_until_started(vm)?;
             let account = session::account(vm, jni).ok_or(Refused::NoEnvironment)?;
-            Ok(Outcome::Answer(hprof_footprint::encode(&account)))
+            Ok(Outcome::Done(hprof_footprint::encode(&account)))
         }
         Verb::Status => {
             let nothing = || Refused::NotRunning.to_string();

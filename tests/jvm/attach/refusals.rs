@@ -250,15 +250,36 @@ fn an_old_reply_file_or_none_is_not_written_to() {
 }
 
 #[test]
-fn a_profile_for_which_nobody_waits_any_more_is_not_started() {
+fn nothing_begins_for_a_client_that_has_gone() {
     let run = steps(any_jvm(), &[], &["make:1"]);
-    // As by a client that has gone while the VM was held, and has removed its file.
-    let gone = run.path("gone");
-    let options = format!("start,reply={},cpu=samples,file=x.txt", gone.display());
-    let said = run.jcmd_load(&options);
-    assert!(!said.contains("return code: 0"), "{said}");
-    run.wait_for_stderr("hprof: no profile was started: who asked for it waits no longer");
+    // As by a client that has gone while the VM was suspended, and has removed its file.
+    let reply = format!("reply={}", run.path("gone").display());
+    for (command, what) in [
+        (
+            "start,{reply},cpu=samples,file=x.txt",
+            "profile was started",
+        ),
+        ("heap,{reply},heap=dump,file=x.txt", "heap was dumped"),
+    ] {
+        let said = run.jcmd_load(&command.replace("{reply}", &reply));
+        assert!(!said.contains("return code: 0"), "{said}");
+        let said = format!("hprof: no {what}: the client that asked for it has gone");
+        run.wait_for_stderr(&said);
+    }
     assert!(!run.path("x.txt").exists());
     go(&run, 1);
     end(run);
+}
+
+#[test]
+fn an_answer_for_programs_is_not_printed() {
+    let run = steps(any_jvm(), &[], &["make:1"]);
+    let said = run.jcmd_load(&format!("memory,reply={}", run.path("gone").display()));
+    assert!(said.contains("return code: 0"), "{said}");
+    // The answer to a user's own command comes later.
+    run.jcmd_load("status");
+    run.wait_for_stderr("hprof: no profile is running");
+    go(&run, 1);
+    let ended = end(run);
+    assert!(!ended.stderr.contains("account"), "{}", ended.stderr);
 }
