@@ -127,29 +127,29 @@ fn with_collector(jvm: &Jvm, collector: &str, check: impl Fn(&Cell)) {
 
 /// Declares one test for each JVM, in a module with the name of the `fn(&Jvm)` that they call.
 ///
-/// With `and 25`, the tests on the oldest JVM, on 25, and on the newest release run by default, and `scripts/test --all`
-/// runs the others too. `and 26` and `and 28`, which are no releases with long support, add 21 to these. The tests of a
-/// feature take the versions in turn. Without it all run always, which is for code that differs from version to version.
+/// With `and 25`, the tests on 25 and on a JVM of the other age run by default, one of up to 21 or one from 25 on, and
+/// `scripts/test --all` runs the others too. The four pairs together are all JVMs, so the tests of a feature take them in turn.
+/// Without it all run always, which is for code that differs from version to version.
 macro_rules! on_every_jvm {
     ($check:ident) => {
         on_every_jvm!($check: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_26 on_jvm 26,
             jdk_27 on_jvm 27, jdk_28 on_jvm 28, other_jvms on_others_from 11);
     };
     ($check:ident, and 17) => {
-        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_27 on_jvm 27, other_jvms on_others_from 11;
-            left out jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_26 on_jvm 26, jdk_28 on_jvm 28);
+        on_every_jvm!($check: jdk_17 on_jvm 17, jdk_27 on_jvm 27, other_jvms on_others_from 11;
+            left out jdk_11 on_jvm 11, jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_26 on_jvm 26, jdk_28 on_jvm 28);
     };
     ($check:ident, and 25) => {
-        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_25 on_jvm 25, jdk_27 on_jvm 27, other_jvms on_others_from 11;
-            left out jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_26 on_jvm 26, jdk_28 on_jvm 28);
+        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_25 on_jvm 25, other_jvms on_others_from 11;
+            left out jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
     };
     ($check:ident, and 26) => {
-        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_21 on_jvm 21, jdk_26 on_jvm 26, jdk_27 on_jvm 27, other_jvms on_others_from 11;
-            left out jdk_17 on_jvm 17, jdk_25 on_jvm 25, jdk_28 on_jvm 28);
+        on_every_jvm!($check: jdk_21 on_jvm 21, jdk_26 on_jvm 26, other_jvms on_others_from 11;
+            left out jdk_11 on_jvm 11, jdk_17 on_jvm 17, jdk_25 on_jvm 25, jdk_27 on_jvm 27, jdk_28 on_jvm 28);
     };
     ($check:ident, and 28) => {
-        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_21 on_jvm 21, jdk_27 on_jvm 27, jdk_28 on_jvm 28, other_jvms on_others_from 11;
-            left out jdk_17 on_jvm 17, jdk_25 on_jvm 25, jdk_26 on_jvm 26);
+        on_every_jvm!($check: jdk_11 on_jvm 11, jdk_28 on_jvm 28, other_jvms on_others_from 11;
+            left out jdk_17 on_jvm 17, jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_26 on_jvm 26, jdk_27 on_jvm 27);
     };
     ($check:ident from 21) => {
         on_every_jvm!($check: jdk_21 on_jvm 21, jdk_25 on_jvm 25, jdk_26 on_jvm 26, jdk_27 on_jvm 27, jdk_28 on_jvm 28,
@@ -200,12 +200,12 @@ macro_rules! on_every_jvm {
 /// As `on_every_jvm`, for JVMs with a compiler. Those of 26 and 28 are not fetched.
 macro_rules! on_every_jdk {
     ($check:ident, and 17) => {
-        on_every_jvm!($check: jdk_11 on_jdk 11, jdk_17 on_jdk 17, jdk_27 on_jdk 27, other_jvms on_other_jdks_from 11;
-            left out jdk_21 on_jdk 21, jdk_25 on_jdk 25, jdk_26 on_jdk 26, jdk_28 on_jdk 28);
+        on_every_jvm!($check: jdk_17 on_jdk 17, jdk_27 on_jdk 27, other_jvms on_other_jdks_from 11;
+            left out jdk_11 on_jdk 11, jdk_21 on_jdk 21, jdk_25 on_jdk 25, jdk_26 on_jdk 26, jdk_28 on_jdk 28);
     };
     ($check:ident, and 25) => {
-        on_every_jvm!($check: jdk_11 on_jdk 11, jdk_25 on_jdk 25, jdk_27 on_jdk 27, other_jvms on_other_jdks_from 11;
-            left out jdk_17 on_jdk 17, jdk_21 on_jdk 21, jdk_26 on_jdk 26, jdk_28 on_jdk 28);
+        on_every_jvm!($check: jdk_11 on_jdk 11, jdk_25 on_jdk 25, other_jvms on_other_jdks_from 11;
+            left out jdk_17 on_jdk 17, jdk_21 on_jdk 21, jdk_26 on_jdk 26, jdk_27 on_jdk 27, jdk_28 on_jdk 28);
     };
 }
 
@@ -232,7 +232,7 @@ macro_rules! on_every_cell {
     };
     ($check:ident with $collectors:tt, and 17) => {
         mod $check {
-            on_cells_of!($check jdk_11 11 runs $collectors leaves []);
+            on_cells_of!($check jdk_11 11 runs [] leaves $collectors);
             on_cells_of!($check jdk_17 17 runs $collectors leaves []);
             on_cells_of!($check jdk_21 21 runs [] leaves $collectors);
             on_cells_of!($check jdk_25 25 runs [] leaves $collectors);
@@ -249,19 +249,19 @@ macro_rules! on_every_cell {
             on_cells_of!($check jdk_21 21 runs [] leaves $collectors);
             on_cells_of!($check jdk_25 25 runs $collectors leaves []);
             on_cells_of!($check jdk_26 26 runs [] leaves $collectors);
-            on_cells_of!($check jdk_27 27 runs $collectors leaves []);
+            on_cells_of!($check jdk_27 27 runs [] leaves $collectors);
             on_cells_of!($check jdk_28 28 runs [] leaves $collectors);
             on_cells_of!($check other_jvms from 11 $collectors);
         }
     };
     ($check:ident with $collectors:tt, and 26) => {
         mod $check {
-            on_cells_of!($check jdk_11 11 runs $collectors leaves []);
+            on_cells_of!($check jdk_11 11 runs [] leaves $collectors);
             on_cells_of!($check jdk_17 17 runs [] leaves $collectors);
             on_cells_of!($check jdk_21 21 runs $collectors leaves []);
             on_cells_of!($check jdk_25 25 runs [] leaves $collectors);
             on_cells_of!($check jdk_26 26 runs $collectors leaves []);
-            on_cells_of!($check jdk_27 27 runs $collectors leaves []);
+            on_cells_of!($check jdk_27 27 runs [] leaves $collectors);
             on_cells_of!($check jdk_28 28 runs [] leaves $collectors);
             on_cells_of!($check other_jvms from 11 $collectors);
         }
@@ -270,10 +270,10 @@ macro_rules! on_every_cell {
         mod $check {
             on_cells_of!($check jdk_11 11 runs $collectors leaves []);
             on_cells_of!($check jdk_17 17 runs [] leaves $collectors);
-            on_cells_of!($check jdk_21 21 runs $collectors leaves []);
+            on_cells_of!($check jdk_21 21 runs [] leaves $collectors);
             on_cells_of!($check jdk_25 25 runs [] leaves $collectors);
             on_cells_of!($check jdk_26 26 runs [] leaves $collectors);
-            on_cells_of!($check jdk_27 27 runs $collectors leaves []);
+            on_cells_of!($check jdk_27 27 runs [] leaves $collectors);
             on_cells_of!($check jdk_28 28 runs $collectors leaves []);
             on_cells_of!($check other_jvms from 11 $collectors);
         }

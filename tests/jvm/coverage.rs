@@ -8,19 +8,20 @@ use crate::cells::MATRIX;
 
 const COLLECTORS: [&str; 5] = ["serial", "parallel", "g1", "z", "shenandoah"];
 
-/// The JVMs that every test of every JVM runs on.
-const ALWAYS: [u32; 2] = [11, 27];
+/// The JVMs that every row of cells has.
+const ALWAYS: [u32; 3] = [11, 21, 27];
 
-/// The one in between that joins a version without long support.
-const BETWEEN: u32 = 21;
+/// What tests of every JVM take in turn, with the JVM of the other age that each brings along.
+const PAIRS: [(u32, u32); 4] = [(17, 27), (25, 11), (26, 21), (28, 11)];
 
-/// Those that such tests take in turn.
-const IN_TURN: [u32; 4] = [17, 25, 26, 28];
+/// The oldest JVM of the newer age.
+const NEWER: u32 = 25;
 
-/// The JVMs of what is declared with `and` and one of `IN_TURN`.
+/// The JVMs of what is declared with `and` and the first of a pair.
 fn with_turn(turn: u32) -> BTreeSet<u32> {
-    let between = (turn >= 26).then_some(BETWEEN);
-    ALWAYS.into_iter().chain([turn]).chain(between).collect()
+    let pair = PAIRS.into_iter().find(|pair| pair.0 == turn);
+    let (_, other) = pair.expect("a pair");
+    BTreeSet::from([turn, other])
 }
 
 /// The parts of a text that follow each `start`, up to `end`.
@@ -91,8 +92,7 @@ fn each_row_has_every_collector_and_the_rows_have_every_cell() {
     for (row, cells) in &rows {
         let jvms: BTreeSet<u32> = cells.iter().map(|cell| cell.0).collect();
         let collectors: BTreeSet<&str> = cells.iter().map(|cell| cell.1).collect();
-        let least = ALWAYS.into_iter().chain([BETWEEN]).collect();
-        assert!(jvms.is_superset(&least), "row {row}: {jvms:?}");
+        assert!(jvms.is_superset(&ALWAYS.into()), "row {row}: {jvms:?}");
         assert_eq!((cells.len(), jvms.len()), (5, 5), "row {row}");
         assert_eq!(collectors, COLLECTORS.into(), "row {row}");
     }
@@ -113,9 +113,18 @@ fn every_measurement_meets_every_collector() {
     assert_eq!(all, BTreeSet::from_iter(0..10));
 }
 
-/// What is declared with `and 25` runs on `ALWAYS` and 25, and nothing of the matrix is forgotten.
+/// The pairs are all of the matrix, and each has both ages.
 #[test]
-fn tests_that_take_jvms_in_turn_run_on_the_oldest_one_between_and_the_newest() {
+fn tests_that_take_jvms_in_turn_run_on_an_older_and_a_newer_one() {
+    let all: BTreeSet<u32> = PAIRS
+        .into_iter()
+        .flat_map(|(turn, other)| [turn, other])
+        .collect();
+    assert_eq!(all, MATRIX.into());
+    for (turn, other) in PAIRS {
+        assert_ne!(turn < NEWER, other < NEWER, "and {turn}");
+    }
+    // What is declared with `and 25` runs on its pair, and nothing of the matrix is forgotten.
     let text = include_str!("cells.rs");
     let mut arms = 0;
     for arm in between(text, "($check:ident, and ", ");\n    };\n") {
@@ -133,7 +142,7 @@ fn tests_that_take_jvms_in_turn_run_on_the_oldest_one_between_and_the_newest() {
         assert_eq!(versions(left_out), rest, "and {turn}");
     }
     // Two of them for JDKs.
-    assert_eq!(arms, IN_TURN.len() + 2);
+    assert_eq!(arms, PAIRS.len() + 2);
     for arm in between(text, "($check:ident with $collectors:tt, and ", "    };\n") {
         let turn = number(arm);
         let expected = with_turn(turn);
@@ -153,9 +162,9 @@ fn the_tests_of_a_feature_take_every_jvm() {
     let found = taken(", and ");
     for (feature, versions) in &found {
         let taken: BTreeSet<u32> = versions.iter().copied().collect();
-        let expected = IN_TURN.len().min(versions.len());
+        let expected = PAIRS.len().min(versions.len());
         assert!(taken.len() >= expected, "{feature}: {versions:?}");
     }
     let all: BTreeSet<u32> = found.into_values().flatten().collect();
-    assert_eq!(all, IN_TURN.into());
+    assert_eq!(all, PAIRS.map(|pair| pair.0).into());
 }
