@@ -5,11 +5,12 @@ mod crash;
 mod finished;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,40 +25,30 @@ pub use finished::Finished;
 /// The time after which a program is considered hanging.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Returns the classes of `java-tests/<feature>`, compiled.
+/// Returns the classes of `java-tests/<feature>`, compiled when they are first wanted.
 pub fn classes(feature: &str) -> PathBuf {
-    static COMPILED: OnceLock<()> = OnceLock::new();
-    let folder = |feature: &str| {
-        Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join("classes")
-            .join(feature)
+    static COMPILED: Mutex<BTreeMap<String, Arc<OnceLock<()>>>> = Mutex::new(BTreeMap::new());
+    let classes = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("classes")
+        .join(feature);
+    let compiled = {
+        let mut all = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(feature.to_owned()).or_default())
     };
-    COMPILED.get_or_init(|| {
-        let javac = javac();
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java-tests");
-        for entry in fs::read_dir(&sources).expect("java-tests") {
-            let sources = entry.expect("a folder").path();
-            let classes = folder(
-                sources
-                    .file_name()
-                    .expect("a name")
-                    .to_str()
-                    .expect("UTF-8"),
-            );
-            compile(&javac, &sources, &classes, "11", |name| {
-                !name.ends_with("21.java")
-            });
-            if compiles(21) {
-                compile(&javac, &sources, &classes, "21", |name| {
-                    name.ends_with("21.java")
-                });
-            }
+    compiled.get_or_init(|| {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("java-tests")
+            .join(feature);
+        let is_newer = |name: &str| name.ends_with("21.java");
+        compile(&sources, &classes, "11", |name| !is_newer(name));
+        if compiles(21) {
+            compile(&sources, &classes, "21", is_newer);
         }
     });
-    folder(feature)
+    classes
 }
 
-fn compile(javac: &Path, sources: &Path, classes: &Path, release: &str, wanted: fn(&str) -> bool) {
+fn compile(sources: &Path, classes: &Path, release: &str, wanted: impl Fn(&str) -> bool) {
     let files: Vec<PathBuf> = fs::read_dir(sources)
         .expect("sources")
         .map(|entry| entry.expect("a source").path())
@@ -70,8 +61,11 @@ fn compile(javac: &Path, sources: &Path, classes: &Path, release: &str, wanted: 
     if files.is_empty() {
         return;
     }
-    let status = Command::new(javac)
+    let status = Command::new(javac())
         .args([
+            // It runs for a second or two: less is compiled of itself.
+            "-J-XX:TieredStopAtLevel=1",
+            "-J-XX:+UseSerialGC",
             "-nowarn",
             "-Xlint:-options",
             "-g",
