@@ -359,6 +359,39 @@ fn keys_turn_pages_write_the_profile_and_leave() {
 }
 
 #[test]
+fn a_dump_leaves_the_session_as_it_is() {
+    let run = watched(any_jvm());
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = ["all", "--interval", "500ms"];
+    let mut terminal = Terminal::start(&run, &words, folder.path());
+    let seconds = || {
+        let status = run.hprof_well("status", &[]);
+        let length = status.strip_prefix("profiling for ").expect(&status);
+        length
+            .split(' ')
+            .next()
+            .and_then(|n| n.parse::<f64>().ok())
+            .expect(&status)
+    };
+    terminal.wait_for("Watched.spin");
+    run.wait_until(|| seconds() >= 3.0);
+    let before = seconds();
+    terminal.keys("Watched.spin", "d");
+    terminal.wait_for(".hprof, heap dump ");
+    assert!(seconds() >= before, "another session");
+    terminal.keys("Watched.spin", "q");
+    assert_eq!(terminal.wait(), Some(0));
+    assert_nothing_stays(&run);
+    let mut files = fs::read_dir(folder.path()).expect("a folder").flatten();
+    let dump = files.next().expect("a dump").path();
+    let arguments = ["heap", "histogram"];
+    let histogram = Command::new(cli()).args(arguments).arg(dump).output();
+    let histogram = String::from_utf8(histogram.expect("hprof").stdout).expect("UTF-8");
+    assert!(histogram.contains("java.lang.String"), "{histogram}");
+    end(run);
+}
+
+#[test]
 fn ctrl_c_and_signals_restore_the_terminal_and_end_the_session() {
     let run = watched(any_jvm());
     let folder = tempfile::tempdir().expect("a folder");

@@ -22,7 +22,7 @@ pub enum Action {
     Quit,
     /// The profile as a file.
     Write,
-    /// A heap dump as a file, and a new session.
+    /// A heap dump as a file.
     Dump,
     /// A new session that measures more.
     Measure(Measured),
@@ -88,7 +88,7 @@ const HELP: [&str; 19] = [
     "                  a thread its stack now: the program stops for a moment",
     "w                 write the profile since the beginning into a file here",
     "d                 dump the heap into a file here, by a forked copy of the program,",
-    "                  which continues; counting begins anew",
+    "                  which continues, as does counting",
     "a                 measure what the page shows, if it is not measured yet",
     "q, Ctrl-C         leave; nothing stays in the program",
     "",

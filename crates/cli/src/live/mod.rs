@@ -300,17 +300,10 @@ impl<'a> Screen<'a> {
                     app.message = Some("dumping the heap".to_owned());
                     let drawn = terminal.draw(|frame| view::draw(frame, &mut app, &status));
                     drawn.map_err(terminal_failed)?;
-                    // Only one profile can run in a program.
-                    client.leave();
-                    let dumped = self.dump();
-                    *client = Client::start(self.session, app.measured)?;
-                    let measured = app.measured;
-                    app = app.again(measured);
-                    app.message = match dumped {
+                    app.message = match self.dump() {
                         Ok(dumped) => Some(dumped),
                         Err(failure) => said(&failure),
                     };
-                    next = Instant::now() + interval.min(FIRST);
                 }
             }
         }
