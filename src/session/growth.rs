@@ -7,7 +7,7 @@ use hprof_format::{GrowthSample, MOST_GROWTH_SAMPLES, Millis};
 
 use jvmti::{Env, HeapSize, VmMemory};
 
-/// The places of two numbers in `/proc/self/stat`, counted from the one behind the name of the program.
+/// The places of two numbers in `/proc/self/stat`, counted from the one after the name of the program.
 const THREADS: usize = 17;
 const RESIDENT_PAGES: usize = 21;
 

@@ -259,7 +259,7 @@ fn a_full_disk_costs_the_black_box_alone() {
     fs::write(program.folder().join("end"), "").expect("a file");
     fs::write(program.folder().join("script"), SMALL_DISK).expect("a script");
     let run = program
-        .behind("unshare --user --map-root-user --mount sh script")
+        .wrapped_in("unshare --user --map-root-user --mount sh script")
         .run_well();
     assert_eq!(run.read("left"), "x.txt\n", "{}", run.stderr);
     let message = "small/x.txt.blackbox: No space left on device (os error 28); the profile continues without a black box";
@@ -280,7 +280,7 @@ fn a_recording_of_a_killed_program_has_an_answer() {
         cli().display()
     );
     fs::write(program.folder().join("script"), script).expect("a script");
-    let run = program.behind(&format!("{record} sh script")).run();
+    let run = program.wrapped_in(&format!("{record} sh script")).run();
     let about = format!("{}{}", run.stderr, run.stdout);
     for part in [
         "that is the black box of a program that was killed",
@@ -383,7 +383,7 @@ fn a_memory_limit_of_the_kernel_leaves_a_black_box() {
     let program = Program::java(any_jvm(), options, &vm_options).program("blackbox", "Native");
     let script = format!("echo $$ > {}/cgroup.procs; exec \"$@\"", group.0.display());
     fs::write(program.folder().join("script"), script).expect("a script");
-    let run = program.behind("sh script").run();
+    let run = program.wrapped_in("sh script").run();
     assert_eq!(run.signal(), Some(9), "{}", run.stderr);
     let (_, said) = autopsy(&run);
     assert!(said.contains("s the Java heap "), "{said}");

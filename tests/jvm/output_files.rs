@@ -198,7 +198,7 @@ fn beside_a_hanging_file_system(operation: &str, options: &str, count: &str) -> 
         script.display()
     );
     let program = Program::java(any_jvm(), options, &[]).program("net", "Loud");
-    Some(program.arg(count).behind(&runner).start())
+    Some(program.arg(count).wrapped_in(&runner).start())
 }
 
 /// Lets the file system answer with errors. The kernel does not end a process before.

@@ -22,7 +22,7 @@ fn recorded(jvm: &Jvm, words: &str, arguments: &[&str]) -> Program {
     for argument in arguments {
         program = program.arg(argument);
     }
-    program.behind(&record(format!("{words} --").trim_start()))
+    program.wrapped_in(&record(format!("{words} --").trim_start()))
 }
 
 /// A shell below `hprof record`, which passes the agent on in the environment; in its script `"$@"` is the program.
@@ -33,7 +33,7 @@ fn recorded_by_shell(jvm: &Jvm, script: &str) -> Program {
 fn recorded_by_shell_with(jvm: &Jvm, words: &str, script: &str) -> Program {
     let program = Program::bare_java(jvm, &[]).program("record", "Recorded");
     fs::write(program.folder().join("script"), script).expect("a script");
-    program.behind(&record(format!("{words} -- sh script").trim_start()))
+    program.wrapped_in(&record(format!("{words} -- sh script").trim_start()))
 }
 
 /// Runs `hprof` in a folder; returns its exit status and its output.

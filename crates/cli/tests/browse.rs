@@ -33,7 +33,7 @@ const STRING: u64 = 0x100;
 const BYTES: u64 = 0x200;
 const ARRAY: u64 = 0x300;
 const FIRST: u64 = 0x10000;
-/// Objects of the hostile class, all in one array, behind so many elements that are null.
+/// Objects of the hostile class, all in one array, after so many elements that are null.
 const COUNT: u64 = 250;
 const NULLS: usize = 40;
 

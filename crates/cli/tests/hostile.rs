@@ -320,7 +320,7 @@ fn text_ends_with_an_error_where_it_is_out_of_all_proportion_to_its_file() {
     hostile.string(9, &[b'n'; 100_000]);
     hostile.load(CLASSES, 9);
     hostile.frame(1, 9, CLASSES, 1);
-    // Names are cut behind 400 bytes, of which a frame has three.
+    // Names are cut after 400 bytes, of which a frame has three.
     hostile.record(&Record::Trace(TraceRecord {
         serial: TraceSerial(2),
         thread: ThreadSerial(0),

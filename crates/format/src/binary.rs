@@ -25,7 +25,7 @@ impl BinaryEncoder {
         BinaryEncoder::default()
     }
 
-    /// As [`BinaryEncoder::new`], with facts about the run behind the file's first record, which is CONTROL SETTINGS:
+    /// As [`BinaryEncoder::new`], with facts about the run after the file's first record, which is CONTROL SETTINGS:
     /// labels of one word, and their values.
     #[must_use]
     pub fn of_run(about: Vec<(&'static str, String)>) -> BinaryEncoder {

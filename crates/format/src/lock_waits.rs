@@ -8,7 +8,7 @@ use crate::record::{ClassSerial, TraceSerial};
 
 /// The text before the facts in a note.
 const START: &str = "LOCK WAITS (";
-/// The text behind a class that has an `@` in its name, if the lock has no identity.
+/// The text after a class that has an `@` in its name, if the lock has no identity.
 const NO_IDENTITY: &str = "@-";
 
 /// The section.
@@ -107,7 +107,7 @@ impl LockWait {
         Some((serial != 0).then_some(TraceSerial(serial)))
     }
 
-    /// Returns the text behind the class of the lock: its identity, as in `Desk@1b2c3d`. The name of a class may have an `@`
+    /// Returns the text after the class of the lock: its identity, as in `Desk@1b2c3d`. The name of a class may have an `@`
     /// itself; `@-` then says that the lock has none.
     pub(crate) fn ending(&self, class: &str) -> String {
         match self.identity {

@@ -10,7 +10,7 @@ pub const ONLY_MONITORS: &str = "only waiting for monitors (synchronized) is con
 /// The note before a table of contention that LOCK WAITS follow.
 pub const MONITORS_BEFORE_LOCKS: &str = "only waiting for monitors (synchronized) is measured here; LOCK WAITS have locks of java.util.concurrent, too";
 
-/// The note behind the last section of a snapshot for `hprof live`.
+/// The note after the last section of a snapshot for `hprof live`.
 pub(crate) const END_OF_SNAPSHOT: &str = "end of the snapshot";
 
 /// A record that only the text format has; a binary file has notes in its place ([`MonitorRecord::note`]). It is not a

@@ -146,8 +146,8 @@ impl<R: Source> DecodedStream<R> {
         if position == self.end && !self.decompress()? {
             return Ok(0);
         }
-        let behind = in_memory(self.end - position);
-        let kept = &self.kept[self.kept.len() - behind..];
+        let after = in_memory(self.end - position);
+        let kept = &self.kept[self.kept.len() - after..];
         let count = kept.len().min(buffer.len());
         buffer[..count].copy_from_slice(&kept[..count]);
         Ok(count)

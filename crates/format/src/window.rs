@@ -112,9 +112,9 @@ impl<R: Seek> Window<R> {
     /// beginning. Bytes that are still in the buffer are not read again.
     pub(crate) fn seek(&mut self, position: u64) -> io::Result<()> {
         let read_up_to = self.position + (self.end - self.start) as u64;
-        if let Some(behind) = read_up_to.checked_sub(position)
-            && let Ok(behind) = usize::try_from(behind)
-            && let Some(start) = self.end.checked_sub(behind)
+        if let Some(after) = read_up_to.checked_sub(position)
+            && let Ok(after) = usize::try_from(after)
+            && let Some(start) = self.end.checked_sub(after)
         {
             self.start = start;
             self.position = position;

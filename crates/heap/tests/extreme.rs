@@ -36,7 +36,7 @@ fn a_list_is_a_suspect() {
     assert_suspect(Shape::List, 16 * COUNT);
 }
 
-/// Each element retains all behind it, so none retains as much as another.
+/// Each element retains all after it, so none retains as much as another.
 #[test]
 fn elements_of_a_list_are_on_their_pages() {
     with_heap(Shape::List, COUNT, |heap| {

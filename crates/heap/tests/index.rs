@@ -173,9 +173,9 @@ fn backwards(bytes: &[u8]) -> Vec<u8> {
     let mut records: Vec<&[u8]> = Vec::new();
     let mut rest = &bytes[first..];
     while let Some(&length) = rest.get(5..).and_then(|rest| rest.first_chunk()) {
-        let (record, behind) = rest.split_at(9 + u32::from_be_bytes(length) as usize);
+        let (record, after) = rest.split_at(9 + u32::from_be_bytes(length) as usize);
         records.push(record);
-        rest = behind;
+        rest = after;
     }
     let segments = records.iter().filter(|record| record[0] == SEGMENT);
     let mut segments: Vec<&[u8]> = segments.copied().collect();

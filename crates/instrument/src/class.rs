@@ -43,7 +43,7 @@ pub fn instrument(
     if class.info.name == hooks.tracker {
         return Ok(Instrumented::default());
     }
-    let mut additions = Additions::behind(class.pool.count());
+    let mut additions = Additions::after(class.pool.count());
     let calls = Calls::add(hooks, &mut additions);
     let context = class.context(calls.as_ref());
     let mut left_out = Vec::new();
@@ -112,7 +112,7 @@ pub fn round_trip(class: &[u8]) -> Result<Vec<u8>, Error> {
             let _ = copy.replace(&code, &context, &nothing, &mut scratch);
         }
     })?;
-    Ok(copy.finish(class.pool.end, &Additions::behind(class.pool.count())))
+    Ok(copy.finish(class.pool.end, &Additions::after(class.pool.count())))
 }
 
 /// A class file, parsed up to its methods.

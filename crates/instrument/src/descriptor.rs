@@ -31,27 +31,27 @@ fn slots_of(letter: u8) -> u32 {
 fn each_argument(descriptor: &[u8], mut each: impl FnMut(u8)) -> Option<&[u8]> {
     let mut rest = descriptor.strip_prefix(b"(")?;
     loop {
-        let (&letter, behind) = rest.split_first()?;
-        rest = behind;
+        let (&letter, after) = rest.split_first()?;
+        rest = after;
         match letter {
             b')' => return Some(rest),
             b'[' => {
                 let dimensions = rest.iter().take_while(|&&byte| byte == b'[').count();
                 rest = &rest[dimensions..];
-                let (&element, behind) = rest.split_first()?;
-                rest = behind;
+                let (&element, after) = rest.split_first()?;
+                rest = after;
                 if element == b'L' {
-                    rest = behind_name(rest)?;
+                    rest = after_name(rest)?;
                 }
             }
-            b'L' => rest = behind_name(rest)?,
+            b'L' => rest = after_name(rest)?,
             _ => {}
         }
         each(letter);
     }
 }
 
-fn behind_name(rest: &[u8]) -> Option<&[u8]> {
+fn after_name(rest: &[u8]) -> Option<&[u8]> {
     let end = rest.iter().position(|&byte| byte == b';')?;
     rest.get(end + 1..)
 }

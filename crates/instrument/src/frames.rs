@@ -63,14 +63,14 @@ impl<'a> Types<'a> {
     fn iter(self) -> impl Iterator<Item = (u8, &'a [u8])> {
         let mut rest = self.bytes;
         std::iter::from_fn(move || {
-            let (&tag, behind) = rest.split_first()?;
+            let (&tag, after) = rest.split_first()?;
             let length = if matches!(tag, OBJECT | UNINITIALIZED) {
                 2
             } else {
                 0
             };
-            let (operand, behind) = behind.split_at_checked(length)?;
-            rest = behind;
+            let (operand, after) = after.split_at_checked(length)?;
+            rest = after;
             Some((tag, operand))
         })
     }

@@ -181,8 +181,8 @@ impl Layout {
             .rev()
             .find(|&start| self.positions[start] != INSIDE);
         near.unwrap_or_else(|| {
-            let behind = self.changes.partition_point(|change| change.pc <= pc);
-            behind
+            let after = self.changes.partition_point(|change| change.pc <= pc);
+            after
                 .checked_sub(1)
                 .map_or(0, |change| self.changes[change].pc)
         })

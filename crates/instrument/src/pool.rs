@@ -119,7 +119,7 @@ pub(crate) struct Additions {
 
 impl Additions {
     /// Creates additions to a pool with `count` entries, including index 0.
-    pub(crate) fn behind(count: usize) -> Self {
+    pub(crate) fn after(count: usize) -> Self {
         Self {
             bytes: Vec::new(),
             next: count,

@@ -17,7 +17,7 @@ pub fn tracker_class(hooks: &Hooks) -> Vec<u8> {
 }
 
 fn build(hooks: &Hooks) -> Option<Vec<u8>> {
-    let mut pool = Additions::behind(1);
+    let mut pool = Additions::after(1);
     let this = pool.class(hooks.tracker)?;
     let parent = pool.class(b"java/lang/Object")?;
     let descriptor = pool.utf8(b"(I)V")?;

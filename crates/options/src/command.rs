@@ -77,7 +77,7 @@ pub fn forks(command: &Command<'_>) -> Result<bool, OptionError> {
     match command.options {
         "" => Ok(false),
         FORK if may_fork => Ok(true),
-        other => Err(OptionError::BehindVerb {
+        other => Err(OptionError::AfterVerb {
             verb: verb.map_or("", |(name, _)| name),
             allowed: if may_fork { FORK } else { "none" },
             option: other.to_owned(),

@@ -16,7 +16,7 @@ pub enum OptionError {
     },
     /// Options after a verb that does not take them.
     #[error("unknown option {option}: '{verb}' takes {allowed}")]
-    BehindVerb {
+    AfterVerb {
         /// The verb.
         verb: &'static str,
         /// What it takes.

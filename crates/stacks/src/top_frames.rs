@@ -95,7 +95,7 @@ pub struct StackTop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackKey(pub u64);
 
-/// A mark of the frames behind a [`StackKey`], by which a change in them is recognized.
+/// A mark of the frames after a [`StackKey`], by which a change in them is recognized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FramesMark(u32);
 

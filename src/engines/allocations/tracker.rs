@@ -252,7 +252,7 @@ impl AllocationTracker {
     }
 
     /// Counts untracked objects before the heap is dumped and its sites are reported: the dump itself leaves garbage
-    /// and fillers behind, which would be counted otherwise.
+    /// and fillers after, which would be counted otherwise.
     pub fn before_dump(&self, jni: Jni<'_>) {
         if self.plan.sites {
             let unseen = self.look_for_unseen(jni);

@@ -12,7 +12,7 @@ use jvmti::{Env, HeapSize};
 use memory::SystemThread;
 use options::Options;
 
-/// The bytes that must be left for the sites behind the dump, and for others.
+/// The bytes that must be left for the sites after the dump, and for others.
 const SPARE: u64 = 4 << 20;
 
 /// The longest that a file system may take to say how much is free. As long as the writer waits when the program ends.

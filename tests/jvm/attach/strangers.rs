@@ -72,7 +72,7 @@ fn root_reaches_everybodys(jvm: &Jvm) {
         .program("attach", "Steps")
         .arg("make:1");
     let user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
-    let run = program.behind(user).start();
+    let run = program.wrapped_in(user).start();
     if !starts(&run) {
         skip(&format!(
             "a program of another user on {}: it may not read the JVM",
@@ -125,7 +125,7 @@ fn a_program_in_a_container_is_reached_by_its_own_view(jvm: &Jvm) {
         .program("attach", "Steps")
         .arg("make:1");
     let container = "unshare --mount --pid --fork --kill-child --mount-proc";
-    let run = program.after(&inside).behind(container).start();
+    let run = program.after(&inside).wrapped_in(container).start();
     if !starts(&run) {
         skip(&format!(
             "a program in a container on {}: {}",
@@ -161,7 +161,7 @@ fn root_reaches_a_program_in_its_users_own_namespace(jvm: &Jvm) {
         .arg("make:1");
     let namespaces = "setpriv --reuid=65534 --regid=65534 --clear-groups \
                       unshare --user --map-root-user --mount";
-    let run = program.behind(namespaces).start();
+    let run = program.wrapped_in(namespaces).start();
     if !starts(&run) {
         skip(&format!(
             "a user's own namespaces on {}: {}",

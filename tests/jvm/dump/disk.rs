@@ -24,7 +24,7 @@ fn run_on_a_disk_of(megabytes: u32, options: &str, redirection: &str) -> Option<
     fs::write(program.folder().join("script"), script).expect("a script");
     Some(
         program
-            .behind("unshare --user --map-root-user --mount sh script")
+            .wrapped_in("unshare --user --map-root-user --mount sh script")
             .run_well(),
     )
 }

@@ -28,7 +28,7 @@ fn through_a_pipe(jvm: &Jvm, options: &str, is_read_only: bool, reader: &str) ->
     fs::write(program.folder().join("script"), script).expect("a script");
     Some(
         program
-            .behind("unshare --user --map-root-user --mount bash script")
+            .wrapped_in("unshare --user --map-root-user --mount bash script")
             .run_well(),
     )
 }

@@ -184,7 +184,7 @@ impl Program {
     }
 
     /// Wraps the command in another, which runs it.
-    pub fn behind(self, runner: &str) -> Self {
+    pub fn wrapped_in(self, runner: &str) -> Self {
         let mut words = runner.split(' ');
         let mut command = Command::new(words.next().expect("a command"));
         command.current_dir(self.folder.path()).stdin(Stdio::null());

@@ -230,7 +230,7 @@ mod tests {
         let count = u32::try_from(entries.len()).expect("a few entries");
         file.extend(count.to_le_bytes());
         for (name, kind, elements, data) in entries {
-            // The name is behind the five numbers, then a zero and the data.
+            // The name is after the five numbers, then a zero and the data.
             let data_at = 20 + u32::try_from(name.len()).expect("a short name") + 1;
             for number in [data_at + 8, 20, *elements] {
                 file.extend(number.to_le_bytes());

@@ -49,7 +49,7 @@ pub struct Arguments {
     format: Option<Format>,
 }
 
-/// The end of the name of a black box, behind that of its profile.
+/// The end of the name of a black box, after that of its profile.
 pub const END_OF_BLACK_BOX: &str = ".blackbox";
 
 const BEGIN_OF_PROFILE: &[u8; 12] = b"JAVA PROFILE";

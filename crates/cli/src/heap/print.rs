@@ -276,7 +276,7 @@ pub fn leaks(out: Out<'_>, sizes: Sizes, leaks: &Leaks) -> io::Result<()> {
     Ok(())
 }
 
-/// Formats a rate, a small one with a digit behind the point.
+/// Formats a rate, a small one with a digit after the point.
 fn rate(a_minute: f64) -> String {
     match a_minute {
         ..100.0 => format!("{a_minute:.1}"),

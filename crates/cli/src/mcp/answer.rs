@@ -44,7 +44,7 @@ pub struct Found {
     pub rows: &'static str,
     /// The number of rows before these, which were not asked for.
     pub skipped: usize,
-    /// Set if there are rows behind these.
+    /// Set if there are rows after these.
     pub has_more: bool,
 }
 

@@ -120,7 +120,7 @@ fn is_java(program: &OsStr) -> bool {
     Path::new(program).file_name() == Some(OsStr::new("java"))
 }
 
-/// Returns the variable's value with the agent behind what is there. The JVM splits it at spaces that are not in quotes.
+/// Returns the variable's value with the agent after what is there. The JVM splits it at spaces that are not in quotes.
 fn added(value: Option<OsString>, agent: &OsStr) -> Result<OsString, Failure> {
     let has = |letter: u8| agent.as_bytes().contains(&letter);
     let is_bare = !agent
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_stands_behind_what_is_there() {
+    fn the_agent_is_added_after_what_is_there() {
         assert_eq!(with(None, "-a").as_deref(), Some("-a"));
         assert_eq!(with(Some(""), "-a").as_deref(), Some("-a"));
         assert_eq!(with(Some("-Xmx1g"), "-a").as_deref(), Some("-Xmx1g -a"));

@@ -13,7 +13,7 @@ use super::fake::{Fake, Says};
 struct Published(PathBuf);
 
 impl Published {
-    /// 2.1 GB are in use after the last collection, and 100 GB of garbage behind it.
+    /// 2.1 GB are in use after the last collection, and 100 GB of garbage after it.
     fn heap(pid: u32) -> Published {
         let numbers = [
             ("sun.gc.collector.0.invocations", 7_u64),

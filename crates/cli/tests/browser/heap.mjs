@@ -40,7 +40,7 @@ const cases = {
     await page.click(`table a:text-is("${CLASS}")`);
     await plain(page);
     assert.match(await page.textContent('h1'), /<img src=x/);
-    await page.click('a:text-is("behind")');
+    await page.click('a:text-is("after")');
     await page.click(`table a:text-matches("@ 0x") >> nth=3`);
     await plain(page);
     assert.ok((await text(page)).includes(FIELD));

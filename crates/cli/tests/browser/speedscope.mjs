@@ -31,7 +31,7 @@ try {
   await page.setInputFiles('input[type=file]', file);
   await page.waitForFunction(() => document.title.includes('alloc.hprof.gz'));
 
-  // Every value is a profile, with its total: the list behind the name in the middle.
+  // Every value is a profile, with its total: the list after the name in the middle.
   const profiles = async () => new Map(await page.$$eval('tr[title]', (rows) => rows.map((row) =>
     [row.title, row.querySelector('td:last-child').textContent])));
   await page.waitForSelector('tr[title="alloc-objects"]', { state: 'attached' });

@@ -167,7 +167,7 @@ impl Extent {
             }
             HeapKind::HeapInfo => (1 + 4 + id, 0),
             HeapKind::Class => (class_length(bytes, id_size)?, 0),
-            root => (1 + id + behind_root(root, id), 0),
+            root => (1 + id + after_root(root, id), 0),
         };
         Ok(Extent {
             kind,
@@ -223,7 +223,7 @@ fn other_kind_of(tag: u8) -> Option<HeapKind> {
 /// Returns the number of bytes of a root after the id of its object. A separate function, so that the one for the
 /// extent of objects, which nearly all records are, is short enough to be inlined.
 #[inline(never)]
-fn behind_root(root: HeapKind, id: usize) -> usize {
+fn after_root(root: HeapKind, id: usize) -> usize {
     match root {
         HeapKind::RootJniGlobal => id,
         HeapKind::RootJniLocal

@@ -140,13 +140,13 @@ fn replace_in_descriptors(text: &mut [u8], key: &RedactKey) {
             .iter()
             .position(|&byte| byte == b';')
             .unwrap_or(class.len());
-        let (class, behind) = class.split_at_mut(end);
+        let (class, after) = class.split_at_mut(end);
         let is_jdk =
             std::str::from_utf8(class).is_ok_and(|class| is_of_jdk(Some(&class.replace('/', "."))));
         if !is_jdk {
             replace_parts(class, key);
         }
-        rest = behind;
+        rest = after;
     }
 }
 

@@ -80,11 +80,11 @@ fn long_arrays_come_in_pieces() {
         element: BasicType::Int,
         elements,
     };
-    let behind = HeapRecord::Root {
+    let after = HeapRecord::Root {
         object: ObjectId(8),
         root: Root::StickyClass,
     };
-    let (file, _) = file_with(&written(&[array(&long), behind.clone()]));
+    let (file, _) = file_with(&written(&[array(&long), after.clone()]));
     let mut reader = opened(&file);
     let head = reader.read_heap().expect("sound").expect("the array");
     assert_eq!(
@@ -108,7 +108,7 @@ fn long_arrays_come_in_pieces() {
     }
     assert_eq!(content, long);
     let entry = reader.read_heap().expect("sound").expect("what is behind");
-    assert_eq!(entry.item, HeapItem::Record(behind));
+    assert_eq!(entry.item, HeapItem::Record(after));
 }
 
 #[test]

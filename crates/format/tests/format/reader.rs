@@ -358,7 +358,7 @@ fn values_without_a_meaning_are_refused() {
 }
 
 #[test]
-fn the_reader_goes_on_behind_a_record_that_it_cannot_read() {
+fn the_reader_continues_after_a_record_that_it_cannot_read() {
     let file = four_byte_file(&[(0x99, b"abc"), (0x0b, b"12345"), (0x0b, &u4s(&[7]))]);
     let mut reader = Reader::new(file.as_slice()).expect("the header is right");
     let start = HEADER as u64;

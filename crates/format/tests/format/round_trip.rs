@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_behind_a_header_can_be_read(
+    fn any_bytes_after_a_header_can_be_read(
         id_size in prop_oneof![Just(4_u8), Just(8)],
         tail in vec(prop_oneof![0_u8..16, any::<u8>()], 0..400),
     ) {

@@ -146,7 +146,7 @@ impl Classes {
         self.all.push(added);
     }
 
-    /// Adds the class whose CLASS DUMP is at this offset, behind those added before. One that begins within another, as
+    /// Adds the class whose CLASS DUMP is at this offset, after those added before. One that begins within another, as
     /// only a damaged index has it, is left out: all of them together are no larger than the dump.
     pub(crate) fn add_at(&mut self, offset: u64, dump: &Dump) -> Result<(), Error> {
         let Some(found) = dump.records_from(offset).next() else {

@@ -109,8 +109,8 @@ impl Roots {
     /// Returns the objects that a thread holds, in the dump's order.
     pub(crate) fn locals_of(&self, thread: ObjectNumber) -> &[Local] {
         let start = self.locals.partition_point(|local| local.thread < thread);
-        let behind = self.locals.partition_point(|local| local.thread <= thread);
-        &self.locals[start..behind]
+        let after = self.locals.partition_point(|local| local.thread <= thread);
+        &self.locals[start..after]
     }
 }
 

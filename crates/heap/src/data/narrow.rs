@@ -116,7 +116,7 @@ impl Narrow {
             self.bits = bits;
             self.put(index, number);
         };
-        // No number is overwritten that is still to be moved. The zeros behind `used` come to be where numbers were if the
+        // No number is overwritten that is still to be moved. The zeros after `used` come to be where numbers were if the
         // column becomes narrower.
         match bits > before {
             true => (0..used).rev().for_each(&mut repack),

@@ -25,7 +25,7 @@ const STRIDE: usize = 2;
 const MOST: u32 = 9;
 /// The most bytes of a block.
 const MOST_BYTES: usize = LENGTHS + BLOCK * MOST as usize / 2;
-/// The bytes behind the last block, so that a word can be read from any byte of it.
+/// The bytes after the last block, so that a word can be read from any byte of it.
 const BEHIND: usize = 8;
 
 /// A column of numbers below 2^36.
@@ -60,7 +60,7 @@ fn lowest(word: u64, halves: usize) -> u64 {
 /// A block of a column.
 struct Block<'a> {
     bytes: &'a [u8],
-    /// The byte behind the lengths.
+    /// The byte after the lengths.
     start: usize,
     lengths: u64,
 }
@@ -75,7 +75,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the byte behind it.
+    /// Returns the byte after it.
     #[inline]
     fn end(&self) -> usize {
         let halves = sum_of_halves(self.lengths);

@@ -22,7 +22,7 @@ pub(crate) struct RecordOffsets {
 }
 
 impl RecordOffsets {
-    /// Remembers the position of an object's record, behind those before, if it is the first in its stride of the file. So
+    /// Remembers the position of an object's record, after those before, if it is the first in its stride of the file. So
     /// the positions do not depend on the parts in which the file is read.
     #[inline]
     pub(crate) fn sample(&mut self, id: u64, offset: u64) {
@@ -52,57 +52,57 @@ impl RecordOffsets {
 #[derive(Debug)]
 pub(crate) struct Strides {
     /// One more than the stride of each object, by number; 0 if it has no record.
-    behind: Sequence,
+    strides: Sequence,
 }
 
 impl Strides {
     /// Returns the stride of an object's record.
     pub(crate) fn get(&self, number: u32) -> Option<u64> {
-        u64::from(self.behind.get(number as usize)).checked_sub(1)
+        u64::from(self.strides.get(number as usize)).checked_sub(1)
     }
 
     /// Writes them as a section of an index.
     pub(crate) fn save(&self, out: &mut SectionWriter<impl Write>) -> io::Result<()> {
-        self.behind.save(out)
+        self.strides.save(out)
     }
 
     /// Reads them; `None` if they are damaged. Any may be wrong.
     pub(crate) fn load(index: &mut SectionReader) -> Option<Strides> {
-        let behind = Sequence::load(index)?;
-        Some(Strides { behind })
+        let strides = Sequence::load(index)?;
+        Some(Strides { strides })
     }
 
     /// Returns how many objects there are.
     pub(crate) fn len(&self) -> usize {
-        self.behind.len()
+        self.strides.len()
     }
 }
 
 /// The strides while they are found.
 pub(crate) struct NewStrides {
-    behind: Numbers<u32>,
+    strides: Numbers<u32>,
 }
 
 impl NewStrides {
     pub(crate) fn new(objects: u32, memory: &Memory) -> io::Result<NewStrides> {
-        let behind = memory.table(objects as usize)?;
-        Ok(NewStrides { behind })
+        let strides = memory.table(objects as usize)?;
+        Ok(NewStrides { strides })
     }
 
     /// Notes where a record of an object is. The first one counts.
     pub(crate) fn add(&mut self, number: u32, offset: u64) {
-        let behind = &mut self.behind[number as usize];
-        if *behind == 0 {
+        let entry = &mut self.strides[number as usize];
+        if *entry == 0 {
             // A file of 2^50 bytes has fewer.
-            *behind = (offset / STRIDE) as u32 + 1;
+            *entry = (offset / STRIDE) as u32 + 1;
         }
     }
 
     pub(crate) fn finish(self, memory: &Memory) -> io::Result<Strides> {
-        let mut behind = SequenceWriter::new(self.behind.len(), memory)?;
-        self.behind.iter().for_each(|&stride| behind.push(stride));
-        let behind = behind.finish();
-        Ok(Strides { behind })
+        let mut strides = SequenceWriter::new(self.strides.len(), memory)?;
+        self.strides.iter().for_each(|&stride| strides.push(stride));
+        let strides = strides.finish();
+        Ok(Strides { strides })
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_at_or_behind_the_first_of_its_stride() {
+    fn a_record_is_at_or_after_the_first_of_its_stride() {
         let offsets = [10, 90, STRIDE - 1, STRIDE + 5, 4 * STRIDE, 4 * STRIDE + 9];
         let mut all = RecordOffsets::default();
         for (id, offset) in (100..).zip(offsets) {

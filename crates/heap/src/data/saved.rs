@@ -214,9 +214,9 @@ impl Write for Counted {
     }
 }
 
-/// Writes the sections behind the head; returns the length of the file and the sum.
+/// Writes the sections after the head; returns the length of the file and the sum.
 fn write_sections(heap: &Heap<'_>, answers: Answers<'_>, file: &File) -> Result<(u64, u64), Error> {
-    let mut out = SectionWriter::new(SummedWriter::behind_head(file)?);
+    let mut out = SectionWriter::new(SummedWriter::after_head(file)?);
     save_sections(heap, answers, &mut out)?;
     Ok(out.finish().finish()?)
 }
@@ -377,7 +377,7 @@ struct SummedWriter<'a> {
 }
 
 impl SummedWriter<'_> {
-    fn behind_head(mut file: &File) -> io::Result<SummedWriter<'_>> {
+    fn after_head(mut file: &File) -> io::Result<SummedWriter<'_>> {
         file.write_all(&[0; START])?;
         Ok(SummedWriter {
             file,

@@ -1,6 +1,6 @@
 //! Numbers with 7 bits a byte, the lowest first. Every byte but the last has its highest bit set.
 
-/// Returns the number at a byte, and moves `at` behind it. Where the bytes end within a number, the rest of it is taken
+/// Returns the number at a byte, and moves `at` after it. Where the bytes end within a number, the rest of it is taken
 /// for zeros, and none has more than ten: they may be those of a damaged index.
 #[inline]
 pub(crate) fn read(bytes: &[u8], at: &mut usize) -> u64 {
@@ -35,7 +35,7 @@ pub(crate) fn write(mut number: u64, bytes: &mut Vec<u8>) {
     bytes.push(number as u8);
 }
 
-/// Writes a number at a byte, and moves `at` behind it.
+/// Writes a number at a byte, and moves `at` after it.
 #[inline]
 pub(crate) fn put(mut number: u64, bytes: &mut [u8], at: &mut usize) {
     while number >= 0x80 {
@@ -81,9 +81,9 @@ mod tests {
             write(number, &mut bytes);
             assert_eq!((bytes.len() - before) as u64, width(number), "{number}");
             let mut one = [0; 10];
-            let mut behind = 0;
-            put(number, &mut one, &mut behind);
-            assert_eq!(one[..behind], bytes[before..]);
+            let mut after = 0;
+            put(number, &mut one, &mut after);
+            assert_eq!(one[..after], bytes[before..]);
         }
         let mut at = 0;
         for number in numbers {
@@ -99,8 +99,8 @@ mod tests {
         assert_eq!(at, 10);
         at = 39;
         assert_eq!((read(&endless, &mut at), at), (0x7f, 41));
-        for behind in [41, usize::MAX] {
-            at = behind;
+        for after in [41, usize::MAX] {
+            at = after;
             assert_eq!(read(&endless, &mut at), 0);
         }
     }

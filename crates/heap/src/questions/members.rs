@@ -98,7 +98,7 @@ impl NewOrder {
         }
     }
 
-    /// Adds what has been found in the pieces behind.
+    /// Adds what has been found in the pieces after.
     fn append(&mut self, found: &mut NewOrder) {
         self.runs.append(&mut found.runs);
         self.single.append(&mut found.single);
@@ -144,15 +144,15 @@ impl Order {
         let mut single = (first - in_runs) as usize;
         let mut found = Vec::new();
         for run in &self.runs[place..] {
-            let behind = run.single as usize;
-            let others = self.single.get(single..behind).unwrap_or_default();
+            let after = run.single as usize;
+            let others = self.single.get(single..after).unwrap_or_default();
             found.extend(others.iter().take(most - found.len()));
             if found.len() == most {
                 return found;
             }
             let passed = first.saturating_sub(run.start) as usize;
             found.extend(find(run).into_iter().skip(passed).take(most - found.len()));
-            single = behind;
+            single = after;
         }
         let others = self.single.get(single..).unwrap_or_default();
         found.extend(others.iter().take(most - found.len()));
@@ -280,8 +280,8 @@ mod tests {
         expected.sort_by_key(|&object| (Reverse(retained(object)), object));
         for first in 0..=301 {
             for most in [0, 1, 3, 40, 300] {
-                let behind = expected.get(first..).unwrap_or_default();
-                let page = &behind[..most.min(behind.len())];
+                let after = expected.get(first..).unwrap_or_default();
+                let page = &after[..most.min(after.len())];
                 assert_eq!(
                     order.objects(first as u64, most, find),
                     page,

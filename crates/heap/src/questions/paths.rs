@@ -203,7 +203,7 @@ impl Heap<'_> {
             if result.is_err() || !is_wanted(object) {
                 return;
             }
-            match shapes.shape_behind(from, object) {
+            match shapes.shape_after(from, object) {
                 Ok(shape) => add_path(&mut found, shape, shapes.distances.get(object.0), object),
                 Err(error) => result = Err(error),
             }
@@ -397,11 +397,11 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
 
     /// Returns the number of the shape of the path to an object, from 1.
     pub(crate) fn shape(&mut self, object: ObjectNumber) -> Result<u32, Error> {
-        self.shape_behind(self.shortest_paths.from(object), object)
+        self.shape_after(self.shortest_paths.from(object), object)
     }
 
     /// Returns the same, given the object before it.
-    fn shape_behind(&mut self, from: ObjectNumber, object: ObjectNumber) -> Result<u32, Error> {
+    fn shape_after(&mut self, from: ObjectNumber, object: ObjectNumber) -> Result<u32, Error> {
         let known = self.of.get(object.0);
         if known != 0 {
             return Ok(known);

@@ -98,7 +98,7 @@ impl Heap<'_> {
         })
     }
 
-    /// Returns the rows from `first` on, the place of the field or element behind them, and the number of all.
+    /// Returns the rows from `first` on, the place of the field or element after them, and the number of all.
     fn values(
         &self,
         number: ObjectNumber,
@@ -253,7 +253,7 @@ impl Heap<'_> {
 #[derive(Default)]
 struct Part {
     rows: Vec<(String, Option<Value>)>,
-    /// The place of the field or element behind the rows.
+    /// The place of the field or element after the rows.
     next: usize,
     /// The number of all fields or elements.
     length: usize,
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!((some.next, some.length), (8, 8));
         assert_eq!(names(&part(&[0, 0, 0, 7], 1)), ["[1] to [2]", "[3]"]);
         assert_eq!(names(&part(&[0, 7], 9)), [""; 0]);
-        // An array that is nearly empty fits on a page; behind a hundred rows comes the next.
+        // An array that is nearly empty fits on a page; after a hundred rows comes the next.
         let mut sparse = vec![0; 10_000];
         sparse[5_000] = 7;
         assert_eq!(part(&sparse, 0).rows.len(), 3);

@@ -306,7 +306,7 @@ type WithSize = (Reverse<u64>, ObjectNumber);
 pub(crate) struct Largest {
     most: usize,
     found: Vec<WithSize>,
-    /// The last one that was wanted when they were sorted: those behind it are not.
+    /// The last one that was wanted when they were sorted: those after it are not.
     last: Option<WithSize>,
 }
 

@@ -22,7 +22,7 @@ const FULL: &str = "the pool has room";
 
 impl ClassBuilder {
     pub(crate) fn new(name: &str, descriptor: &str, code: &[u8]) -> Self {
-        let mut pool = Additions::behind(1);
+        let mut pool = Additions::after(1);
         let this = pool.class(b"C").expect(FULL);
         let parent = pool.class(b"P").expect(FULL);
         let name = pool.utf8(name.as_bytes()).expect(FULL);
@@ -92,7 +92,7 @@ impl ClassBuilder {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut pool_end = Additions::behind(usize::from(self.pool.count()));
+        let mut pool_end = Additions::after(usize::from(self.pool.count()));
         let code_name = pool_end.utf8(b"Code").expect(FULL);
         let mut bytes = 0xCAFE_BABE_u32.to_be_bytes().to_vec();
         let head = [0, self.major, pool_end.count()];

@@ -58,7 +58,7 @@ fn a_jump_back_to_the_start_does_not_enter_again() {
     let method = instrument_one(&class);
     assert_eq!(method.code[6..9], [154, 255, 254]);
     let frames = method.attribute("StackMapTable").expect("frames");
-    assert_eq!(frames[..3], [0, 2, 4], "the frame at 0 is behind the entry");
+    assert_eq!(frames[..3], [0, 2, 4], "the frame at 0 is after the entry");
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn code_that_is_not_valid_is_left_out() {
         &[255],                // no such instruction
         &[17, 0],              // cut off
         &[167, 0, 1],          // a jump into itself
-        &[167, 0, 3],          // a jump behind the end
+        &[167, 0, 3],          // a jump after the end
         &[170, 0, 0, 0, 0, 0], // half a switch
         &[196, 132, 0],        // half a wide iinc
     ];

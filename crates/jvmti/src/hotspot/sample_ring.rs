@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_being_written_keeps_those_behind_it() {
+    fn a_slot_that_is_being_written_keeps_those_after_it() {
         let ring = Ring::new(4, 1).expect("memory");
         let first = ring.claim().expect("room");
         let second = ring.claim().expect("room");

@@ -10,7 +10,7 @@ const MOST_STATES: usize = 16;
 
 /// A function, and what is said of its frame.
 pub(super) struct Function<'section> {
-    /// The first address, and the first behind it.
+    /// The first address, and the first after it.
     pub(super) begin: u64,
     pub(super) end: u64,
     common: Common<'section>,
@@ -43,8 +43,8 @@ pub(super) struct FrameState<'section> {
 /// Where a frame ends: the address that DWARF calls the canonical frame address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameEnd<'section> {
-    /// So many bytes behind a register.
-    Behind {
+    /// So many bytes above a register.
+    Above {
         register: u64,
         offset: i64,
     },
@@ -286,17 +286,17 @@ impl<'section> Machine<'section, '_> {
             0x0c => {
                 let register = code.unsigned()?;
                 let offset = i64::try_from(code.unsigned()?).ok()?;
-                self.row.end = FrameEnd::Behind { register, offset };
+                self.row.end = FrameEnd::Above { register, offset };
             }
             0x0d => {
-                let (_, offset) = self.behind()?;
+                let (_, offset) = self.above()?;
                 let register = code.unsigned()?;
-                self.row.end = FrameEnd::Behind { register, offset };
+                self.row.end = FrameEnd::Above { register, offset };
             }
             0x0e => {
-                let (register, _) = self.behind()?;
+                let (register, _) = self.above()?;
                 let offset = i64::try_from(code.unsigned()?).ok()?;
-                self.row.end = FrameEnd::Behind { register, offset };
+                self.row.end = FrameEnd::Above { register, offset };
             }
             0x0f => self.row.end = FrameEnd::Expression(code.block()?),
             // expression, val_expression
@@ -315,12 +315,12 @@ impl<'section> Machine<'section, '_> {
             0x12 => {
                 let register = code.unsigned()?;
                 let offset = self.scaled_signed(code)?;
-                self.row.end = FrameEnd::Behind { register, offset };
+                self.row.end = FrameEnd::Above { register, offset };
             }
             0x13 => {
-                let (register, _) = self.behind()?;
+                let (register, _) = self.above()?;
                 let offset = self.scaled_signed(code)?;
-                self.row.end = FrameEnd::Behind { register, offset };
+                self.row.end = FrameEnd::Above { register, offset };
             }
             // val_offset, val_offset_sf: both operands have the same length with a sign and without
             0x14 | 0x15 => {
@@ -361,9 +361,9 @@ impl<'section> Machine<'section, '_> {
         code.signed()?.checked_mul(self.common.data_alignment)
     }
 
-    fn behind(&self) -> Option<(u64, i64)> {
+    fn above(&self) -> Option<(u64, i64)> {
         match self.row.end {
-            FrameEnd::Behind { register, offset } => Some((register, offset)),
+            FrameEnd::Above { register, offset } => Some((register, offset)),
             FrameEnd::Expression(_) => None,
         }
     }
@@ -414,7 +414,7 @@ mod tests {
     }
 
     /// Returns a section as compilers for x86_64 write it: `zR`, 1, -8, the return address in register 16, addresses from here in 4 bytes; the
-    /// frame ends 8 bytes behind `rsp`, and the return address is right before its end.
+    /// frame ends 8 bytes above `rsp`, and the return address is right before its end.
     fn section(code: &[u8]) -> Vec<u8> {
         let common = [1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1];
         let mut section = entry(0, &common);
@@ -441,14 +441,14 @@ mod tests {
         all
     }
 
-    fn behind(register: u64, offset: i64) -> FrameEnd<'static> {
-        FrameEnd::Behind { register, offset }
+    fn above(register: u64, offset: i64) -> FrameEnd<'static> {
+        FrameEnd::Above { register, offset }
     }
 
     #[test]
     fn a_function_with_a_frame_pointer_has_the_rows_of_its_instructions() {
         let at_return_address = Register::At(-8);
-        // push rbp; mov rbp, rsp; ...; leave; ret; and code behind that, as before.
+        // push rbp; mov rbp, rsp; ...; leave; ret; and code after that, as before.
         let code = [
             0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x50, 0xc6, 0x0c, 7, 8, 0x41, 0x0b,
         ];
@@ -456,11 +456,11 @@ mod tests {
         assert_eq!(
             rows(&code),
             [
-                (0, Some((behind(7, 8), Register::Same, at_return_address))),
-                (1, Some((behind(7, 16), pushed, at_return_address))),
-                (4, Some((behind(6, 16), pushed, at_return_address))),
-                (20, Some((behind(7, 8), Register::Same, at_return_address))),
-                (21, Some((behind(6, 16), pushed, at_return_address))),
+                (0, Some((above(7, 8), Register::Same, at_return_address))),
+                (1, Some((above(7, 16), pushed, at_return_address))),
+                (4, Some((above(6, 16), pushed, at_return_address))),
+                (20, Some((above(7, 8), Register::Same, at_return_address))),
+                (21, Some((above(6, 16), pushed, at_return_address))),
             ]
         );
     }

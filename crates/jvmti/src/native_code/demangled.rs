@@ -6,7 +6,7 @@ use super::cpp_name::cpp_name;
 /// The longest name that is taken apart, and the longest that comes of it: a short one can stand for a very long one.
 const LONGEST: usize = 4_096;
 
-/// What GCC and LLVM append to the names of a function's copies and parts, some with a number behind it.
+/// What GCC and LLVM append to the names of a function's copies and parts, some with a number after it.
 const MARKS: [&str; 9] = [
     "cold",
     "isra",

@@ -78,10 +78,10 @@ impl Library {
         let mut symbols = self.symbols.lock();
         let symbols = symbols.get_or_insert_with(|| self.read_symbols());
         symbols.name(address as u64, || {
-            let behind = self
+            let after = self
                 .functions
                 .partition_point(|&begin| begin as usize <= address);
-            let begin = behind.checked_sub(1).map(|at| self.functions[at]);
+            let begin = after.checked_sub(1).map(|at| self.functions[at]);
             begin.map_or(address as u64, u64::from)
         })
     }

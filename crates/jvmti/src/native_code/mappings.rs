@@ -38,8 +38,8 @@ impl Mapping {
         let mut field = || {
             rest = rest.trim_ascii_start();
             let end = rest.iter().position(|&byte| byte == b' ');
-            let (field, behind) = rest.split_at(end.unwrap_or(rest.len()));
-            rest = behind;
+            let (field, after) = rest.split_at(end.unwrap_or(rest.len()));
+            rest = after;
             std::str::from_utf8(field).ok()
         };
         let (begin, end) = field()?.split_once('-')?;

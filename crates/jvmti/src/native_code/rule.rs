@@ -24,10 +24,10 @@ pub(crate) enum FrameRule {
     Unknown,
     /// The outermost frame of a thread.
     Outermost,
-    /// It ends so far behind the stack pointer.
-    BehindStackPointer { end: i16, saved: Saved },
-    /// It ends so far behind the frame pointer.
-    BehindFramePointer { end: i16, saved: Saved },
+    /// It ends so many words above the stack pointer.
+    AboveStackPointer { end: i16, saved: Saved },
+    /// It ends so many words above the frame pointer.
+    AboveFramePointer { end: i16, saved: Saved },
     /// An entry of the linker's table of functions: the return address is on the stack, and from the instruction on that
     /// is so far from the beginning of an entry, of 16 bytes, a word that was pushed.
     LinkageTable { pushed_from: u8 },
@@ -134,7 +134,7 @@ impl FrameRule {
 
     fn of_inner_frame(row: &FrameState<'_>) -> Option<Self> {
         let (register, offset) = match row.end {
-            FrameEnd::Behind { register, offset } => (register, offset),
+            FrameEnd::Above { register, offset } => (register, offset),
             FrameEnd::Expression(expression) => return linkage_table(expression),
         };
         let saved = |register| match register {
@@ -148,8 +148,8 @@ impl FrameRule {
         };
         let end = words(offset)?;
         match register {
-            register::STACK_POINTER => Some(Self::BehindStackPointer { end, saved }),
-            register::FRAME_POINTER => Some(Self::BehindFramePointer { end, saved }),
+            register::STACK_POINTER => Some(Self::AboveStackPointer { end, saved }),
+            register::FRAME_POINTER => Some(Self::AboveFramePointer { end, saved }),
             _ => None,
         }
     }
@@ -197,7 +197,7 @@ mod tests {
         };
         Entry {
             begin,
-            rule: FrameRule::BehindStackPointer { end, saved },
+            rule: FrameRule::AboveStackPointer { end, saved },
         }
     }
 

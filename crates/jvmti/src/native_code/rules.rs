@@ -54,7 +54,7 @@ impl Rules {
 }
 
 /// Returns the number of the last of `count` entries, sorted by what `begin` returns for their numbers, that does not
-/// begin behind an address.
+/// begin after an address.
 #[inline(always)]
 pub(super) fn position(
     count: usize,
@@ -87,13 +87,13 @@ mod tests {
                 frame_pointer: None,
                 return_address: Some(-1),
             };
-            let rule = FrameRule::BehindStackPointer { end, saved };
+            let rule = FrameRule::AboveStackPointer { end, saved };
             Entry { begin, rule }
         };
         let begins = [(0x1010, 1), (0x1020, 2), (0x3000, 3), (0x3fff, 4)];
         let rules = Rules::new(begins.map(entry).to_vec());
         let rule = |address| match rules.at(address) {
-            FrameRule::BehindStackPointer { end, .. } => Some(end),
+            FrameRule::AboveStackPointer { end, .. } => Some(end),
             _ => None,
         };
         assert_eq!([0, 0x100f, 0x9000, usize::MAX].map(rule), [None; 4]);

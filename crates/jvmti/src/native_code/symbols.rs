@@ -106,10 +106,10 @@ impl Symbols {
     fn symbol(&self, address: u64) -> Option<&Symbol> {
         /// Symbols of the same place, or inside of each other, that are looked at.
         const MOST: usize = 8;
-        let behind = self
+        let after = self
             .functions
             .partition_point(|symbol| symbol.begin <= address);
-        let before = self.functions[..behind].iter().rev().take(MOST);
+        let before = self.functions[..after].iter().rev().take(MOST);
         let has = |symbol: &&Symbol| symbol.size == 0 || address - symbol.begin < symbol.size;
         before.into_iter().find(has)
     }

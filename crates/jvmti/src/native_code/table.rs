@@ -52,8 +52,8 @@ impl UnwindTable {
 
     /// Returns the code that an address is in.
     pub(super) fn code_at(&self, pc: usize) -> Option<&MappedCode> {
-        let behind = self.0.partition_point(|code| code.begin <= pc);
-        let code = self.0.get(behind.checked_sub(1)?)?;
+        let after = self.0.partition_point(|code| code.begin <= pc);
+        let code = self.0.get(after.checked_sub(1)?)?;
         (pc < code.end).then_some(code)
     }
 

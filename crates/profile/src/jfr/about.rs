@@ -178,7 +178,7 @@ impl About {
 }
 
 /// Returns the JVM as the head of an HPROF file has it, `17.0.15+6 (OpenJDK 64-Bit Server VM)`. The JDK's own recordings
-/// have the version in parentheses behind the name.
+/// have the version in parentheses after the name.
 fn jdk(name: &str, version: &str) -> String {
     let in_parentheses = version
         .split_once('(')

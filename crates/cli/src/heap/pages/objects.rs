@@ -94,10 +94,10 @@ struct Turn {
 fn turn(out: &mut Html, address: &str, pages: &Turn, links: Links<'_>) {
     let Links::Under(base) = links else { return };
     let before = (pages.first > 0).then(|| (pages.first.saturating_sub(ROWS), "before"));
-    let behind = pages.next.map(|next| (next, "behind"));
+    let after = pages.next.map(|next| (next, "after"));
     out.markup("<p class=\"soft\">")
         .text(&format!("{} in all ", number(pages.length)));
-    for (first, text) in before.into_iter().chain(behind) {
+    for (first, text) in before.into_iter().chain(after) {
         let target = format!("{base}/{address}?first={first}");
         out.markup("<a href=\"")
             .text(&target)

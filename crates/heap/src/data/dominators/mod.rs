@@ -170,7 +170,7 @@ impl Dominators {
         self.inner.contains(node.0)
     }
 
-    /// Returns the node behind everything that a node dominates.
+    /// Returns the node after everything that a node dominates.
     #[inline]
     pub(crate) fn end(&self, node: Node) -> Node {
         match self.inner.find(node.0) {

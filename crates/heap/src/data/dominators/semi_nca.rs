@@ -316,7 +316,7 @@ struct Forest {
 }
 
 impl Forest {
-    /// Finds the semidominator of each joined node; returns it at the node behind its rank.
+    /// Finds the semidominator of each joined node; returns it at the node after its rank.
     fn semidominators(&mut self, mut backward: Backward, steps: &Steps<'_>) -> Offsets {
         let length = self.up.len();
         let mut rank = self.joined.count();

@@ -231,7 +231,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the number at a position of the row, and moves behind it; `None` at the end, and at what cannot be a number.
+    /// Returns the number at a position of the row, and moves after it; `None` at the end, and at what cannot be a number.
     #[inline]
     pub(crate) fn next(&self, cursor: &mut Cursor) -> Option<u32> {
         if cursor.at >= self.bytes.len() {

@@ -197,7 +197,7 @@ impl Filled {
         self.bytes[lengths + own % BLOCK / 2] |= half << (4 * (own % 2));
     }
 
-    /// Returns the byte behind the row before.
+    /// Returns the byte after the row before.
     fn start(&self, row: usize) -> usize {
         row.checked_sub(1)
             .map_or(0, |before| self.ends.get(before) as usize)

@@ -7,10 +7,10 @@ use std::ptr;
 use super::super::stack_walk::Interrupted;
 use crate::stack_bounds::StackBounds;
 
-/// Where the context is in the frame that the kernel makes for a handler: behind the return address.
+/// Where the context is in the frame that the kernel makes for a handler: after the return address.
 #[cfg(target_arch = "x86_64")]
 const CONTEXT_IN_FRAME: usize = size_of::<usize>();
-/// Where the context is in the frame that the kernel makes for a handler: behind the `siginfo_t`.
+/// Where the context is in the frame that the kernel makes for a handler: after the `siginfo_t`.
 #[cfg(target_arch = "aarch64")]
 const CONTEXT_IN_FRAME: usize = size_of::<libc::siginfo_t>();
 /// The highest number of a signal.
@@ -80,11 +80,11 @@ impl Registers {
     #[inline(always)]
     unsafe fn below_entry(self, own: Self, info: usize, stack: StackBounds) -> Option<Self> {
         let (sp, context) = (self.place().sp, self.context_at_entry()?);
-        let behind = context.wrapping_add(size_of::<libc::ucontext_t>());
-        if sp < stack.begin || context < sp || behind < context || behind > stack.end {
+        let after = context.wrapping_add(size_of::<libc::ucontext_t>());
+        if sp < stack.begin || context < sp || after < context || after > stack.end {
             return None;
         }
-        // SAFETY: the words at and behind the stack pointer of interrupted code are there, up to the stack's end.
+        // SAFETY: the words at and after the stack pointer of interrupted code are there, up to the stack's end.
         if !unsafe { self.is_at_entry(own, info) } {
             return None;
         }
@@ -156,13 +156,13 @@ impl Registers {
                 break;
             }
             let frame: *const usize = ptr::with_exposed_provenance(fp);
-            // SAFETY: two words at or behind the stack pointer of interrupted code, before the end of the stack.
+            // SAFETY: two words at or after the stack pointer of interrupted code, before the end of the stack.
             let (outer, its_return) = unsafe { (*frame, *frame.add(1)) };
             if its_return == own_return {
                 let context = fp.wrapping_add(2 * WORD);
                 let below = Self(ptr::with_exposed_provenance_mut(context));
                 // The words may be left from an earlier handler. A context has its selectors, and a stack that goes on
-                // behind it.
+                // after it.
                 // SAFETY: as in `register`: there is room for a context before the end of the stack.
                 let (selectors, own_selectors) = unsafe {
                     (
@@ -171,8 +171,8 @@ impl Registers {
                     )
                 };
                 let below_sp = below.place().sp;
-                let behind = context.wrapping_add(size_of::<libc::ucontext_t>());
-                let is_context = selectors == own_selectors && below_sp >= behind && below_sp < end;
+                let after = context.wrapping_add(size_of::<libc::ucontext_t>());
+                let is_context = selectors == own_selectors && below_sp >= after && below_sp < end;
                 return if is_context { Some(below) } else { None };
             }
             least = fp.wrapping_add(2 * WORD);
@@ -313,7 +313,7 @@ mod tests {
     const RETURN: usize = 77;
     const FRAME_AT: usize = 64;
 
-    /// The frame of a handler as the kernel makes it, and room behind it.
+    /// The frame of a handler as the kernel makes it, and room after it.
     struct Frame([usize; 1024]);
 
     impl Frame {

@@ -138,8 +138,8 @@ impl DebugInfo<'_> {
     #[inline(always)]
     pub(super) fn bounds(&self) -> (usize, usize) {
         let first = self.pcs_begin.min(self.data_begin);
-        let behind = self.pcs_end.max(self.data_end);
-        (first, behind.wrapping_sub(1))
+        let after = self.pcs_end.max(self.data_end);
+        (first, after.wrapping_sub(1))
     }
 
     /// Returns the number of 32 bits at an address, which is a multiple of four, within its bounds.
@@ -362,7 +362,7 @@ impl NmethodLayout {
         None
     }
 
-    /// Reads the number at `offset` and moves `offset` behind it: one to five bytes in HotSpot's UNSIGNED5, lowest
+    /// Reads the number at `offset` and moves `offset` after it: one to five bytes in HotSpot's UNSIGNED5, lowest
     /// first. A byte of 192 or more is followed by another, which counts 64 times as much.
     ///
     /// # Safety

@@ -209,7 +209,7 @@ impl StackWalker {
             };
             let given = (sums.methods, given);
             let (frame, below) = self.step(stack, place, cache, given, &mut NoRecord)?;
-            sums = sums.behind(frame);
+            sums = sums.preceded_by(frame);
             next = below;
         }
         None
@@ -235,7 +235,7 @@ impl StackWalker {
         let first = cache.last.first_of(depth);
         let all = known.sums(known.frames.len());
         Some(Walked {
-            key: all.key_behind(known.sums(first), depth),
+            key: all.key_after(known.sums(first), depth),
             frames: depth.min(all.methods as usize),
         })
     }

@@ -80,7 +80,7 @@ impl SequenceHash {
 
     /// Returns the hash of the sequence, which has `length` numbers, with one more before them.
     #[inline]
-    fn behind(self, first: u64, length: usize) -> Self {
+    fn preceded_by(self, first: u64, length: usize) -> Self {
         Self(reduced(self.0 + times(reduced(first), power(length))))
     }
 
@@ -122,12 +122,12 @@ impl Sums {
 
     /// Returns the sums with one more frame before the others.
     #[inline]
-    pub(super) fn behind(self, frame: FrameKey) -> Self {
+    pub(super) fn preceded_by(self, frame: FrameKey) -> Self {
         if frame.methods == 0 {
             return self;
         }
         Self {
-            hash: self.hash.behind(frame.key, self.keys as usize),
+            hash: self.hash.preceded_by(frame.key, self.keys as usize),
             keys: self.keys + 1,
             methods: self.methods + u32::from(frame.methods),
         }
@@ -141,7 +141,7 @@ impl Sums {
 
     /// Returns the same for the frames after those of `before`.
     #[inline]
-    pub(super) fn key_behind(self, before: Self, depth: usize) -> u64 {
+    pub(super) fn key_after(self, before: Self, depth: usize) -> u64 {
         let keys = self.keys - before.keys;
         let hash = self.hash.without(before.hash, keys as usize);
         Self {
@@ -170,7 +170,7 @@ mod tests {
             .collect();
         for cut in [0, 1, 50, 198] {
             let last = sums(&keys[cut..]).key(9);
-            assert_eq!(sums(&keys).key_behind(sums(&keys[..cut]), 9), last);
+            assert_eq!(sums(&keys).key_after(sums(&keys[..cut]), 9), last);
         }
         let one = sums(&keys[..50]).key(9);
         let mut swapped = keys[..50].to_vec();
@@ -189,7 +189,8 @@ mod tests {
                 .rev()
                 .fold(Sums::default(), |sums, &key| {
                     let hidden = FrameKey { key: 7, methods: 0 };
-                    sums.behind(hidden).behind(FrameKey { key, methods: 2 })
+                    sums.preceded_by(hidden)
+                        .preceded_by(FrameKey { key, methods: 2 })
                 });
             assert_eq!(outward.key(9), inward.key(9), "{length}");
             assert_eq!(outward.methods, inward.methods);

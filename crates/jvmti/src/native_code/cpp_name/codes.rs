@@ -5,7 +5,7 @@ pub(super) fn builtin_type(code: &str) -> Option<&'static str> {
     name_of(BUILTINS, code)
 }
 
-/// Returns what stands behind the word `operator`.
+/// Returns what follows the word `operator`.
 pub(super) fn operator(code: &str) -> Option<&'static str> {
     name_of(OPERATORS, code)
 }

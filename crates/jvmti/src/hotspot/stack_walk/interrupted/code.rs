@@ -40,7 +40,7 @@ pub(super) struct CodeLayout {
     metadata: MetadataLayout,
 }
 
-/// The location of a method's entry behind the check of the receiver's class.
+/// The location of a method's entry after the check of the receiver's class.
 enum EntryLayout {
     Address(usize),
     /// From the beginning of the code; from JDK 24 on.

@@ -16,7 +16,7 @@ pub(super) enum FrameState {
         allow(dead_code, reason = "the return address is on the stack there")
     )]
     Reserved,
-    /// The caller's frame pointer has been saved behind the return address.
+    /// The caller's frame pointer has been saved after the return address.
     FramePointerSaved,
     /// All of it, but the caller's frame pointer is still in its register.
     #[cfg_attr(
@@ -28,7 +28,7 @@ pub(super) enum FrameState {
     Complete,
 }
 
-/// The end of a call that a compiler has put behind a method's instructions, for what is rarely needed: it gets saved
+/// The end of a call that a compiler has put after a method's instructions, for what is rarely needed: it gets saved
 /// registers back, and jumps to the instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OutOfLine {
@@ -172,7 +172,7 @@ impl InterruptedCode {
     /// Returns the length of an instruction that copies a register of 64 bits to another one.
     #[inline(always)]
     fn moving(self, at: usize) -> Option<usize> {
-        let byte = |behind| self.byte(at.wrapping_add(behind));
+        let byte = |after| self.byte(at.wrapping_add(after));
         let is_mov = matches!(byte(0), 0x48..=0x4f) && matches!(byte(1), 0x89 | 0x8b);
         (is_mov && byte(2) & 0xc0 == 0xc0).then_some(3)
     }
@@ -279,8 +279,8 @@ impl InterruptedCode {
     /// Returns the state of the frame at an instruction after it was complete.
     #[inline(always)]
     pub(super) fn while_given_up(self, pc: usize) -> FrameState {
-        let behind = pc.wrapping_add(1);
-        if self.byte(pc) == 0x5d && (self.is_return(behind) || self.is_exit(behind)) {
+        let after = pc.wrapping_add(1);
+        if self.byte(pc) == 0x5d && (self.is_return(after) || self.is_exit(after)) {
             // pop rbp
             return FrameState::FramePointerSaved;
         }
@@ -300,8 +300,8 @@ impl InterruptedCode {
         if !is_removed || self.byte(pc) != 0xe9 {
             return false;
         }
-        let behind = pc.wrapping_add(5);
-        let target = behind.wrapping_add_signed(self.distance(pc.wrapping_add(1)));
+        let after = pc.wrapping_add(5);
+        let target = after.wrapping_add_signed(self.distance(pc.wrapping_add(1)));
         target < self.begin || target >= self.end
     }
 

@@ -6,7 +6,7 @@ fn interrupted(code: &[u32]) -> InterruptedCode {
     InterruptedCode { begin, end }
 }
 
-/// Asserts the states of a frame at all instructions before it counts as complete, and at the one behind them.
+/// Asserts the states of a frame at all instructions before it counts as complete, and at the one after them.
 fn assert_made(code: &[u32], expected: &[FrameState]) {
     let code = interrupted(code);
     for (index, &state) in expected.iter().enumerate() {

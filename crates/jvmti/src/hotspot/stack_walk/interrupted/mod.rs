@@ -9,9 +9,9 @@
 //!
 //! The parent module describes the rules for the stack, for code and for methods; they hold here, too. In addition:
 //!
-//! - **Certain places**: the last Java frame of a thread that has left Java, and the frames behind it: the VM walks them
+//! - **Certain places**: the last Java frame of a thread that has left Java, and its callers: the VM walks them
 //!   by the same rules. Each keeps its method, the method's class, and its code with the debug information.
-//! - **Likely places**: the frames behind an interrupted instruction, because what that code has put on the stack is told
+//! - **Likely places**: the callers of an interrupted instruction, because what that code has put on the stack is told
 //!   by a few instructions around it. Such a place may be a number that was left on the stack, of a frame and code long
 //!   gone. So each word is read in such a way that missing memory is an answer (`probe`), except for those of the stack and
 //!   of code heaps, which are there. A method counts only if its class leads back to it (`method`), and the bytecode pointer must

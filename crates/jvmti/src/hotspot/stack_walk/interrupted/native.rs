@@ -45,8 +45,8 @@ impl NativePlace {
     #[inline(always)]
     fn caller(self, stack: OwnStack, rule: FrameRule) -> Option<Self> {
         let (end, saved) = match rule {
-            FrameRule::BehindStackPointer { end, saved } => (behind(self.sp, end), saved),
-            FrameRule::BehindFramePointer { end, saved } => (behind(self.fp, end), saved),
+            FrameRule::AboveStackPointer { end, saved } => (above(self.sp, end), saved),
+            FrameRule::AboveFramePointer { end, saved } => (above(self.fp, end), saved),
             FrameRule::LinkageTable { pushed_from } => {
                 let is_pushed = self.pc & 15 >= usize::from(pushed_from);
                 let words = if is_pushed { 2 } else { 1 };
@@ -54,7 +54,7 @@ impl NativePlace {
                     frame_pointer: None,
                     return_address: Some(-1),
                 };
-                (behind(self.sp, words), saved)
+                (above(self.sp, words), saved)
             }
             FrameRule::Unknown => {
                 // The frame may be one by the frame pointer.
@@ -62,16 +62,16 @@ impl NativePlace {
                     frame_pointer: Some(-2),
                     return_address: Some(-1),
                 };
-                (behind(self.fp, 2), saved)
+                (above(self.fp, 2), saved)
             }
             FrameRule::Outermost => return None,
         };
-        // Frames lie one behind the other; only the innermost may have nothing on the stack.
+        // Frames lie one after the other; only the innermost may have nothing on the stack.
         let is_further = end > self.sp || end == self.sp && !self.is_return;
         if !is_further || !stack.has(end) {
             return None;
         }
-        let place = |at| behind(end, i16::from(at));
+        let place = |at| above(end, i16::from(at));
         let fp = match saved.frame_pointer {
             Some(at) => stack.word(place(at))?,
             None => self.fp,
@@ -92,12 +92,12 @@ impl NativePlace {
 }
 
 #[inline(always)]
-fn behind(address: usize, words: i16) -> usize {
+fn above(address: usize, words: i16) -> usize {
     address.wrapping_add_signed((words as isize).wrapping_mul(WORD as isize))
 }
 
 impl Walk<'_> {
-    /// Notes the native code that was interrupted, if it is wanted; the frames to come are counted anew behind it. Returns
+    /// Notes the native code that was interrupted, if it is wanted; the frames to come are counted anew after it. Returns
     /// the number of frames.
     #[inline(always)]
     pub(super) fn begin_native(&mut self, here: Interrupted, end: usize) -> usize {
@@ -143,7 +143,7 @@ impl Walk<'_> {
         None
     }
 
-    /// Notes the native code that called Java, behind the frame by which it did: those of the VM, and of the library that
+    /// Notes the native code that called Java, after the frame by which it did: those of the VM, and of the library that
     /// called it. They lie below `end`.
     #[inline(always)]
     pub(super) fn note_callers_of_java(&mut self, entry: Place, end: usize) {
@@ -151,12 +151,12 @@ impl Walk<'_> {
         let stack = self.stack.from(entry.sp);
         let (fp, pc) = (
             stack.word(entry.fp),
-            stack.return_address(behind(entry.fp, 1)),
+            stack.return_address(above(entry.fp, 1)),
         );
         if let (Some(fp), Some(pc)) = (fp, pc) {
             let caller = NativePlace {
                 pc,
-                sp: behind(entry.fp, 2),
+                sp: above(entry.fp, 2),
                 fp,
                 link: 0,
                 is_return: true,

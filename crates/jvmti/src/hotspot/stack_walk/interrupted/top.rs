@@ -70,7 +70,7 @@ impl Walk<'_> {
         }
         // The instructions tell most states of a frame, but not all: some save registers below a whole one.
         self.is_certain = false;
-        match self.behind(blob, here, state) {
+        match self.caller_place(blob, here, state) {
             Some(place) => self.run(place),
             None => refused::METHOD,
         }
@@ -106,7 +106,12 @@ impl Walk<'_> {
 
     /// Returns the caller's place, if the code has that part of its frame.
     #[inline(always)]
-    fn behind(&mut self, blob: CodeBlob, here: Interrupted, state: FrameState) -> Option<Place> {
+    fn caller_place(
+        &mut self,
+        blob: CodeBlob,
+        here: Interrupted,
+        state: FrameState,
+    ) -> Option<Place> {
         let place = Place {
             sp: here.sp,
             fp: 0,
@@ -120,19 +125,19 @@ impl Walk<'_> {
             },
             FrameState::Reserved => {
                 let sp = here.sp.wrapping_add(self.frame_size(blob));
-                self.behind_no_frame(Interrupted { sp, ..here })
+                self.caller_of_no_frame(Interrupted { sp, ..here })
             }
             FrameState::FramePointerSaved => {
                 let fp = self.stack.word(here.sp)?;
                 self.returning(here.sp.wrapping_add(WORD), fp)
             }
-            FrameState::Absent => self.behind_no_frame(here),
+            FrameState::Absent => self.caller_of_no_frame(here),
         }
     }
 
     /// Returns the caller's place, if no part of a frame is there.
     #[inline(always)]
-    fn behind_no_frame(&self, here: Interrupted) -> Option<Place> {
+    fn caller_of_no_frame(&self, here: Interrupted) -> Option<Place> {
         if here.link == 0 {
             return self.returning(here.sp, here.fp);
         }
@@ -194,7 +199,7 @@ impl Walk<'_> {
     }
 
     /// Returns the registers before the interpreter made its frame, of which it has as yet only the first words: the
-    /// caller's frame pointer and stack pointer, behind the return address.
+    /// caller's frame pointer and stack pointer, after the return address.
     #[inline(always)]
     fn before_frame(&self, here: Interrupted) -> Interrupted {
         let word = |address, otherwise| self.stack.word(address).unwrap_or(otherwise);
@@ -210,7 +215,7 @@ impl Walk<'_> {
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
     fn begin_at_caller(&mut self, here: Interrupted) -> i32 {
-        if let Some(place) = self.behind_no_frame(here) {
+        if let Some(place) = self.caller_of_no_frame(here) {
             // The arguments may have been moved to a larger place below the caller's frame.
             if here.sender_sp > place.sp && self.stack.has(here.sender_sp) {
                 let sp = here.sender_sp;
@@ -224,13 +229,13 @@ impl Walk<'_> {
                 return count;
             }
         }
-        self.begin_behind_popped(here)
+        self.begin_after_popped(here)
     }
 
     /// Begins at the caller of code that has taken its return address from the stack, to put it back at another place.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn begin_behind_popped(&mut self, here: Interrupted) -> i32 {
+    fn begin_after_popped(&mut self, here: Interrupted) -> i32 {
         for sp in [here.sender_sp, here.sp] {
             if let Some(pc) = self.stack.word_below(sp) {
                 let count = self.try_at(self.with_fp(Place { sp, fp: 0, pc }, here.fp));
@@ -245,7 +250,7 @@ impl Walk<'_> {
     /// There is no such code here: the return address is in a register.
     #[cfg(target_arch = "aarch64")]
     #[inline(always)]
-    fn begin_behind_popped(&mut self, _here: Interrupted) -> i32 {
+    fn begin_after_popped(&mut self, _here: Interrupted) -> i32 {
         refused::STUB
     }
 
@@ -260,7 +265,7 @@ impl Walk<'_> {
         let state = unsafe { self.frame_state(blob, here.pc, false) };
         if self.frame_size(blob) >= 2 * WORD
             && let Some(state) = state
-            && let Some(place) = self.behind(blob, here, state)
+            && let Some(place) = self.caller_place(blob, here, state)
         {
             let count = self.try_at(place);
             if count > 0 {
@@ -269,7 +274,7 @@ impl Walk<'_> {
         }
         let entry = self.nearest_entry(blob, here.pc, here.sp);
         for state in [FrameState::Absent, FrameState::FramePointerSaved] {
-            if let Some(place) = self.behind(blob, here, state)
+            if let Some(place) = self.caller_place(blob, here, state)
                 && self.may_have_called(place.pc, entry)
             {
                 let count = self.try_at(place);
@@ -278,7 +283,7 @@ impl Walk<'_> {
                 }
             }
         }
-        let count = self.begin_behind_saved_registers(entry, here.sp, here.fp);
+        let count = self.begin_after_saved_registers(entry, here.sp, here.fp);
         if count > 0 {
             return count;
         }
@@ -286,11 +291,11 @@ impl Walk<'_> {
         if count > 0 { count } else { refused::STUB }
     }
 
-    /// Begins at the caller of a stub that has saved registers in a place of its own: behind the first word that is the
-    /// address behind a call of this stub, whose entry is given if it is known.
+    /// Begins at the caller of a stub that has saved registers in a place of its own: after the first word that is the
+    /// address after a call of this stub, whose entry is given if it is known.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn begin_behind_saved_registers(&mut self, entry: Option<usize>, sp: usize, fp: usize) -> i32 {
+    fn begin_after_saved_registers(&mut self, entry: Option<usize>, sp: usize, fp: usize) -> i32 {
         if entry.is_none() {
             return refused::STUB;
         }
@@ -310,7 +315,7 @@ impl Walk<'_> {
     /// entry barrier has a word of its own between it and the return address.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
-    fn begin_behind_stub(&mut self, place: Place, fp: usize) -> i32 {
+    fn begin_after_stub(&mut self, place: Place, fp: usize) -> i32 {
         let Some(blob) = self.walker.walker.code.blob(place.pc) else {
             return refused::STUB;
         };
@@ -329,7 +334,7 @@ impl Walk<'_> {
             }
         }
         let entry = self.nearest_entry(blob, place.pc, place.sp);
-        self.begin_behind_saved_registers(entry, place.sp, fp)
+        self.begin_after_saved_registers(entry, place.sp, fp)
     }
 
     /// Begins at the caller of a stub, which may have pushed arguments.
@@ -360,7 +365,7 @@ impl Walk<'_> {
             if count > 0 {
                 return count;
             }
-            let count = self.begin_behind_stub(place, place.fp);
+            let count = self.begin_after_stub(place, place.fp);
             if count > 0 {
                 return count;
             }
@@ -391,7 +396,7 @@ impl Walk<'_> {
                 if count > 0 {
                     return count;
                 }
-                let count = self.begin_behind_stub(place, outer);
+                let count = self.begin_after_stub(place, outer);
                 if count > 0 {
                     return count;
                 }
@@ -408,14 +413,14 @@ impl Walk<'_> {
     /// still whatever Java keeps in that register.
     #[inline(always)]
     fn begin_at_caller_of_entry(&mut self, here: Interrupted) -> i32 {
-        let Some(place) = self.behind_no_frame(here) else {
+        let Some(place) = self.caller_of_no_frame(here) else {
             return refused::NATIVE_CODE;
         };
         let count = self.try_at(place);
         if count > 0 {
             return count;
         }
-        let count = self.begin_behind_stub(place, here.fp);
+        let count = self.begin_after_stub(place, here.fp);
         if count > 0 {
             count
         } else {
@@ -423,14 +428,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Begins at a likely caller: a method or the interpreter, behind a call.
+    /// Begins at a likely caller: a method or the interpreter, after a call.
     #[inline(always)]
     fn try_at(&mut self, place: Place) -> i32 {
         self.try_caller(place, false)
     }
 
     /// As `try_at`. `is_surely_called` says that the call before the return address is one of the code that was
-    /// interrupted; then it may also be one of the calls that compilers put behind a method's instructions, and about
+    /// interrupted; then it may also be one of the calls that compilers put after a method's instructions, and about
     /// which they leave no information.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]

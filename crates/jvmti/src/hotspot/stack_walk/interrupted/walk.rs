@@ -191,7 +191,7 @@ impl Walk<'_> {
         (words.max(0) as usize).wrapping_mul(WORD)
     }
 
-    /// Returns the place behind a complete frame of code that is not the interpreter's, `None` if it is the last that is
+    /// Returns the place after a complete frame of code that is not the interpreter's, `None` if it is the last that is
     /// seen.
     #[inline(always)]
     pub(super) fn below_code(
@@ -202,7 +202,7 @@ impl Walk<'_> {
         let walker = &self.walker.walker;
         let size = self.frame_size(blob);
         if size < 2 * WORD {
-            return self.behind_continuation(blob, place);
+            return self.after_continuation(blob, place);
         }
         let sp = place.sp.wrapping_add(size);
         let stack = self.stack.from(place.sp);
@@ -210,10 +210,10 @@ impl Walk<'_> {
         found(walker.returned_to(stack, (sp, fp_at, pc_at), &mut NoRecord))
     }
 
-    /// Returns the frame by which a virtual thread was continued, behind its outermost frame on the stack: that returns
+    /// Returns the frame by which a virtual thread was continued, after its outermost frame on the stack: that returns
     /// to a stub which brings the next one from the heap. Notes that frames are left there.
     #[inline(always)]
-    fn behind_continuation(&mut self, blob: CodeBlob, place: Place) -> Result<Option<Place>, i32> {
+    fn after_continuation(&mut self, blob: CodeBlob, place: Place) -> Result<Option<Place>, i32> {
         let Some(method) = self.walker.walker.continuation_entry else {
             return Err(refused::FRAME);
         };
@@ -358,12 +358,12 @@ impl Walk<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             let begin = self.code_begin(blob);
-            let out = self.code_behind(pc).out_of_line(pc);
+            let out = self.code_after(pc).out_of_line(pc);
             let out = match out {
                 Some(out) if out.back >= begin && out.back < pc => Some(out),
                 _ => None,
             };
-            // Only calls out of line move the stack pointer, and behind them there are no instructions of the method.
+            // Only calls out of line move the stack pointer, and after them there are no instructions of the method.
             if let Some(out) = out
                 && out.saved > 0
             {
@@ -408,7 +408,7 @@ impl Walk<'_> {
         unsafe { layout.code_begin(blob) }
     }
 
-    /// Returns the code from `begin` to behind `pc`, as far as it is surely the same piece of code.
+    /// Returns the code from `begin` to after `pc`, as far as it is surely the same piece of code.
     #[inline(always)]
     pub(super) fn code_around(&self, pc: usize, begin: usize) -> InterruptedCode {
         const BEHIND: usize = 64;
@@ -419,9 +419,9 @@ impl Walk<'_> {
         InterruptedCode { begin, end }
     }
 
-    /// Returns the code behind a return address, as far as it is surely the same piece of code.
+    /// Returns the code after a return address, as far as it is surely the same piece of code.
     #[inline(always)]
-    fn code_behind(&self, pc: usize) -> InterruptedCode {
+    fn code_after(&self, pc: usize) -> InterruptedCode {
         const MOST: usize = 512;
         let code = &self.walker.walker.code;
         let blob = code.blob(pc);
