@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hprof_footprint::{Account, BufferSite, OwnMemory, VmFacts, VmLayout, cgroup, mappings, tasks};
+use hprof_format::{MemoryLimit, MemoryLook as LookOfProfile, MemoryPart, Note, NoteMeaning};
 
 use super::lifecycle::GATE;
 use jvmti::{Env, HeapSize, JavaStack, Jni, MemoryLayout, OwnEnv, Vm, VmMemory, own_cpu_time};
@@ -15,6 +16,11 @@ use output::now;
 const REST: u32 = 500;
 /// The longest time between two looks.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
+/// A process that has grown by this share since then is looked at again at once: what grows fast has reached its limit before the
+/// interval is over. It can do so only a few times.
+const GROWN: u64 = 8;
+/// The most looks in a profile.
+const MOST_LOOKS: u32 = 64;
 /// Until then a program has only ever more than before.
 const WARM_UP: Duration = Duration::from_secs(10);
 
@@ -46,6 +52,49 @@ pub(super) struct MemoryCourse {
     text: String,
     /// The time of the next look.
     next: Instant,
+    /// The most that was resident at a look, in bytes.
+    most: u64,
+}
+
+/// The looks of a profile, evenly spread over its time, and the latest one.
+#[derive(Default)]
+pub(super) struct Looks {
+    looks: Vec<LookOfProfile>,
+    /// The least time between two of them; the latest may be closer to the one before.
+    pause: Duration,
+}
+
+impl Looks {
+    /// Adds a look. Where there are too many, some are given up.
+    pub(super) fn add(&mut self, look: LookOfProfile) {
+        if let [.., before, latest] = &self.looks[..]
+            && latest.after < before.after + self.pause
+        {
+            self.looks.pop();
+        }
+        if self.looks.len() == MOST_LOOKS as usize {
+            self.pause = look.after * 2 / MOST_LOOKS;
+            let mut next = Duration::ZERO;
+            let pause = self.pause;
+            self.looks.retain(|look| {
+                let is_far = look.after >= next;
+                if is_far {
+                    next = look.after + pause;
+                }
+                is_far
+            });
+        }
+        self.looks.push(look);
+    }
+
+    /// Returns them as notes.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let notes = self.looks.iter().filter_map(|look| {
+            let note = Note::of_meaning(NoteMeaning::Memory(look.clone()))?;
+            Some(note.text.into_owned())
+        });
+        notes.collect()
+    }
 }
 
 impl MemoryCourse {
@@ -56,13 +105,14 @@ impl MemoryCourse {
             first: None,
             text: String::new(),
             next: begun,
+            most: 0,
         }
     }
 
-    /// Takes an account, unless the last one has cost too much for that. Called as [`MemoryLook::look`].
-    pub(super) fn look(&mut self, jni: Jni<'_>) -> &str {
-        if Instant::now() < self.next {
-            return &self.text;
+    /// Takes an account, unless the last one has cost too much for that; returns it. Called as [`MemoryLook::look`].
+    pub(super) fn look(&mut self, jni: Jni<'_>) -> Option<LookOfProfile> {
+        if Instant::now() < self.next && !self.has_grown() {
+            return None;
         }
         let before = own_cpu_time();
         let mut last = self.look.look(jni);
@@ -72,11 +122,45 @@ impl MemoryCourse {
         let spent = Duration::from_nanos(own_cpu_time().saturating_sub(before));
         self.next = Instant::now() + (spent * REST).min(LONGEST_INTERVAL);
         self.text = hprof_footprint::encode_all(self.first.iter().chain([&last]));
+        self.most = self.most.max(last.system_resident.unwrap_or(0));
+        let look = of_profile(&last, self.begun.elapsed());
         if self.first.is_none() && self.begun.elapsed() > WARM_UP {
             self.first = Some(last);
         }
+        Some(look)
+    }
+
+    /// Returns the first and the last account.
+    pub(super) fn text(&self) -> &str {
         &self.text
     }
+
+    fn has_grown(&self) -> bool {
+        let resident = bytes(&status(), "VmRSS:").unwrap_or(0);
+        resident > self.most + self.most / GROWN
+    }
+}
+
+fn of_profile(account: &Account, after: Duration) -> LookOfProfile {
+    let parts = account.parts.iter();
+    let parts = parts.filter(|(_, amounts)| amounts.resident > 0);
+    let group = account.cgroup;
+    LookOfProfile {
+        after,
+        parts: parts
+            .map(|(part, amounts)| MemoryPart {
+                name: part.name().to_owned(),
+                resident: amounts.resident,
+            })
+            .collect(),
+        limit: group
+            .and_then(|group| group.limit.zip(group.used))
+            .map(|(limit, used)| MemoryLimit { used, limit }),
+    }
+}
+
+fn status() -> String {
+    fs::read_to_string("/proc/self/status").unwrap_or_default()
 }
 
 impl MemoryCourse {
@@ -153,7 +237,7 @@ impl MemoryLook {
         let maps = fs::read("/proc/self/maps").unwrap_or_default();
         let found = mappings::parse(&String::from_utf8_lossy(&maps));
         let account = Account::of(&found, &layout, vm, own, self.layout.memory());
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let status = status();
         Account {
             time: now().0,
             system_resident: bytes(&status, "VmRSS:"),
@@ -224,5 +308,32 @@ mod tests {
         assert_eq!(bytes(status, "VmRSS:"), Some(1536 << 10));
         assert_eq!(bytes(status, "VmSwap:"), Some(0));
         assert_eq!(bytes("", "VmRSS:"), None);
+    }
+
+    #[test]
+    fn the_looks_of_a_long_profile_are_few_and_evenly_spread() {
+        let mut looks = Looks::default();
+        for second in 0..10_000 {
+            looks.add(LookOfProfile {
+                after: Duration::from_secs(second),
+                ..LookOfProfile::default()
+            });
+        }
+        let times: Vec<u64> = looks
+            .looks
+            .iter()
+            .map(|look| look.after.as_secs())
+            .collect();
+        assert!(
+            (16..=MOST_LOOKS as usize).contains(&times.len()),
+            "{times:?}"
+        );
+        assert_eq!(times[0], 0);
+        assert_eq!(times.last(), Some(&9_999));
+        let spread = &times[..times.len() - 1];
+        let pauses: Vec<u64> = spread.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let (least, most) = (pauses.iter().min(), pauses.iter().max());
+        assert!(most <= least.map(|least| 2 * least).as_ref(), "{times:?}");
+        assert_eq!(looks.notes().len(), times.len());
     }
 }

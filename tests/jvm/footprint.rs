@@ -318,6 +318,79 @@ fn a_killed_program_leaves_its_account(jvm: &'static Jvm) {
     );
 }
 
+#[test]
+fn a_profile_has_the_memory_over_time() {
+    for (format, name) in [("a", "x.txt"), ("b", "x.hprof")] {
+        let options = format!("cpu=samples,blackbox=y,format={format},file={name},verbose=n");
+        let run = Program::java(any_jvm(), &options, &[])
+            .program("memory", "Uses")
+            .arg("direct")
+            .start();
+        run.wait_for_output("begun");
+        let black_box = run.path(&format!("{name}.blackbox"));
+        let wait_for_look = |wanted: &dyn Fn(&[Look]) -> bool| {
+            run.wait_until(|| {
+                let output = Command::new(crate::harness::cli())
+                    .arg("autopsy")
+                    .arg(&black_box)
+                    .output()
+                    .expect("hprof");
+                wanted(&looks(&String::from_utf8_lossy(&output.stdout)))
+            });
+        };
+        wait_for_look(&|looks| !looks.is_empty());
+        fs::write(run.path("go"), "").expect("a file");
+        run.wait_for_output("uses ");
+        // It has grown at once, so it is looked at again soon.
+        wait_for_look(&|looks| looks.last().is_some_and(|look| look.direct > 120e6));
+        fs::write(run.path("end"), "").expect("a file");
+        let run = run.wait();
+        assert!(run.status.success(), "{}", run.stderr);
+        let (is_well, text, said) = run.hprof("text", name);
+        assert!(is_well, "{said}");
+        let looks = looks(&text);
+        let (first, last) = (
+            looks.first().expect("a look"),
+            looks.last().expect("a look"),
+        );
+        assert_eq!(first.direct, 0.0, "{text}");
+        assert!((121e6..129e6).contains(&last.direct), "{text}");
+        for look in &looks {
+            assert_eq!(look.sum, look.resident, "{text}");
+        }
+    }
+}
+
+/// A note of a profile: `memory after 1.2 s: 70 bytes resident: Java heap 40, malloc 30; 90 of a limit of 100 bytes`.
+struct Look {
+    resident: f64,
+    sum: f64,
+    direct: f64,
+}
+
+fn looks(text: &str) -> Vec<Look> {
+    let notes = text.lines().filter_map(|line| {
+        let (_, look) = line.strip_prefix("(memory after ")?.split_once(" s: ")?;
+        let (resident, parts) = look.split_once(" bytes resident: ")?;
+        let (parts, _) = parts.split_once([';', ')'])?;
+        // The name of a part may have a comma.
+        let parts: Vec<(&str, f64)> = parts
+            .split(", ")
+            .filter_map(|part| {
+                let (name, bytes) = part.rsplit_once(' ')?;
+                Some((name, bytes.parse().ok()?))
+            })
+            .collect();
+        let direct = parts.iter().find(|(name, _)| *name == "direct buffers");
+        Some(Look {
+            resident: resident.parse().expect("a number"),
+            sum: parts.iter().map(|(_, bytes)| bytes).sum(),
+            direct: direct.map_or(0.0, |(_, bytes)| *bytes),
+        })
+    });
+    notes.collect()
+}
+
 on_every_jvm!(direct_buffers_have_makers, and 25);
 
 fn direct_buffers_have_makers(jvm: &'static Jvm) {
