@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hprof_footprint::{Account, BufferSite, OwnMemory, VmFacts, VmLayout, cgroup, mappings, tasks};
-use hprof_format::{MemoryLimit, MemoryLook as LookOfProfile, MemoryPart, Note, NoteMeaning};
+use hprof_format::{MemoryLimit, MemoryLook as LookOfProfile, MemoryPart};
 
 use super::lifecycle::GATE;
 use jvmti::{Env, HeapSize, JavaStack, Jni, MemoryLayout, OwnEnv, Vm, VmMemory, own_cpu_time};
@@ -19,8 +19,6 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 /// A process that has grown by this share since then is looked at again at once: what grows fast has reached its limit before the
 /// interval is over. It can do so only a few times.
 const GROWN: u64 = 8;
-/// The most looks in a profile.
-const MOST_LOOKS: u32 = 64;
 /// Until then a program has only ever more than before.
 const WARM_UP: Duration = Duration::from_secs(10);
 
@@ -54,47 +52,6 @@ pub(super) struct MemoryCourse {
     next: Instant,
     /// The most that was resident at a look, in bytes.
     most: u64,
-}
-
-/// The looks of a profile, evenly spread over its time, and the latest one.
-#[derive(Default)]
-pub(super) struct Looks {
-    looks: Vec<LookOfProfile>,
-    /// The least time between two of them; the latest may be closer to the one before.
-    pause: Duration,
-}
-
-impl Looks {
-    /// Adds a look. Where there are too many, some are given up.
-    pub(super) fn add(&mut self, look: LookOfProfile) {
-        if let [.., before, latest] = &self.looks[..]
-            && latest.after < before.after + self.pause
-        {
-            self.looks.pop();
-        }
-        if self.looks.len() == MOST_LOOKS as usize {
-            self.pause = look.after * 2 / MOST_LOOKS;
-            let mut next = Duration::ZERO;
-            let pause = self.pause;
-            self.looks.retain(|look| {
-                let is_far = look.after >= next;
-                if is_far {
-                    next = look.after + pause;
-                }
-                is_far
-            });
-        }
-        self.looks.push(look);
-    }
-
-    /// Returns them as notes.
-    pub(super) fn notes(&self) -> Vec<String> {
-        let notes = self.looks.iter().filter_map(|look| {
-            let note = Note::of_meaning(NoteMeaning::Memory(look.clone()))?;
-            Some(note.text.into_owned())
-        });
-        notes.collect()
-    }
 }
 
 impl MemoryCourse {
@@ -236,7 +193,12 @@ impl MemoryLook {
         // Last, so that as little as possible changes in between.
         let maps = fs::read("/proc/self/maps").unwrap_or_default();
         let found = mappings::parse(&String::from_utf8_lossy(&maps));
-        let account = Account::of(&found, &layout, vm, own, self.layout.memory());
+        let mut account = Account::of(&found, &layout, vm, own, self.layout.memory());
+        if account.is_malloc_large()
+            && let Some(malloc) = memory::malloc_use()
+        {
+            account.know_malloc(own, malloc.used, malloc.free);
+        }
         let status = status();
         Account {
             time: now().0,
@@ -308,32 +270,5 @@ mod tests {
         assert_eq!(bytes(status, "VmRSS:"), Some(1536 << 10));
         assert_eq!(bytes(status, "VmSwap:"), Some(0));
         assert_eq!(bytes("", "VmRSS:"), None);
-    }
-
-    #[test]
-    fn the_looks_of_a_long_profile_are_few_and_evenly_spread() {
-        let mut looks = Looks::default();
-        for second in 0..10_000 {
-            looks.add(LookOfProfile {
-                after: Duration::from_secs(second),
-                ..LookOfProfile::default()
-            });
-        }
-        let times: Vec<u64> = looks
-            .looks
-            .iter()
-            .map(|look| look.after.as_secs())
-            .collect();
-        assert!(
-            (16..=MOST_LOOKS as usize).contains(&times.len()),
-            "{times:?}"
-        );
-        assert_eq!(times[0], 0);
-        assert_eq!(times.last(), Some(&9_999));
-        let spread = &times[..times.len() - 1];
-        let pauses: Vec<u64> = spread.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let (least, most) = (pauses.iter().min(), pauses.iter().max());
-        assert!(most <= least.map(|least| 2 * least).as_ref(), "{times:?}");
-        assert_eq!(looks.notes().len(), times.len());
     }
 }

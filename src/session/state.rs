@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::destination::Destination;
 use super::exhaustion::Exhaustions;
-use super::footprint::Looks;
+use super::memory_looks::Looks;
 use super::owner::Owner;
 use super::status::Status;
 use super::threads::ThreadRegistry;

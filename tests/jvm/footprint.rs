@@ -208,6 +208,40 @@ fn large_blocks_of_malloc_are_counted(jvm: &'static Jvm) {
     compare(&serial(jvm), &uses("chunks", &["malloc"]));
 }
 
+on_every_jvm!(what_malloc_keeps_though_it_is_free_is_found, and 28);
+
+fn what_malloc_keeps_though_it_is_free_is_found(jvm: &'static Jvm) {
+    let run = Program::bare_java(jvm, &["-Xmx64m"])
+        .program("memory", "Uses")
+        .arg("fragments")
+        // Where there are more, or fewer, the threads of the program still have one each.
+        .env("MALLOC_ARENA_MAX", "64")
+        .start();
+    run.wait_for_output("begun");
+    fs::write(run.path("go"), "").expect("a file");
+    run.wait_for_output("uses ");
+    let document = look(&run);
+    assert_adds_up(&document, "fragments");
+    let (freed, _) = truth(&run, "fragments");
+    let free = document["malloc_free"].as_f64().expect("glibc counts it");
+    let tolerance = LITTLE.max(freed * SHARE);
+    assert!(
+        (free - freed).abs() < tolerance,
+        "{free} of {freed}: {document}"
+    );
+    let findings = document["findings"].as_array().expect("findings");
+    let malloc = findings.iter().find(|found| found["rule"] == "malloc");
+    let text = malloc.and_then(|found| found["text"].as_str());
+    assert!(
+        text.is_some_and(
+            |text| text.contains(" of it is free") && text.contains("MALLOC_ARENA_MAX")
+        ),
+        "{document}"
+    );
+    fs::write(run.path("end"), "").expect("a file");
+    assert!(run.wait().status.success());
+}
+
 fn serial(jvm: &'static Jvm) -> Cell {
     Cell {
         jvm,
