@@ -58,6 +58,8 @@ public class Uses {
                 return classes();
             case "blocks":
                 return malloc(1_000, 100_000);
+            case "fragments":
+                return fragments();
             case "chunks":
                 return malloc(MB, 100);
             default:
@@ -211,10 +213,59 @@ public class Uses {
         return bytes.toByteArray();
     }
 
-    static long malloc(int size, int count) throws Exception {
+    /** Eight threads in turn free what they have allocated, but for the last block: the arena of each keeps the rest. */
+    static long fragments() throws Exception {
+        int threads = 8;
+        int count = 25_000;
+        CountDownLatch end = new CountDownLatch(1);
+        for (int number = 0; number < threads; number++) {
+            CountDownLatch freed = new CountDownLatch(1);
+            Thread thread = new Thread(() -> {
+                freeAllButTheLast(count);
+                freed.countDown();
+                // An arena is used again only when its thread has ended.
+                awaitQuietly(end);
+            });
+            thread.setDaemon(true);
+            thread.start();
+            freed.await();
+        }
+        // A block of 1,000 bytes takes 1,008.
+        return threads * (count - 1) * 1_008L;
+    }
+
+    static void freeAllButTheLast(int count) {
+        try {
+            Unsafe unsafe = unsafe();
+            long[] addresses = new long[count];
+            for (int number = 0; number < count; number++) {
+                addresses[number] = unsafe.allocateMemory(1_000);
+                unsafe.setMemory(addresses[number], 1_000, (byte) 1);
+            }
+            for (int number = 0; number < count - 1; number++) {
+                unsafe.freeMemory(addresses[number]);
+            }
+        } catch (ReflectiveOperationException impossible) {
+            throw new IllegalStateException(impossible);
+        }
+    }
+
+    static void awaitQuietly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException interrupted) {
+            throw new IllegalStateException(interrupted);
+        }
+    }
+
+    static Unsafe unsafe() throws ReflectiveOperationException {
         Field field = Unsafe.class.getDeclaredField("theUnsafe");
         field.setAccessible(true);
-        Unsafe unsafe = (Unsafe) field.get(null);
+        return (Unsafe) field.get(null);
+    }
+
+    static long malloc(int size, int count) throws Exception {
+        Unsafe unsafe = unsafe();
         for (int number = 0; number < count; number++) {
             long address = unsafe.allocateMemory(size);
             unsafe.setMemory(address, size, (byte) 1);

@@ -124,9 +124,11 @@ impl Session {
             engine.report_known(&journal, least);
         }
         let length = length.as_secs_f64();
-        journal.ended(&[&format!(
-            "end of a snapshot of the profile, after {length:.3} s"
-        )]);
+        let end = format!("end of a snapshot of the profile, after {length:.3} s");
+        let mut notes = self.memory_looks.lock().notes();
+        notes.push(end);
+        let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
+        journal.ended(&notes);
         journal.close();
         let known = self.engines.allocations.as_ref();
         let known = known.map(|tracker| tracker.known_live());
@@ -181,13 +183,20 @@ impl Recorder {
             self.growth.know_live(live);
         }
         self.sequence += 1;
+        if let Some(look) = self.memory.look(jni) {
+            GATE.run(|session| {
+                if session.status.since == self.since {
+                    session.memory_looks.lock().add(look);
+                }
+            });
+        }
         let mut snapshot = Snapshot {
             sequence: self.sequence,
             time: now(),
             swept: known.swept,
             growth: self.growth.samples(),
             profile: known.profile.as_deref().unwrap_or_default(),
-            memory: self.memory.look(jni).as_bytes(),
+            memory: self.memory.text().as_bytes(),
         };
         let file = &self.output.file;
         let mut written = file.write(&snapshot);

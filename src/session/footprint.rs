@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hprof_footprint::{Account, BufferSite, OwnMemory, VmFacts, VmLayout, cgroup, mappings, tasks};
+use hprof_format::{MemoryLimit, MemoryLook as LookOfProfile, MemoryPart};
 
 use super::lifecycle::GATE;
 use jvmti::{Env, HeapSize, JavaStack, Jni, MemoryLayout, OwnEnv, Vm, VmMemory, own_cpu_time};
@@ -15,6 +16,9 @@ use output::now;
 const REST: u32 = 500;
 /// The longest time between two looks.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
+/// A process that has grown by this share since then is looked at again at once: what grows fast has reached its limit before the
+/// interval is over. It can do so only a few times.
+const GROWN: u64 = 8;
 /// Until then a program has only ever more than before.
 const WARM_UP: Duration = Duration::from_secs(10);
 
@@ -46,6 +50,8 @@ pub(super) struct MemoryCourse {
     text: String,
     /// The time of the next look.
     next: Instant,
+    /// The most that was resident at a look, in bytes.
+    most: u64,
 }
 
 impl MemoryCourse {
@@ -56,13 +62,14 @@ impl MemoryCourse {
             first: None,
             text: String::new(),
             next: begun,
+            most: 0,
         }
     }
 
-    /// Takes an account, unless the last one has cost too much for that. Called as [`MemoryLook::look`].
-    pub(super) fn look(&mut self, jni: Jni<'_>) -> &str {
-        if Instant::now() < self.next {
-            return &self.text;
+    /// Takes an account, unless the last one has cost too much for that; returns it. Called as [`MemoryLook::look`].
+    pub(super) fn look(&mut self, jni: Jni<'_>) -> Option<LookOfProfile> {
+        if Instant::now() < self.next && !self.has_grown() {
+            return None;
         }
         let before = own_cpu_time();
         let mut last = self.look.look(jni);
@@ -72,11 +79,45 @@ impl MemoryCourse {
         let spent = Duration::from_nanos(own_cpu_time().saturating_sub(before));
         self.next = Instant::now() + (spent * REST).min(LONGEST_INTERVAL);
         self.text = hprof_footprint::encode_all(self.first.iter().chain([&last]));
+        self.most = self.most.max(last.system_resident.unwrap_or(0));
+        let look = of_profile(&last, self.begun.elapsed());
         if self.first.is_none() && self.begun.elapsed() > WARM_UP {
             self.first = Some(last);
         }
+        Some(look)
+    }
+
+    /// Returns the first and the last account.
+    pub(super) fn text(&self) -> &str {
         &self.text
     }
+
+    fn has_grown(&self) -> bool {
+        let resident = bytes(&status(), "VmRSS:").unwrap_or(0);
+        resident > self.most + self.most / GROWN
+    }
+}
+
+fn of_profile(account: &Account, after: Duration) -> LookOfProfile {
+    let parts = account.parts.iter();
+    let parts = parts.filter(|(_, amounts)| amounts.resident > 0);
+    let group = account.cgroup;
+    LookOfProfile {
+        after,
+        parts: parts
+            .map(|(part, amounts)| MemoryPart {
+                name: part.name().to_owned(),
+                resident: amounts.resident,
+            })
+            .collect(),
+        limit: group
+            .and_then(|group| group.limit.zip(group.used))
+            .map(|(limit, used)| MemoryLimit { used, limit }),
+    }
+}
+
+fn status() -> String {
+    fs::read_to_string("/proc/self/status").unwrap_or_default()
 }
 
 impl MemoryCourse {
@@ -152,8 +193,13 @@ impl MemoryLook {
         // Last, so that as little as possible changes in between.
         let maps = fs::read("/proc/self/maps").unwrap_or_default();
         let found = mappings::parse(&String::from_utf8_lossy(&maps));
-        let account = Account::of(&found, &layout, vm, own, self.layout.memory());
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mut account = Account::of(&found, &layout, vm, own, self.layout.memory());
+        if account.is_malloc_large()
+            && let Some(malloc) = memory::malloc_use()
+        {
+            account.know_malloc(own, malloc.used, malloc.free);
+        }
+        let status = status();
         Account {
             time: now().0,
             system_resident: bytes(&status, "VmRSS:"),

@@ -439,7 +439,11 @@ impl Session {
     pub(super) fn close(&self) -> bool {
         if !self.is_live() {
             let cpu = self.status.cpu_note().text;
-            self.context.journal.ended(&[&cpu, &self.last_note()]);
+            let last = self.last_note();
+            let memory = self.memory_looks.lock().notes();
+            let mut notes: Vec<&str> = memory.iter().map(String::as_str).collect();
+            notes.extend([&*cpu, &*last]);
+            self.context.journal.ended(&notes);
         }
         let is_whole = self.context.journal.close();
         self.end_black_box(is_whole);

@@ -22,6 +22,7 @@ mod last_resort;
 mod lifecycle;
 mod listener;
 mod live;
+mod memory_looks;
 mod out_of_memory;
 mod owner;
 mod periods;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::destination::Destination;
 use super::exhaustion::Exhaustions;
+use super::memory_looks::Looks;
 use super::owner::Owner;
 use super::status::Status;
 use super::threads::ThreadRegistry;
@@ -47,6 +48,8 @@ pub struct Session {
     pub(super) keeps_black_box: AtomicBool,
     /// Writes it.
     pub(super) black_box_thread: Worker,
+    /// Where the memory was, as the black box has looked at it.
+    pub(super) memory_looks: Mutex<Looks, rank::MemoryLooks>,
 }
 
 /// The state of the agent's start. The VM may ask for a dump before: its signal thread runs beside VMInit.
@@ -92,6 +95,7 @@ impl Session {
             exhaustions,
             black_box: OnceLock::new(),
             keeps_black_box: AtomicBool::new(false),
+            memory_looks: Mutex::new(Looks::default()),
             black_box_thread: Worker::default(),
         }
     }

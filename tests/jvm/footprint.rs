@@ -4,6 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -207,6 +208,40 @@ fn large_blocks_of_malloc_are_counted(jvm: &'static Jvm) {
     compare(&serial(jvm), &uses("chunks", &["malloc"]));
 }
 
+on_every_jvm!(what_malloc_keeps_though_it_is_free_is_found, and 28);
+
+fn what_malloc_keeps_though_it_is_free_is_found(jvm: &'static Jvm) {
+    let run = Program::bare_java(jvm, &["-Xmx64m"])
+        .program("memory", "Uses")
+        .arg("fragments")
+        // Where there are more, or fewer, the threads of the program still have one each.
+        .env("MALLOC_ARENA_MAX", "64")
+        .start();
+    run.wait_for_output("begun");
+    fs::write(run.path("go"), "").expect("a file");
+    run.wait_for_output("uses ");
+    let document = look(&run);
+    assert_adds_up(&document, "fragments");
+    let (freed, _) = truth(&run, "fragments");
+    let free = document["malloc_free"].as_f64().expect("glibc counts it");
+    let tolerance = LITTLE.max(freed * SHARE);
+    assert!(
+        (free - freed).abs() < tolerance,
+        "{free} of {freed}: {document}"
+    );
+    let findings = document["findings"].as_array().expect("findings");
+    let malloc = findings.iter().find(|found| found["rule"] == "malloc");
+    let text = malloc.and_then(|found| found["text"].as_str());
+    assert!(
+        text.is_some_and(
+            |text| text.contains(" of it is free") && text.contains("MALLOC_ARENA_MAX")
+        ),
+        "{document}"
+    );
+    fs::write(run.path("end"), "").expect("a file");
+    assert!(run.wait().status.success());
+}
+
 fn serial(jvm: &'static Jvm) -> Cell {
     Cell {
         jvm,
@@ -315,6 +350,79 @@ fn a_killed_program_leaves_its_account(jvm: &'static Jvm) {
         lines[1].starts_with("hprof: - direct buffers: 125.0 MB in 500"),
         "{said}"
     );
+}
+
+#[test]
+fn a_profile_has_the_memory_over_time() {
+    for (format, name) in [("a", "x.txt"), ("b", "x.hprof")] {
+        let options = format!("cpu=samples,blackbox=y,format={format},file={name},verbose=n");
+        let run = Program::java(any_jvm(), &options, &[])
+            .program("memory", "Uses")
+            .arg("direct")
+            .start();
+        run.wait_for_output("begun");
+        let black_box = run.path(&format!("{name}.blackbox"));
+        let wait_for_look = |wanted: &dyn Fn(&[Look]) -> bool| {
+            run.wait_until(|| {
+                let output = Command::new(crate::harness::cli())
+                    .arg("autopsy")
+                    .arg(&black_box)
+                    .output()
+                    .expect("hprof");
+                wanted(&looks(&String::from_utf8_lossy(&output.stdout)))
+            });
+        };
+        wait_for_look(&|looks| !looks.is_empty());
+        fs::write(run.path("go"), "").expect("a file");
+        run.wait_for_output("uses ");
+        // It has grown at once, so it is looked at again soon.
+        wait_for_look(&|looks| looks.last().is_some_and(|look| look.direct > 120e6));
+        fs::write(run.path("end"), "").expect("a file");
+        let run = run.wait();
+        assert!(run.status.success(), "{}", run.stderr);
+        let (is_well, text, said) = run.hprof("text", name);
+        assert!(is_well, "{said}");
+        let looks = looks(&text);
+        let (first, last) = (
+            looks.first().expect("a look"),
+            looks.last().expect("a look"),
+        );
+        assert_eq!(first.direct, 0.0, "{text}");
+        assert!((121e6..129e6).contains(&last.direct), "{text}");
+        for look in &looks {
+            assert_eq!(look.sum, look.resident, "{text}");
+        }
+    }
+}
+
+/// A note of a profile: `memory after 1.2 s: 70 bytes resident: Java heap 40, malloc 30; 90 of a limit of 100 bytes`.
+struct Look {
+    resident: f64,
+    sum: f64,
+    direct: f64,
+}
+
+fn looks(text: &str) -> Vec<Look> {
+    let notes = text.lines().filter_map(|line| {
+        let (_, look) = line.strip_prefix("(memory after ")?.split_once(" s: ")?;
+        let (resident, parts) = look.split_once(" bytes resident: ")?;
+        let (parts, _) = parts.split_once([';', ')'])?;
+        // The name of a part may have a comma.
+        let parts: Vec<(&str, f64)> = parts
+            .split(", ")
+            .filter_map(|part| {
+                let (name, bytes) = part.rsplit_once(' ')?;
+                Some((name, bytes.parse().ok()?))
+            })
+            .collect();
+        let direct = parts.iter().find(|(name, _)| *name == "direct buffers");
+        Some(Look {
+            resident: resident.parse().expect("a number"),
+            sum: parts.iter().map(|(_, bytes)| bytes).sum(),
+            direct: direct.map_or(0.0, |(_, bytes)| *bytes),
+        })
+    });
+    notes.collect()
 }
 
 on_every_jvm!(direct_buffers_have_makers, and 25);
@@ -494,25 +602,108 @@ fn growth_says_when_the_heap_is_full() {
     assert!((500.0 * MB..1_080.0 * MB).contains(&left), "{document}");
 }
 
-/// A group with a limit on memory, which is removed on drop. Only root can make one, and not on each system.
+/// A group with a limit on memory that kills, which is removed on drop. Only root can make one, and not on each system.
 struct Limited(PathBuf);
 
+/// The files of a version of cgroups.
+struct Files {
+    root: &'static str,
+    limit: &'static str,
+    /// What holds back swapping, and its value; the file is not there if the system has no swap.
+    swap: (&'static str, SwapLimit),
+}
+
+enum SwapLimit {
+    /// Memory and swap are counted as one.
+    Both,
+    /// Swap is counted alone.
+    None,
+}
+
+const VERSIONS: [Files; 2] = [
+    Files {
+        root: "/sys/fs/cgroup/memory",
+        limit: "memory.limit_in_bytes",
+        swap: ("memory.memsw.limit_in_bytes", SwapLimit::Both),
+    },
+    Files {
+        root: "/sys/fs/cgroup",
+        limit: "memory.max",
+        swap: ("memory.swap.max", SwapLimit::None),
+    },
+];
+
 impl Limited {
-    fn new(bytes: u64) -> Option<Self> {
+    /// Makes a group, and sees to it that a process which takes more is killed.
+    ///
+    /// # Errors
+    /// What the system does not offer.
+    fn new(bytes: u64) -> Result<Self, String> {
+        // Where version 1 is mounted, the folder of version 2 has plain files.
+        let is_there = |files: &&Files| Path::new(files.root).join("cgroup.procs").exists();
+        let files = VERSIONS.iter().find(is_there);
+        let files = files.ok_or("no cgroups are mounted in /sys/fs/cgroup")?;
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("hprof-test-{}-{number}", std::process::id());
-        let make = |root: &str, limit: &str| {
-            // Where version 1 is mounted, the folder of version 2 has plain files.
-            let is_there = Path::new(root).join("cgroup.procs").exists();
-            let group = is_there.then(|| Self(Path::new(root).join(&name)))?;
-            fs::create_dir(&group.0).ok()?;
-            let file = OpenOptions::new().write(true).open(group.0.join(limit));
-            write!(file.ok()?, "{bytes}").ok()?;
-            Some(group)
-        };
-        make("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-            .or_else(|| make("/sys/fs/cgroup", "memory.max"))
+        let group = Self(Path::new(files.root).join(name));
+        fs::create_dir(&group.0).map_err(|error| format!("{}: {error}", group.0.display()))?;
+        // Version 2 has no such file if the groups around it do not hand memory down.
+        group.put(files.limit, bytes)?;
+        let (swap, limit) = &files.swap;
+        if group.0.join(swap).exists() {
+            group.put(
+                swap,
+                match limit {
+                    SwapLimit::Both => bytes,
+                    SwapLimit::None => 0,
+                },
+            )?;
+        }
+        group.kills(bytes)?;
+        Ok(group)
+    }
+
+    fn put(&self, name: &str, value: u64) -> Result<(), String> {
+        let path = self.0.join(name);
+        let file = OpenOptions::new().write(true).open(&path);
+        let written = file.and_then(|mut file| write!(file, "{value}"));
+        written.map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Returns the command of a shell that puts itself into the group.
+    fn enter(&self) -> String {
+        format!("echo $$ > {}/cgroup.procs || exit", self.0.display())
+    }
+
+    fn kills(&self, limit: u64) -> Result<(), String> {
+        // `tail` keeps a line as long as it does not end.
+        let takes_more = format!("exec tail -n 1 < <(head -c {} /dev/zero)", limit * 2);
+        let output = Command::new("bash")
+            .args(["-c", &format!("{}\n{takes_more}", self.enter())])
+            .stdout(Stdio::null())
+            .output()
+            .map_err(|error| format!("bash: {error}"))?;
+        match output.status.signal() {
+            Some(9) => Ok(()),
+            _ => Err(format!(
+                "a process that takes twice the limit ends with {}: {}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            )),
+        }
+    }
+
+    /// Returns what the group's files say, for a test that has failed.
+    fn state(&self) -> String {
+        let files = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let files = files.filter_map(|file| {
+            let name = file.file_name().into_string().ok()?;
+            let text = fs::read_to_string(file.path()).ok()?;
+            name.starts_with("memory.")
+                .then(|| format!("{name}: {text}"))
+        });
+        files.collect()
     }
 }
 
@@ -525,47 +716,56 @@ impl Drop for Limited {
 on_every_jvm!(a_limit_that_kills_leaves_the_culprit, and 17);
 
 fn a_limit_that_kills_leaves_the_culprit(jvm: &'static Jvm) {
-    let Some(group) = Limited::new(400 << 20) else {
-        skip("a cgroup with a limit that kills: no group can be made here");
-        return;
+    let group = match Limited::new(400 << 20) {
+        Ok(group) => group,
+        Err(missing) => {
+            skip(&format!("a cgroup with a limit that kills: {missing}"));
+            return;
+        }
     };
     let options = "heap=sites,blackbox=y,file=x.txt,verbose=n";
     let vm_options = ["-Xmx1g", "-XX:MaxDirectMemorySize=4g"];
-    let enter = format!("echo $$ > {}/cgroup.procs", group.0.display());
     let run = Program::java(jvm, options, &vm_options)
         .program("memory", "Uses")
         .arg("ever")
-        .after(&enter)
+        .after(&group.enter())
         .start();
     run.wait_for_output("begun");
     fs::write(run.path("go"), "").expect("a file");
     let run = run.wait();
-    assert_eq!(run.signal(), Some(9), "{}: {}", run.status, run.stderr);
     let (is_well, _, said) = run.hprof("autopsy", "x.txt.blackbox");
-    assert!(is_well, "{said}");
+    let all = format!(
+        "JDK {}: {}\nstdout: {}\nstderr: {}\nautopsy: {said}\n{}",
+        jvm.feature,
+        run.status,
+        run.stdout,
+        run.stderr,
+        group.state()
+    );
+    assert_eq!(run.signal(), Some(9), "{all}");
+    assert!(is_well, "{all}");
     let lines: Vec<&str> = said.lines().collect();
     assert!(
         lines[0].contains(" of a limit of 419.4 MB: Java heap "),
-        "{said}"
+        "{all}"
     );
-    assert!(lines[1].starts_with("hprof: in the last "), "{said}");
     let culprit = lines
         .iter()
         .find(|line| line.starts_with("hprof: - direct buffers: "));
     assert!(
         culprit.is_some_and(|line| line.contains(" from Uses.large (Uses.java:")),
-        "{said}"
+        "{all}"
     );
     // Serial leaves one of its spaces out of it.
     let heap = lines
         .iter()
         .find(|line| line.starts_with("hprof: - the largest Java heap (1."));
     let heap = heap.filter(|line| line.ends_with(", -Xmx) is larger than the limit of 419.4 MB"));
-    assert!(heap.is_some(), "{said}");
-    assert!(
-        lines
-            .last()
-            .is_some_and(|line| line.contains("the profile as of ")),
-        "{said}"
-    );
+    assert!(heap.is_some(), "{all}");
+    // What is wrong comes before how the process has grown.
+    let [.., course, age] = lines[..] else {
+        panic!("{all}");
+    };
+    assert!(course.starts_with("hprof: in the last "), "{all}");
+    assert!(age.contains("the profile as of "), "{all}");
 }

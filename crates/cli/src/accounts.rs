@@ -176,10 +176,19 @@ pub fn sentence(finding: &Finding) -> String {
             )),
             size(*bytes)
         ),
-        Finding::Malloc { bytes, growth } => format!(
-            "malloc: {} of native libraries and the VM{}",
+        Finding::Malloc {
+            bytes,
+            growth,
+            free,
+        } => format!(
+            "malloc: {} of native libraries and the VM{}{}",
             size(*bytes),
-            growing(growth)
+            growing(growth),
+            free.map_or(String::new(), |free| format!(
+                "; {} of it is free, and kept by glibc's arenas: the environment variable MALLOC_ARENA_MAX=2 allows fewer of these, and \
+                 from JDK 17 on `jcmd PID System.trim_native_heap` gives back what it can",
+                size(free)
+            ))
         ),
         Finding::FilesInMemory { bytes, used } => format!(
             "files in tmpfs and shared memory are {} of the {} that count against the limit",
@@ -330,6 +339,9 @@ pub fn details(account: &Account, sizes: Sizes) -> Vec<String> {
     let kinds = account.loader_kinds.iter();
     lines.extend(kinds.map(|kind| format!("  {}", of_loaders(kind))));
     lines.push(format!("threads: {}", number(account.threads)));
+    if let Some(free) = account.malloc_free {
+        lines.push(format!("malloc: {} of it free", sizes.text(free)));
+    }
     if let Some(swapped) = account.swapped.filter(|&bytes| bytes > 0) {
         lines.push(format!("swapped out: {}", sizes.text(swapped)));
     }
@@ -467,6 +479,15 @@ mod tests {
                     }),
                 },
                 "classes: 30.0 MB for 20,400 classes; 20,000 by 50 Plugin?",
+            ),
+            (
+                Finding::Malloc {
+                    bytes: 400 * MB,
+                    growth: None,
+                    free: Some(300 * MB),
+                },
+                "malloc: 400.0 MB of native libraries and the VM; 300.0 MB of it is free, and kept by glibc's arenas: the environment \
+                 variable MALLOC_ARENA_MAX=2 allows fewer of these, and from JDK 17 on `jcmd PID System.trim_native_heap` gives back what it can",
             ),
             (
                 Finding::ThreadsPileUp {

@@ -271,6 +271,30 @@ fn a_report_shows_what_was_alive_over_time_and_how_old_it_is() {
     browse("time", &[&page, &exported, &growth]);
 }
 
+#[test]
+fn a_report_shows_where_the_memory_was_over_time() {
+    let directory = directory("memory");
+    let (file, page) = (
+        directory.join("memory.hprof"),
+        directory.join("report.html"),
+    );
+    let mut binary = Binary::new();
+    binary.trace(1, ["Main", "main", "main"], &[1]);
+    binary.samples(&[(1, 10)]);
+    let looks = [
+        "memory after 1.000 s: 80000000 bytes resident: Java heap 60000000, malloc 20000000; 85000000 of a limit of 400000000 bytes",
+        "memory after 11.000 s: 320000000 bytes resident: Java heap 70000000, direct buffers 220000000, malloc 30000000; 330000000 \
+         of a limit of 400000000 bytes",
+    ];
+    for (id, look) in (0..).zip(looks) {
+        // The ids of notes count down from here.
+        binary.string((1 << 62) - 1 - id, look);
+    }
+    binary.write(&file);
+    report(&[&file], &page);
+    browse("memory", &[&page]);
+}
+
 /// Creates two runs: the first has `Gone.gone`, the second `Came.came`, both have `Same.same`.
 fn two_runs(directory: &Path) -> [PathBuf; 2] {
     let runs = [("base", "Gone", "gone", 30), ("new", "Came", "came", 50)];

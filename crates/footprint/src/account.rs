@@ -11,6 +11,9 @@ use crate::part::{Part, Parts};
 
 /// The largest stack that is looked for where only a thread's place on it is known: the usual limit of the system.
 const LARGEST_STACK: usize = 8 << 20;
+/// Less of `malloc` than this, or than this share of the resident set, is not asked what of it is free.
+const ASKED_BYTES: u64 = 64 << 20;
+const ASKED_SHARE: u64 = 5;
 /// The addresses that compressed class pointers without a base can reach.
 const UNSCALED: usize = 32 << 30;
 
@@ -120,6 +123,8 @@ pub struct Account {
     pub system_resident: Option<u64>,
     /// What is swapped out.
     pub swapped: Option<u64>,
+    /// What of `malloc` is free and in RAM all the same, if it was asked.
+    pub malloc_free: Option<u64>,
     /// The threads of the process, those of the VM too.
     pub threads: u64,
     /// What the VM counts itself.
@@ -194,6 +199,22 @@ impl Account {
     #[must_use]
     pub fn resident(&self) -> u64 {
         self.parts.iter().map(|(_, part)| part.resident).sum()
+    }
+
+    /// Returns `true` if so much belongs to `malloc` that it is worth the time to ask what of it is free.
+    #[must_use]
+    pub fn is_malloc_large(&self) -> bool {
+        let bytes = self.parts[Part::Malloc].resident;
+        bytes > ASKED_BYTES && bytes.saturating_mul(ASKED_SHARE) > self.resident()
+    }
+
+    /// Takes over what `malloc` says is in use, and what of its arenas is free.
+    pub fn know_malloc(&mut self, own: OwnMemory, used: u64, free: u64) {
+        let of_malloc =
+            self.parts[Part::Malloc].resident + self.parts[Part::DirectBuffers].resident;
+        let of_malloc = of_malloc + own.held.saturating_sub(own.mapped);
+        // The pages of some free blocks are not in RAM.
+        self.malloc_free = Some(of_malloc.saturating_sub(used).min(free));
     }
 
     fn add(&mut self, mapping: &Mapping, of_kind: Part, claims: &Claims, memory: &dyn Memory) {

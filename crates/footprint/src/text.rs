@@ -215,6 +215,7 @@ fn places(account: &mut Account) -> Vec<(&'static str, &mut Option<u64>)> {
     let mut places = vec![
         ("system_resident", &mut account.system_resident),
         ("swapped", &mut account.swapped),
+        ("malloc.free", &mut account.malloc_free),
         ("direct.bytes", direct),
         ("direct.buffers", direct_buffers),
         ("direct.limit", direct_limit),
@@ -261,6 +262,7 @@ mod tests {
             time,
             system_resident: Some(999),
             swapped: Some(0),
+            malloc_free: Some(15),
             threads: 7,
             vm: VmFacts {
                 heap: Some(JavaHeap {

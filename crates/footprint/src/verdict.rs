@@ -94,6 +94,8 @@ pub enum Finding {
         bytes: u64,
         /// What it has grown by.
         growth: Option<Growth>,
+        /// What of it is free, if that is a large part.
+        free: Option<u64>,
     },
     /// Files in tmpfs or shared memory are a large part of what counts against the limit.
     FilesInMemory {
@@ -183,7 +185,7 @@ fn weight(finding: &Finding) -> u64 {
         Finding::HeapTooSmall { .. } | Finding::HeapLeavesTooLittle { .. } => u64::MAX,
         Finding::DirectMemory { bytes, growth, .. }
         | Finding::ClassesPileUp { bytes, growth, .. }
-        | Finding::Malloc { bytes, growth } => bytes.saturating_add(grown(growth)),
+        | Finding::Malloc { bytes, growth, .. } => bytes.saturating_add(grown(growth)),
         Finding::ThreadsPileUp { bytes, .. } | Finding::FilesInMemory { bytes, .. } => *bytes,
         Finding::PartGrows { growth, .. } => growth.after - growth.before,
         Finding::NothingGrows { .. } => 0,
@@ -296,8 +298,14 @@ fn threads_pile_up(looks: &Looks<'_>) -> Option<Finding> {
 fn malloc(looks: &Looks<'_>) -> Option<Finding> {
     let bytes = looks.resident(&[Part::Malloc]);
     let growth = looks.growth(|account| Some(account.parts[Part::Malloc].resident));
-    (looks.is_large(bytes, LARGE_SHARE) || growth.is_some())
-        .then_some(Finding::Malloc { bytes, growth })
+    (looks.is_large(bytes, LARGE_SHARE) || growth.is_some()).then_some(Finding::Malloc {
+        bytes,
+        growth,
+        free: looks
+            .last
+            .malloc_free
+            .filter(|free| free.saturating_mul(LARGE_SHARE) > bytes),
+    })
 }
 
 fn files_in_memory(looks: &Looks<'_>) -> Option<Finding> {
@@ -560,8 +568,23 @@ mod tests {
         let malloc = Finding::Malloc {
             bytes: 90 * MB,
             growth: grown(30, 90),
+            free: None,
         };
         assert_eq!(found, [rest, malloc]);
+    }
+
+    #[test]
+    fn what_malloc_keeps_though_it_is_free_is_said_if_it_is_much() {
+        let mut kept = process(&[(Part::Malloc, 400)]);
+        for (free, said) in [(None, None), (Some(90), None), (Some(300), Some(300 * MB))] {
+            kept.malloc_free = free.map(|megabytes| megabytes * MB);
+            let expected = Finding::Malloc {
+                bytes: 400 * MB,
+                growth: None,
+                free: said,
+            };
+            assert_eq!(verdict(None, &kept), [expected]);
+        }
     }
 
     #[test]

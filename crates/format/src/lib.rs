@@ -73,6 +73,7 @@ mod kind;
 mod left_out;
 mod lifetimes;
 mod lock_waits;
+mod memory_look;
 mod monitor;
 mod monitor_note;
 mod monitor_text;
@@ -121,6 +122,7 @@ pub use kind::HeapKind;
 pub use left_out::LeftOut;
 pub use lifetimes::{Age, Fate, LifetimeRow, LifetimeSums, Lifetimes, Peak, Survived};
 pub use lock_waits::{LockWait, LockWaits};
+pub use memory_look::{MemoryLimit, MemoryLook, MemoryPart};
 pub use monitor::{
     ContendedTime, MONITORS_BEFORE_LOCKS, MonitorRecord, MonitorState, ONLY_MONITORS, ThreadState,
     ThreadStatus,

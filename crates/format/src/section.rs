@@ -12,6 +12,7 @@ use crate::heap_layout::ObjectLayout;
 use crate::left_out::LeftOut;
 use crate::lifetimes::Lifetimes;
 use crate::lock_waits::LockWaits;
+use crate::memory_look::MemoryLook;
 use crate::monitor::{ContendedTime, END_OF_SNAPSHOT, MonitorRecord, MonitorState, ThreadState};
 use crate::native_sites::NativeSites;
 use crate::origin::Origin;
@@ -142,6 +143,8 @@ pub enum NoteMeaning {
     Remark(String),
     /// The CPU time that the process used while it was profiled, in whole milliseconds.
     ProcessCpu(Duration),
+    /// Where the memory of the process was at a moment of the profile.
+    Memory(MemoryLook),
     /// The end of the profile, so long after its beginning, in whole milliseconds.
     End(Duration),
     /// Nothing.
@@ -303,7 +306,7 @@ impl Note<'_> {
     }
 
     /// Returns the note with this meaning, which [`NoteMeaning::Depths`], [`NoteMeaning::Interval`], [`NoteMeaning::Layout`], [`NoteMeaning::Origin`],
-    /// [`NoteMeaning::Renamed`], [`NoteMeaning::Remark`], [`NoteMeaning::ProcessCpu`], [`NoteMeaning::End`], [`NoteMeaning::StandardErrors`] and [`NoteMeaning::Uncounted`] determine; `None` for the others.
+    /// [`NoteMeaning::Renamed`], [`NoteMeaning::Remark`], [`NoteMeaning::ProcessCpu`], [`NoteMeaning::Memory`], [`NoteMeaning::End`], [`NoteMeaning::StandardErrors`] and [`NoteMeaning::Uncounted`] determine; `None` for the others.
     #[must_use]
     pub fn of_meaning(meaning: NoteMeaning) -> Option<Note<'static>> {
         let text = match &meaning {
@@ -320,6 +323,7 @@ impl Note<'_> {
             }
             NoteMeaning::Remark(remark) => format!("{REMARK}{}", printable(remark)),
             NoteMeaning::ProcessCpu(used) => return Some(Note::of_process_cpu(*used)),
+            NoteMeaning::Memory(look) => look.note(),
             NoteMeaning::End(length) => return Some(Note::of_end(*length)),
             NoteMeaning::StandardErrors(errors) => errors.note(),
             NoteMeaning::Uncounted(uncounted) => uncounted.note(),
@@ -384,6 +388,9 @@ impl NoteMeaning {
         if let Some(used) = seconds(note, PROCESS_CPU, PROCESS_CPU_UNIT) {
             return NoteMeaning::ProcessCpu(used);
         }
+        if let Some(look) = MemoryLook::of_note(note) {
+            return NoteMeaning::Memory(look);
+        }
         if let Some(length) = seconds(note, END, END_UNIT) {
             return NoteMeaning::End(length);
         }
@@ -406,6 +413,7 @@ impl NoteMeaning {
             | NoteMeaning::Renamed { .. }
             | NoteMeaning::Remark(_)
             | NoteMeaning::ProcessCpu(_)
+            | NoteMeaning::Memory(_)
             | NoteMeaning::End(_)
             | NoteMeaning::None => false,
         }

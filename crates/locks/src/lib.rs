@@ -95,6 +95,8 @@ ranks! {
     LastNames
     /// `output::Holding`: a heap dump, which other threads wait for when it has held back too much.
     HeapDump: "as `Dumping`; a thread with an event waits for a limited time"
+    /// `Session::memory_looks`.
+    MemoryLooks
     /// `session::listener::Listener::source`.
     CommandSource
 

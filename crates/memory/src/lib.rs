@@ -20,6 +20,7 @@
 
 mod allocator;
 mod large_blocks;
+mod malloc_use;
 mod per_thread;
 mod reserve;
 mod set_aside;
@@ -31,6 +32,7 @@ pub use allocator::{
     restore_reserve, return_free_memory, set_more_aside, system_has,
 };
 
+pub use malloc_use::{MallocUse, malloc_use};
 pub use per_thread::PerThread;
 pub use system_thread::SystemThread;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hprof_format::{
-    Age, CoursePoint, Line, NativeErrors, Note, NoteMeaning, Peak, StandardErrors, Uncounted,
-    sampling_interval,
+    Age, CoursePoint, Line, MemoryLook, NativeErrors, Note, NoteMeaning, Peak, StandardErrors,
+    Uncounted, sampling_interval,
 };
 use indexmap::IndexSet;
 
@@ -259,7 +259,7 @@ pub enum HeapDumpForm {
     Text,
 }
 
-/// The times in a file of `lifetimes=y`; empty for any other.
+/// What changed over the time of a run.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// The collection after which most bytes were alive.
@@ -268,6 +268,8 @@ pub struct History {
     pub ages: Vec<SiteAge>,
     /// The objects alive over time.
     pub course: Option<Course>,
+    /// Where the memory of the process was, the earliest moment first.
+    pub memory: Vec<MemoryLook>,
 }
 
 /// Live objects of one site and one age.

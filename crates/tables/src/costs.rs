@@ -149,6 +149,7 @@ impl Costs {
                     | NoteMeaning::Depths(_)
                     | NoteMeaning::Remark(_)
                     | NoteMeaning::ProcessCpu(_)
+                    | NoteMeaning::Memory(_)
                     | NoteMeaning::End(_)
                     | NoteMeaning::None => {}
                 }

@@ -1,5 +1,6 @@
 //! The answer of a recording at its end: what costs most, what was lost, and where there is more.
 
+use std::cmp::Reverse;
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -29,6 +30,8 @@ const ROWS: usize = 5;
 const ROWS_OF_TWO: usize = 3;
 /// One's own code has a table of its own if the first rows of other code have at least one part of so many.
 const LITTLE: u64 = 10;
+/// A part of the memory has grown if it has so many bytes more.
+const GROWN: u64 = 16 << 20;
 /// The head of the table of one's own code, after `method`.
 const OF_OWN_CODE: &str = " of your code, with what it calls";
 /// The most files that it names.
@@ -220,6 +223,7 @@ impl<'a> Answer<'a> {
         self.other_cpu(profile, metric, total, out)?;
         self.little_made(chosen, out)?;
         Self::growth(profile, &chosen.file, out)?;
+        memory(profile, out)?;
         if let Some(fault) = opened.fault() {
             writeln!(out, "the file is not whole: {}", printable(fault))?;
         }
@@ -518,6 +522,46 @@ impl AnswerTable {
             rows: costs(profile, metric, by),
         }
     }
+}
+
+/// Writes how large the process was at its largest, and what had grown by then.
+fn memory(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let looks = &profile.history.memory;
+    let most = looks.iter().max_by_key(|look| look.resident());
+    let (Some(first), Some(most)) = (looks.first(), most) else {
+        return Ok(());
+    };
+    let before = |name: &str| {
+        let mut parts = first.parts.iter();
+        let part = parts.find(|part| part.name == name);
+        part.map_or(0, |part| part.resident)
+    };
+    let grown = most.parts.iter().map(|part| {
+        let grown = part.resident.saturating_sub(before(&part.name));
+        (grown, &part.name)
+    });
+    let mut grown: Vec<(u64, &String)> = grown.filter(|(bytes, _)| *bytes > GROWN).collect();
+    if grown.is_empty() {
+        return Ok(());
+    }
+    grown.sort_by_key(|(bytes, _)| Reverse(*bytes));
+    let parts: Vec<String> = grown
+        .into_iter()
+        .map(|(bytes, name)| format!("{} {}", printable(name), size(bytes)))
+        .collect();
+    let limit = most.limit.map(|limit| {
+        let (used, limit) = (size(limit.used), size(limit.limit));
+        format!(" ({used} of a limit of {limit})")
+    });
+    writeln!(
+        out,
+        "the process grew from {} in RAM to {}{}, {} into the profile: {}",
+        size(first.resident()),
+        size(most.resident()),
+        limit.unwrap_or_default(),
+        time(most.after.as_secs_f64()),
+        parts.join(", ")
+    )
 }
 
 /// Returns the methods with own costs; `of` is the end of the head.

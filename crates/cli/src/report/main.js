@@ -17,7 +17,7 @@ const KEYS = [
 ];
 
 // Views that show all values of theirs at once.
-const ALL_VALUES = ['allocations', 'time', 'monitors', 'waiting', 'heap', 'runs'];
+const ALL_VALUES = ['allocations', 'time', 'memory', 'monitors', 'waiting', 'heap', 'runs'];
 
 class App {
   constructor(profiles) {
@@ -44,6 +44,7 @@ class App {
       ['around', 'Callers & callees', AroundView],
       has('alloc-bytes') && ['allocations', 'Allocation sites', SitesView],
       runs.some((run) => run.history?.course) && ['time', 'Time', TimeView],
+      runs.some((run) => run.history?.memory) && ['memory', 'Memory', MemoryView],
       has('contention') && ['monitors', 'Monitors', SitesView],
       has('lock-wait') && ['waiting', 'Waiting', WaitingView],
       threads && ['threads', 'Threads', ThreadsView],

@@ -27,6 +27,7 @@ const SCRIPT: &str = concat!(
     include_str!("table.js"),
     include_str!("views.js"),
     include_str!("time.js"),
+    include_str!("memory.js"),
     include_str!("heat.js"),
     include_str!("sites.js"),
     include_str!("waiting.js"),

@@ -285,6 +285,32 @@ const cases = {
     assert.match(await texts(), /200 ms.*p\.B\.scan/);
   },
 
+  // A page with two looks at the memory of the process.
+  async memory(context, [file]) {
+    const page = await open(context, file);
+    await page.click('nav >> text=Memory');
+    assert.equal(await page.getAttribute('main svg', 'aria-label'), 'The parts of the resident set over time');
+
+    // Each part is an area, the one that has most at the bottom; its two edges have a point for each look.
+    const areas = await page.$$eval('main svg path', (all) => all.map((one) => one.textContent));
+    assert.deepEqual(areas, ['direct buffers', 'Java heap', 'malloc']);
+    const edges = await page.$$eval('main svg path', (all) => all.map((one) => one.getAttribute('d').match(/[ML]/g).length));
+    assert.deepEqual(edges, [4, 4, 4]);
+    assert.equal(await page.textContent('main svg text.peak'), 'limit 400 MB');
+
+    // The last look at first, then the one at the pointer.
+    const readout = () => page.textContent('.readout');
+    assert.equal(await readout(), '320 MB resident at 11.0 s: direct buffers 220 MB, Java heap 70.0 MB, malloc 30.0 MB; '
+      + '330 MB of a limit of 400 MB');
+    const chart = await (await page.$('main svg')).boundingBox();
+    await page.mouse.move(chart.x + 90, chart.y + chart.height / 2);
+    assert.equal(await readout(), '80.0 MB resident at 1.00 s: Java heap 60.0 MB, malloc 20.0 MB; 85.0 MB of a limit of 400 MB');
+
+    const cells = (row) => page.$$eval(`main tbody tr:nth-child(${row}) td`, (all) => all.map((one) => one.textContent));
+    assert.deepEqual(await cells(1), ['0', '220 MB', '220 MB', '220 MB', 'direct buffers']);
+    assert.deepEqual(await cells(2), ['60.0 MB', '70.0 MB', '70.0 MB', '10.0 MB', 'Java heap']);
+  },
+
   // A page whose names, in the file that is the second argument, want to be more than text.
   async hostile(context, [file, list]) {
     const page = await open(context, file);

@@ -277,6 +277,9 @@ impl Records {
                 self.renamed.insert(*thread, name);
                 return;
             }
+            NoteMeaning::Memory(look) => {
+                return self.profile.history.memory.push(look.clone());
+            }
             NoteMeaning::ProcessCpu(used) => self.profile.process_cpu = Some(*used),
             // The times of sections are whole seconds in text.
             NoteMeaning::End(length) => {
