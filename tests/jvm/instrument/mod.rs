@@ -21,6 +21,7 @@ fn hooks(tracker: &str) -> Hooks<'_> {
         entry: b"methodEntry",
         exit: b"methodExit",
         exception_exit: b"exceptionExit",
+        caught: None,
     }
 }
 

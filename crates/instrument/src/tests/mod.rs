@@ -23,6 +23,7 @@ pub(super) const HOOKS: Hooks = Hooks {
     entry: b"in",
     exit: b"out",
     exception_exit: b"up",
+    caught: None,
 };
 
 /// Instruments all methods; each gets the number 1.
