@@ -2,7 +2,7 @@
 //! memory of the agent through `jdk.internal.misc.Unsafe`. Whatever is not simple goes to native methods of the same class.
 
 use crate::hooks::Hooks;
-use crate::opcodes::{GETSTATIC, INVOKESTATIC, INVOKEVIRTUAL, LDC, RETURN};
+use crate::opcodes::{GETSTATIC, INVOKESTATIC, INVOKEVIRTUAL, LDC, LDC_W, RETURN};
 use crate::pool::Additions;
 
 const MAGIC: u32 = 0xCAFE_BABE;
@@ -24,12 +24,17 @@ const LLOAD: u8 = 22;
 const LSTORE: u8 = 55;
 const DUP: u8 = 89;
 const LADD: u8 = 97;
+const IADD: u8 = 96;
+const IMUL: u8 = 104;
 const LSHL: u8 = 121;
+const IUSHR: u8 = 124;
 const LUSHR: u8 = 125;
 const LAND: u8 = 127;
 const LXOR: u8 = 131;
+const I2L: u8 = 133;
 const L2I: u8 = 136;
 const LCMP: u8 = 148;
+const IFEQ: u8 = 153;
 const IFNE: u8 = 154;
 const IFGE: u8 = 156;
 const IF_ICMPEQ: u8 = 159;
@@ -43,7 +48,9 @@ const PUTSTATIC: u8 = 179;
 /// A thread's slot has the thread's number (`key`), the position in its stack of contexts (`position`: the number of contexts in
 /// the lower half, an identity of the stack in the upper one), the address of that stack (`stack`), and the highest position
 /// for which it has room (`room`). The stack has the addresses of contexts, the innermost last. A context has the number of
-/// its calls (`calls`), and the addresses of its latest callees (`callees`), with their methods (`methods`).
+/// its calls (`calls`), and the addresses of its latest callees (`callees`), with their methods (`methods`). Other callees may be in
+/// the thread's cache (`cache`), whose entries have a context (`caller`), a method called in it (`method`), and the context of
+/// that (`callee`).
 #[derive(Debug, Clone, Copy)]
 pub struct CounterLayout {
     /// The address of the table of slots.
@@ -60,6 +67,18 @@ pub struct CounterLayout {
     pub stack: u64,
     /// In a slot, an int.
     pub room: u64,
+    /// In a slot, a long.
+    pub cache: u64,
+    /// The hash by which an entry of the cache is found.
+    pub hash: CacheHash,
+    /// The size of an entry as a power of two.
+    pub entry_shift: u8,
+    /// In an entry, a long.
+    pub caller: u64,
+    /// In an entry, an int.
+    pub method: u64,
+    /// In an entry, a long.
+    pub callee: u64,
     /// In a context, a long.
     pub calls: u64,
     /// In a context, longs.
@@ -68,6 +87,19 @@ pub struct CounterLayout {
     pub methods: [u64; 2],
     /// `true` if the VM has carriers of virtual threads; the slots are theirs.
     pub has_carriers: bool,
+}
+
+/// `((address >>> shift) * factor + method) * spread >>> unused`, all of it as unsigned ints, for a context's address.
+#[derive(Debug, Clone, Copy)]
+pub struct CacheHash {
+    /// The bits of an address that say nothing.
+    pub shift: u8,
+    /// A small odd number.
+    pub factor: u8,
+    /// A large odd number.
+    pub spread: u32,
+    /// The number of bits by which the hash has more than the number of an entry.
+    pub unused: u8,
 }
 
 /// The names of the native methods: `static native long slowEntry(int method, long thread)` and
@@ -85,6 +117,9 @@ pub struct SlowHooks<'a> {
 pub fn counter_class(hooks: &Hooks, slow: &SlowHooks, layout: &CounterLayout) -> Vec<u8> {
     Counter::build(hooks, slow, layout).unwrap_or_default()
 }
+
+/// The name of the method that looks into the cache.
+const FIND: &[u8] = b"find";
 
 /// The code of a method.
 #[derive(Default)]
@@ -135,7 +170,8 @@ const SLOT: u8 = 4;
 const POSITION: u8 = 6;
 const ENTRY: u8 = 8;
 const CONTEXT: u8 = 10;
-const LOCALS: u16 = 12;
+const CALLER: u8 = 12;
+const LOCALS: u16 = 14;
 const STACK: u16 = 10;
 
 impl<'a> Counter<'a> {
@@ -174,6 +210,8 @@ impl<'a> Counter<'a> {
         let entry_type = counter.pool.utf8(b"(I)J")?;
         let exit_type = counter.pool.utf8(b"(J)V")?;
         let exit = counter.pool.method(this, hooks.exit, exit_type)?;
+        let find_type = counter.pool.utf8(b"(JJI)J")?;
+        let find = counter.pool.method(this, FIND, find_type)?;
 
         let initializer = counter.initializer(unsafe_class, thread_class)?;
         let mut methods = vec![
@@ -187,7 +225,7 @@ impl<'a> Counter<'a> {
                 PUBLIC_STATIC_SYNTHETIC,
                 hooks.entry,
                 entry_type,
-                Some(counter.entry(slow_entry)?),
+                Some(counter.entry(find, slow_entry)?),
             ),
             (
                 PUBLIC_STATIC_SYNTHETIC,
@@ -195,6 +233,7 @@ impl<'a> Counter<'a> {
                 exit_type,
                 Some(counter.exit(slow_exit)?),
             ),
+            (STATIC, FIND, find_type, Some(counter.find()?)),
             (
                 PUBLIC_STATIC_NATIVE_SYNTHETIC,
                 slow.entry,
@@ -330,7 +369,7 @@ impl<'a> Counter<'a> {
         Some(code.jump(IFNE))
     }
 
-    fn entry(&mut self, slow_entry: u16) -> Option<Code> {
+    fn entry(&mut self, find: u16, slow_entry: u16) -> Option<Code> {
         let layout = *self.layout;
         let mut code = Code::default();
         let mut slow = vec![self.find_slot(&mut code)?];
@@ -345,21 +384,29 @@ impl<'a> Counter<'a> {
         self.get(&mut code, self.get_int, SLOT, layout.room)?;
         slow.push(code.jump(IF_ICMPEQ));
         self.get(&mut code, self.get_long, ENTRY, 0)?;
-        code.op(&[LSTORE, CONTEXT]);
+        code.op(&[LSTORE, CALLER]);
         // The callee's context.
-        self.get(&mut code, self.get_int, CONTEXT, layout.methods[0])?;
+        self.get(&mut code, self.get_int, CALLER, layout.methods[0])?;
         code.op(&[ILOAD, ARGUMENT]);
         let other = code.jump(IF_ICMPNE);
-        self.get(&mut code, self.get_long, CONTEXT, layout.callees[0])?;
+        self.get(&mut code, self.get_long, CALLER, layout.callees[0])?;
         code.op(&[LSTORE, CONTEXT]);
         let found = code.jump(GOTO);
         code.land(other);
-        self.get(&mut code, self.get_int, CONTEXT, layout.methods[1])?;
+        self.get(&mut code, self.get_int, CALLER, layout.methods[1])?;
         code.op(&[ILOAD, ARGUMENT]);
-        slow.push(code.jump(IF_ICMPNE));
-        self.get(&mut code, self.get_long, CONTEXT, layout.callees[1])?;
+        let other = code.jump(IF_ICMPNE);
+        self.get(&mut code, self.get_long, CALLER, layout.callees[1])?;
         code.op(&[LSTORE, CONTEXT]);
+        let found_second = code.jump(GOTO);
+        code.land(other);
+        self.get(&mut code, self.get_long, SLOT, layout.cache)?;
+        code.op(&[LLOAD, CALLER, ILOAD, ARGUMENT]);
+        code.with_index(INVOKESTATIC, find);
+        code.op(&[LSTORE, CONTEXT, LLOAD, CONTEXT, LCONST_0, LCMP]);
+        slow.push(code.jump(IFEQ));
         code.land(found);
+        code.land(found_second);
         self.push_place(&mut code, ENTRY, 8)?;
         code.op(&[LLOAD, CONTEXT]);
         code.with_index(INVOKEVIRTUAL, self.put_long);
@@ -377,6 +424,41 @@ impl<'a> Counter<'a> {
         code.op(&[ILOAD, ARGUMENT, LLOAD, THREAD]);
         code.with_index(INVOKESTATIC, slow_entry);
         code.op(&[LRETURN]);
+        Some(code)
+    }
+
+    /// `static long find(long cache, long caller, int method)`: the callee's context, 0 if the cache does not have it. By itself,
+    /// so that the compilers still inline the entry.
+    fn find(&mut self) -> Option<Code> {
+        const CACHE: u8 = 0;
+        const CALLER: u8 = 2;
+        const METHOD: u8 = 4;
+        const ENTRY: u8 = 5;
+        let layout = *self.layout;
+        let CacheHash {
+            shift,
+            factor,
+            spread,
+            unused,
+        } = layout.hash;
+        let mut code = Code::default();
+        code.op(&[LLOAD, CACHE, LLOAD, CALLER, BIPUSH, shift, LUSHR, L2I]);
+        code.op(&[BIPUSH, factor, IMUL, ILOAD, METHOD, IADD]);
+        let spread = self.pool.integer(spread)?;
+        code.with_index(LDC_W, spread);
+        code.op(&[IMUL, BIPUSH, unused, IUSHR, I2L]);
+        code.op(&[BIPUSH, layout.entry_shift, LSHL, LADD, LSTORE, ENTRY]);
+        self.get(&mut code, self.get_long, ENTRY, layout.caller)?;
+        code.op(&[LLOAD, CALLER, LCMP]);
+        let other_caller = code.jump(IFNE);
+        self.get(&mut code, self.get_int, ENTRY, layout.method)?;
+        code.op(&[ILOAD, METHOD]);
+        let other_method = code.jump(IF_ICMPNE);
+        self.get(&mut code, self.get_long, ENTRY, layout.callee)?;
+        code.op(&[LRETURN]);
+        code.land(other_caller);
+        code.land(other_method);
+        code.op(&[LCONST_0, LRETURN]);
         Some(code)
     }
 

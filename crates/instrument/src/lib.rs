@@ -73,7 +73,7 @@ mod tables;
 mod tracker;
 
 pub use class::{class_name, instrument, round_trip};
-pub use counter::{CounterLayout, SlowHooks, counter_class};
+pub use counter::{CacheHash, CounterLayout, SlowHooks, counter_class};
 pub use error::Error;
 pub use hooks::Hooks;
 pub use instrumented::{Instrumented, LeftOut, Reason};

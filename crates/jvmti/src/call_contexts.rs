@@ -62,9 +62,32 @@ struct Slot {
     stack: AtomicUsize,
     /// The highest number of contexts for which it has room.
     room: AtomicU32,
+    /// The address of the thread's cache.
+    cache: AtomicUsize,
 }
 
 const _: () = assert!(size_of::<Slot>() == 64, "a shift finds it");
+
+/// A callee that was looked up, for callers with more than they have room for. All zeros means none: no context is at address 0.
+#[derive(Default)]
+#[repr(C, align(32))]
+struct CacheEntry {
+    /// The address of the caller's context.
+    caller: AtomicU64,
+    /// The address of the callee's.
+    callee: AtomicU64,
+    method: AtomicU32,
+}
+
+const _: () = assert!(size_of::<CacheEntry>() == 32, "a shift finds it");
+
+/// The number of entries of a thread's cache as a power of two.
+const CACHE_BITS: u32 = 12;
+/// The hash of an entry: `((address >> SHIFT) * FACTOR + method) * SPREAD`, its upper bits.
+const SHIFT: u8 = size_of::<ContextCell>().trailing_zeros() as u8;
+const FACTOR: u8 = 31;
+const SPREAD: u32 = 0x9E37_79B1;
+const UNUSED: u8 = (u32::BITS - CACHE_BITS) as u8;
 
 /// The places in this memory that bytecode has to know, with offsets in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -83,12 +106,37 @@ pub struct CellLayout {
     pub stack: u64,
     /// In a slot.
     pub room: u64,
+    /// In a slot.
+    pub cache: u64,
+    /// The hash by which an entry of the cache is found.
+    pub hash: CellHash,
+    /// The size of an entry of the cache as a power of two.
+    pub entry_shift: u8,
+    /// In an entry of the cache.
+    pub caller: u64,
+    /// In an entry of the cache.
+    pub method: u64,
+    /// In an entry of the cache.
+    pub callee: u64,
     /// In a context.
     pub calls: u64,
     /// In a context: the addresses of the latest callees' contexts.
     pub callees: [u64; 2],
     /// In a context: the methods of these.
     pub methods: [u64; 2],
+}
+
+/// `((address >> shift) * factor + method) * spread >> unused`, in 32 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct CellHash {
+    /// See above.
+    pub shift: u8,
+    /// See above.
+    pub factor: u8,
+    /// See above.
+    pub spread: u32,
+    /// See above.
+    pub unused: u8,
 }
 
 impl CellLayout {
@@ -108,6 +156,17 @@ impl CellLayout {
             position: std::mem::offset_of!(Slot, position) as u64,
             stack: std::mem::offset_of!(Slot, stack) as u64,
             room: std::mem::offset_of!(Slot, room) as u64,
+            cache: std::mem::offset_of!(Slot, cache) as u64,
+            hash: CellHash {
+                shift: SHIFT,
+                factor: FACTOR,
+                spread: SPREAD,
+                unused: UNUSED,
+            },
+            entry_shift: size_of::<CacheEntry>().trailing_zeros() as u8,
+            caller: std::mem::offset_of!(CacheEntry, caller) as u64,
+            method: std::mem::offset_of!(CacheEntry, method) as u64,
+            callee: std::mem::offset_of!(CacheEntry, callee) as u64,
             calls: std::mem::offset_of!(ContextCell, calls) as u64,
             callees: [more, more + 8],
             methods: [recent, recent + size_of::<Callee>() as u64],
@@ -138,6 +197,8 @@ pub struct CallContexts<B: AsRef<[ContextCell]>> {
     blocks: Vec<Arc<B>>,
     /// The addresses of cells of `blocks`. The first is that of the context outside all methods.
     stack: Vec<AtomicU64>,
+    /// Addresses of cells of `blocks`.
+    cache: Box<[CacheEntry]>,
     slot: OwnSlot,
 }
 
@@ -166,6 +227,7 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
         let mut new = Self {
             blocks: vec![first],
             stack: Vec::new(),
+            cache: new_cache(),
             slot,
         };
         new.make_room(1);
@@ -206,9 +268,19 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
         ptr::from_ref(self.cell(context)).expose_provenance() as u64
     }
 
-    /// Makes contexts the latest callees of another one, as far as bytecode is concerned.
-    pub fn link(&self, context: u32) {
+    /// Makes the latest callees of a context known to bytecode, and that of this method.
+    pub fn link(&self, context: u32, method: u32, callee: u32) {
         let cell = self.cell(context);
+        let caller = self.address(context);
+        let hash = ((caller >> SHIFT) as u32)
+            .wrapping_mul(FACTOR.into())
+            .wrapping_add(method)
+            .wrapping_mul(SPREAD);
+        if let Some(entry) = self.cache.get((hash >> UNUSED) as usize) {
+            entry.caller.store(caller, Ordering::Relaxed);
+            entry.callee.store(self.address(callee), Ordering::Relaxed);
+            entry.method.store(method, Ordering::Relaxed);
+        }
         for (callee, address) in cell.recent.iter().zip(&cell.more) {
             let number = callee.context.load(Ordering::Relaxed);
             address.store(self.address(number), Ordering::Relaxed);
@@ -303,6 +375,8 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
 
     fn publish(&self, thread: u64) {
         self.publish_stack();
+        let cache = self.cache.as_ptr().expose_provenance();
+        self.slot.cache.store(cache, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         if let OwnSlot::Shared(slot) = self.slot {
             slot.key.store(thread, Ordering::Relaxed);
@@ -345,9 +419,17 @@ impl OwnSlot {
                 position: AtomicU64::new(0),
                 stack: AtomicUsize::new(0),
                 room: AtomicU32::new(0),
+                cache: AtomicUsize::new(0),
             })),
         }
     }
+}
+
+/// Returns a cache without entries.
+fn new_cache() -> Box<[CacheEntry]> {
+    let length = 1 << CACHE_BITS;
+    memory::need(length * size_of::<CacheEntry>());
+    (0..length).map(|_| CacheEntry::default()).collect()
 }
 
 fn position(identity: u32, depth: u32) -> u64 {

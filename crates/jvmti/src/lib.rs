@@ -56,7 +56,7 @@ mod vm_library;
 
 pub use agent_thread::AgentThreads;
 pub use call_contexts::{
-    CallContexts, Callee, CellLayout, ContextCell, SavedStack, forget_call_slots,
+    CallContexts, Callee, CellHash, CellLayout, ContextCell, SavedStack, forget_call_slots,
 };
 pub use callbacks::Event;
 pub use capabilities::Capability;

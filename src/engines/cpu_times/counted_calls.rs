@@ -114,7 +114,7 @@ impl CountedCalls {
             self.contexts.hold(block.clone());
             self.held += 1;
         }
-        self.contexts.link(caller);
+        self.contexts.link(caller, method, context);
         Some(context)
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hprof_format::Uncounted;
 use hprof_instrument::{
-    CounterLayout, Hooks, Instrumented, LeftOut, Method, Reason, SlowHooks, counter_class,
-    instrument, tracker_class,
+    CacheHash, CounterLayout, Hooks, Instrumented, LeftOut, Method, Reason, SlowHooks,
+    counter_class, instrument, tracker_class,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -62,6 +62,17 @@ pub(super) fn counter(layout: &CellLayout, has_carriers: bool) -> Vec<u8> {
         position: layout.position,
         stack: layout.stack,
         room: layout.room,
+        cache: layout.cache,
+        hash: CacheHash {
+            shift: layout.hash.shift,
+            factor: layout.hash.factor,
+            spread: layout.hash.spread,
+            unused: layout.hash.unused,
+        },
+        entry_shift: layout.entry_shift,
+        caller: layout.caller,
+        method: layout.method,
+        callee: layout.callee,
         calls: layout.calls,
         callees: layout.callees,
         methods: layout.methods,
