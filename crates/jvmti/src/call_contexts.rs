@@ -15,6 +15,9 @@ use crate::sys;
 /// The number of threads that can have a slot in the table at one time.
 const SLOTS: usize = 1 << 16;
 
+/// A key that is no thread's number.
+const NO_THREAD: u64 = u64::MAX;
+
 /// The memory of a context, on one cache line.
 #[derive(Default)]
 #[repr(C, align(64))]
@@ -402,14 +405,12 @@ impl<B: AsRef<[ContextCell]>> Drop for CallContexts<B> {
 impl OwnSlot {
     /// Takes the place of a thread in the table, or one outside if another thread has that. The key is set later.
     fn of_thread(thread: u64) -> Self {
-        /// Reserves a slot: no thread has this number.
-        const RESERVED: u64 = u64::MAX;
         let shared = table().map(|slots| &slots[thread as usize % SLOTS]);
         let free = shared.filter(|slot| {
             thread != 0
                 && slot
                     .key
-                    .compare_exchange(0, RESERVED, Ordering::Acquire, Ordering::Relaxed)
+                    .compare_exchange(0, NO_THREAD, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok()
         });
         match free {
@@ -448,7 +449,7 @@ pub fn forget_call_slots() {
     if let Some(Some(slots)) = TABLE.get() {
         for slot in *slots {
             if slot.key.load(Ordering::Relaxed) != 0 {
-                slot.key.store(u64::MAX, Ordering::Relaxed);
+                slot.key.store(NO_THREAD, Ordering::Relaxed);
             }
         }
     }
@@ -471,7 +472,10 @@ fn table() -> Option<&'static [Slot; SLOTS]> {
             );
             (pages != libc::MAP_FAILED).then(|| {
                 pages.expose_provenance();
-                &*pages.cast::<[Slot; SLOTS]>()
+                let slots = &*pages.cast::<[Slot; SLOTS]>();
+                // The number of a thread is 0 while its object is being made, and that must not be the key of a slot.
+                slots[0].key.store(NO_THREAD, Ordering::Relaxed);
+                slots
             })
         }
     })

@@ -14,6 +14,8 @@ const NOT_COUNTED: u64 = u64::MAX;
 
 /// Makes the hooks record to a ledger.
 pub(super) fn begin(ledger: Arc<Ledger>) {
+    // A thread that began its slot as the last run ended would count for that.
+    forget_call_slots();
     RUN.begin(ledger);
 }
 

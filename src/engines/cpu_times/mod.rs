@@ -291,7 +291,7 @@ impl MethodTimer {
         let outside = sampler.outside_nanos(jni) / 1_000_000;
         vec![
             format!(
-                "counts are exact, times are sampled: one sample each {millis} ms of CPU time; the standard error of t ms is sqrt({millis} t) ms"
+                "counts are exact, times are sampled: one sample for every {millis} ms of CPU time; the standard error of t ms is sqrt({millis} t) ms"
             ),
             format!(
                 "in no method that is counted, or in threads that ended before a sample: {outside} ms"

@@ -181,7 +181,6 @@ fn the_caller_is_told_what_a_method_is() {
 fn a_tracker_with_one_method_for_all_exits_can_be() {
     let hooks = Hooks {
         exception_exit: b"out",
-        caught: None,
         ..HOOKS
     };
     let [two, three] = [hooks, HOOKS].map(|hooks| tracker_class(&hooks));

@@ -8,6 +8,7 @@
 
 mod build;
 mod constructors;
+mod kept;
 mod methods;
 mod mutations;
 mod places;
