@@ -81,8 +81,8 @@ impl Engines {
     pub fn new(context: &Context, sampling_method: Option<SamplingMethod>) -> Self {
         let mut engines = Self {
             allocations: AllocationTracker::new(context).map(Arc::new),
-            cpu_samples: CpuSamples::new(context, sampling_method).map(Arc::new),
-            cpu_times: MethodTimer::new(context).map(Arc::new),
+            cpu_samples: CpuSamples::new(context, sampling_method.clone()).map(Arc::new),
+            cpu_times: MethodTimer::new(context, sampling_method).map(Arc::new),
             monitors: MonitorWatch::new(context).map(Arc::new),
             ..Self::default()
         };

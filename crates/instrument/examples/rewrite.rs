@@ -129,6 +129,7 @@ fn rewrite(class: &[u8], tracker: &str, totals: &mut Totals) -> Vec<u8> {
         entry: b"methodEntry",
         exit: b"methodExit",
         exception_exit: b"exceptionExit",
+        caught: None,
     };
     totals.classes += 1;
     totals.bytes += class.len();

@@ -1,11 +1,16 @@
 //! The class file: chooses the methods that get the calls, and writes the file with their new code.
 
 use crate::code::{self, ClassContext, Insertion, Scratch};
+use crate::descriptor;
 use crate::error::{Error, Fault};
+use crate::frames::{KeptLocal, LocalType};
 use crate::hooks::Hooks;
 use crate::instrumented::{Instrumented, LeftOut, Reason};
+use crate::layout::InsertedCode;
 use crate::method::{Annotations, ClassInfo, Method};
-use crate::opcodes::{BIPUSH, ICONST_0, INVOKESTATIC, LDC, LDC_W, SIPUSH};
+use crate::opcodes::{
+    BIPUSH, ICONST_0, INVOKESTATIC, LDC, LDC_W, LLOAD, LLOAD_0, LSTORE, LSTORE_0, SIPUSH, WIDE,
+};
 use crate::pool::{Additions, Pool};
 use crate::reader::Reader;
 
@@ -13,6 +18,9 @@ const MAGIC: u32 = 0xCAFE_BABE;
 /// The first version for which the verifier reads stack maps.
 const FIRST_WITH_STACK_MAPS: u16 = 50;
 const ACC_NATIVE: u16 = 0x0100;
+const ACC_STATIC: u16 = 0x0008;
+/// The most local variables of a method whose entry's result is kept: each frame of its stack map names all of them.
+const MOST_LOCALS: u16 = 1_000;
 const INTRINSIC: [&[u8]; 2] = [
     b"Ljdk/internal/vm/annotation/IntrinsicCandidate;",
     b"Ljdk/internal/HotSpotIntrinsicCandidate;",
@@ -67,16 +75,37 @@ pub fn instrument(
         let Some(number) = number(&class.info, method) else {
             return;
         };
-        let Some(calls) = calls.with(number, &mut additions) else {
+        let locals = code::local_count(code.contents);
+        if calls.caught.is_some() && locals > MOST_LOCALS {
+            return leave_out(Reason::TooLarge);
+        }
+        let method_calls = calls.with(number, locals, &mut additions);
+        let Some(inserted) = method_calls else {
             return leave_out(Reason::FullConstantPool);
         };
+        let kept = match calls.caught {
+            Some(_) => {
+                let Some(at_start) = class.locals_at_start(method, &mut additions) else {
+                    return leave_out(Reason::FullConstantPool);
+                };
+                Some(KeptLocal {
+                    index: locals,
+                    at_start,
+                })
+            }
+            None => None,
+        };
         let insertion = Insertion {
-            entry: calls.entry.bytes(),
-            exit: calls.exit.bytes(),
+            code: InsertedCode {
+                entry: inserted.entry.bytes(),
+                exit: inserted.exit.bytes(),
+                caught: inserted.caught.bytes(),
+            },
             exception_exit: class
                 .may_have_handler(method)
-                .then(|| calls.exception_exit.bytes()),
-            stack: 1,
+                .then(|| inserted.exception_exit.bytes()),
+            stack: if kept.is_some() { KeptLocal::SLOTS } else { 1 },
+            kept: kept.as_ref(),
             constructor: (method.name == b"<init>").then_some(method.descriptor),
         };
         match copy.replace(&code, &context, &insertion, &mut scratch) {
@@ -98,10 +127,14 @@ pub fn round_trip(class: &[u8]) -> Result<Vec<u8>, Error> {
     let class = Class::parse(class)?;
     let context = class.context(None);
     let nothing = Insertion {
-        entry: &[],
-        exit: &[],
+        code: InsertedCode {
+            entry: &[],
+            exit: &[],
+            caught: &[],
+        },
         exception_exit: None,
         stack: 0,
+        kept: None,
         constructor: None,
     };
     let mut copy = Copy::new(class.bytes);
@@ -120,6 +153,8 @@ pub(crate) struct Class<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) pool: Pool<'a>,
     info: ClassInfo<'a>,
+    /// The class itself in the pool.
+    this: u16,
     minor: u16,
     /// The offset of the fields.
     pub(crate) fields: usize,
@@ -143,7 +178,8 @@ impl<'a> Class<'a> {
         let pool = Pool::parse(bytes, reader.offset())?;
         let mut reader = Reader::at(bytes, pool.end);
         let access = reader.u16()?;
-        let name = pool.class_name(reader.u16()?)?;
+        let this = reader.u16()?;
+        let name = pool.class_name(this)?;
         let super_name = match reader.u16()? {
             0 => None,
             index => Some(pool.class_name(index)?),
@@ -159,6 +195,7 @@ impl<'a> Class<'a> {
                 access,
                 major,
             },
+            this,
             minor,
             fields: reader.offset(),
         })
@@ -167,7 +204,7 @@ impl<'a> Class<'a> {
     fn context(&self, calls: Option<&Calls>) -> ClassContext<'_> {
         ClassContext {
             pool: &self.pool,
-            has_stack_maps: self.info.major >= FIRST_WITH_STACK_MAPS,
+            has_stack_maps: self.has_stack_maps(),
             throwable: calls.map_or(0, |calls| calls.throwable),
             stack_map_name: calls.map_or(0, |calls| calls.stack_map_name),
         }
@@ -239,6 +276,35 @@ impl<'a> Class<'a> {
         }
     }
 
+    /// Returns the types of the local variables that a method starts with: the object and the arguments. `None` if the pool has
+    /// no room for a class, or the descriptor is malformed.
+    fn locals_at_start(&self, method: &Method, pool: &mut Additions) -> Option<Vec<LocalType>> {
+        let mut locals = Vec::new();
+        if !self.has_stack_maps() {
+            return Some(locals);
+        }
+        if method.access & ACC_STATIC == 0 {
+            let is_constructor = method.name == b"<init>" && self.info.super_name.is_some();
+            locals.push(match is_constructor {
+                true => LocalType::UNINITIALIZED_THIS,
+                false => LocalType::object(self.this),
+            });
+        }
+        for kind in descriptor::argument_types(method.descriptor)? {
+            locals.push(match kind {
+                [b'L', name @ .., b';'] => LocalType::object(pool.known_class(name)?),
+                [b'[', ..] => LocalType::object(pool.known_class(kind)?),
+                [letter, ..] => LocalType::number(*letter),
+                [] => return None,
+            });
+        }
+        Some(locals)
+    }
+
+    fn has_stack_maps(&self) -> bool {
+        self.info.major >= FIRST_WITH_STACK_MAPS
+    }
+
     /// Returns `false` for the constructor of `java.lang.Object`: a handler in it would crash the VM's compiler.
     fn may_have_handler(&self, method: &Method) -> bool {
         !(self.info.super_name.is_none() && method.name == b"<init>")
@@ -279,6 +345,8 @@ struct Calls {
     entry: u16,
     exit: u16,
     exception_exit: u16,
+    /// `None` if the methods are passed the method's number.
+    caught: Option<u16>,
     throwable: u16,
     stack_map_name: u16,
 }
@@ -288,30 +356,41 @@ struct MethodCalls {
     entry: Call,
     exit: Call,
     exception_exit: Call,
+    caught: Call,
 }
 
 impl Calls {
     /// Adds the entries; `None` if the pool has no room.
     fn add(hooks: &Hooks, pool: &mut Additions) -> Option<Self> {
         let tracker = pool.class(hooks.tracker)?;
-        let descriptor = pool.utf8(b"(I)V")?;
+        let (entry, exit): (&[u8], &[u8]) = match hooks.caught {
+            Some(_) => (b"(I)J", b"(J)V"),
+            None => (b"(I)V", b"(I)V"),
+        };
+        let descriptor = pool.utf8(entry)?;
         let entry = pool.method(tracker, hooks.entry, descriptor)?;
+        let descriptor = pool.utf8(exit)?;
         let exit = pool.method(tracker, hooks.exit, descriptor)?;
         let exception_exit = match hooks.exception_exit == hooks.exit {
             true => exit,
             false => pool.method(tracker, hooks.exception_exit, descriptor)?,
         };
+        let caught = match hooks.caught {
+            Some(caught) => Some(pool.method(tracker, caught, descriptor)?),
+            None => None,
+        };
         Some(Self {
             entry,
             exit,
             exception_exit,
+            caught,
             throwable: pool.class(b"java/lang/Throwable")?,
             stack_map_name: pool.utf8(b"StackMapTable")?,
         })
     }
 
-    /// Returns the calls with this number; `None` if the pool has no room for it.
-    fn with(&self, number: u32, pool: &mut Additions) -> Option<MethodCalls> {
+    /// Returns the calls with this number, in a method with so many local variables; `None` if the pool has no room for it.
+    fn with(&self, number: u32, locals: u16, pool: &mut Additions) -> Option<MethodCalls> {
         let mut push = Call::default();
         match (number, number.to_be_bytes()) {
             (0..=5, [.., low]) => push.append(&[ICONST_0 + low]),
@@ -322,25 +401,36 @@ impl Calls {
                 [high, low] => push.append(&[LDC_W, high, low]),
             },
         }
-        let [entry, exit, exception_exit] =
-            [self.entry, self.exit, self.exception_exit].map(|method| {
-                let [high, low] = method.to_be_bytes();
-                let mut call = push;
-                call.append(&[INVOKESTATIC, high, low]);
-                call
+        let after = |mut push: Call, method: u16| {
+            let [high, low] = method.to_be_bytes();
+            push.append(&[INVOKESTATIC, high, low]);
+            push
+        };
+        let Some(caught) = self.caught else {
+            return Some(MethodCalls {
+                entry: after(push, self.entry),
+                exit: after(push, self.exit),
+                exception_exit: after(push, self.exception_exit),
+                caught: Call::default(),
             });
+        };
+        let mut entry = after(push, self.entry);
+        entry.access_local(LSTORE, LSTORE_0, locals);
+        let mut kept = Call::default();
+        kept.access_local(LLOAD, LLOAD_0, locals);
         Some(MethodCalls {
             entry,
-            exit,
-            exception_exit,
+            exit: after(kept, self.exit),
+            exception_exit: after(kept, self.exception_exit),
+            caught: after(kept, caught),
         })
     }
 }
 
-/// The code that pushes a number and calls a method: at most six bytes.
+/// The code that pushes a number, calls a method and stores its result: at most ten bytes.
 #[derive(Default, Clone, Copy)]
 struct Call {
-    code: [u8; 6],
+    code: [u8; 10],
     length: usize,
 }
 
@@ -348,6 +438,15 @@ impl Call {
     fn append(&mut self, code: &[u8]) {
         self.code[self.length..self.length + code.len()].copy_from_slice(code);
         self.length += code.len();
+    }
+
+    /// Appends an instruction that loads or stores a local variable, in its shortest form; `short` is that for variable 0.
+    fn access_local(&mut self, opcode: u8, short: u8, local: u16) {
+        match local.to_be_bytes() {
+            [0, low @ 0..4] => self.append(&[short + low]),
+            [0, low] => self.append(&[opcode, low]),
+            [high, low] => self.append(&[WIDE, opcode, high, low]),
+        }
     }
 
     fn bytes(&self) -> &[u8] {

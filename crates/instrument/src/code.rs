@@ -2,8 +2,8 @@
 
 use crate::constructor::{Constructor, Part, Range};
 use crate::error::Fault;
-use crate::frames::{self, HandlerFrame, push_u2};
-use crate::layout::{Layout, MAX_CODE, may_throw};
+use crate::frames::{self, HandlerFrame, KeptLocal, push_u2};
+use crate::layout::{InsertedCode, Layout, MAX_CODE, may_throw};
 use crate::opcodes::ATHROW;
 use crate::pool::Pool;
 use crate::reader::Reader;
@@ -22,14 +22,13 @@ pub(crate) struct ClassContext<'a> {
 
 /// The code inserted into one method.
 pub(crate) struct Insertion<'a> {
-    /// Before the first instruction.
-    pub(crate) entry: &'a [u8],
-    /// Before each return.
-    pub(crate) exit: &'a [u8],
+    pub(crate) code: InsertedCode<'a>,
     /// The code of a handler before it rethrows the exception; `None` for no handler.
     pub(crate) exception_exit: Option<&'a [u8]>,
-    /// The number of stack slots that `entry` and `exit` need in addition to the method's.
+    /// The number of stack slots that the code needs in addition to the method's.
     pub(crate) stack: u16,
+    /// The local variable that the code keeps a long in; `None` for no variable.
+    pub(crate) kept: Option<&'a KeptLocal>,
     /// The descriptor, if the method is a constructor.
     pub(crate) constructor: Option<&'a [u8]>,
 }
@@ -41,6 +40,8 @@ pub(crate) struct Scratch {
     constructor: Constructor,
     program_ranges: Vec<Range>,
     covers: Vec<Cover>,
+    /// The handlers of the program that get code.
+    caught: Vec<u16>,
 }
 
 /// A part of the new code that one of the inserted handlers covers.
@@ -122,6 +123,11 @@ pub(crate) fn code_length(contents: &[u8]) -> u32 {
     Reader::at(contents, 4).u32().unwrap_or(0)
 }
 
+/// Returns the number of local variables of a Code attribute; 0 if it cannot be read.
+pub(crate) fn local_count(contents: &[u8]) -> u16 {
+    Reader::at(contents, 2).u16().unwrap_or(0)
+}
+
 /// Returns `true` if the code is a single `return`.
 pub(crate) fn is_empty(contents: &[u8]) -> bool {
     Code::parse(contents).is_ok_and(|code| code.bytes == [crate::opcodes::RETURN])
@@ -137,10 +143,11 @@ pub(crate) fn rewrite(
 ) -> Result<(), Fault> {
     let code = Code::parse(contents)?;
     let stack_map = code.stack_map(context)?;
-    let (entry, exit) = (insertion.entry.len(), insertion.exit.len());
-    let body_end = scratch
-        .layout
-        .lay_out(code.bytes, context.pool, entry, exit)?;
+    scratch.find_caught(&code, context, insertion);
+    let body_end =
+        scratch
+            .layout
+            .lay_out(code.bytes, context.pool, insertion.code, &scratch.caught)?;
     scratch.find_covers(&code, context, insertion, stack_map, body_end)?;
     let handlers = scratch.handlers(body_end, insertion)?;
     let handler_length = insertion
@@ -160,22 +167,55 @@ pub(crate) fn rewrite(
         max_stack = max_stack.max(1 + insertion.stack);
     }
     push_u2(max_stack, out)?;
-    push_u2(code.max_locals, out)?;
+    let kept = insertion.kept.map_or(0, |_| KeptLocal::SLOTS);
+    let max_locals = code.max_locals.checked_add(kept);
+    push_u2(max_locals.ok_or(Fault::TooLarge)?, out)?;
     push_u4(scratch.layout.total, out)?;
-    out.extend_from_slice(insertion.entry);
-    scratch.layout.write(code.bytes, insertion.exit, out)?;
+    out.extend_from_slice(insertion.code.entry);
+    scratch.layout.write(code.bytes, insertion.code, out)?;
     for _ in &handlers {
         out.extend_from_slice(insertion.exception_exit.unwrap_or_default());
         out.push(ATHROW);
     }
     scratch.write_exceptions(&code, &handlers, out)?;
-    write_attributes(&code, context, &scratch.layout, &handlers, stack_map, out)?;
+    let new_frames = NewFrames {
+        handlers: &handlers,
+        kept: insertion.kept,
+    };
+    write_attributes(&code, context, &scratch.layout, &new_frames, stack_map, out)?;
     let length = u32::try_from(out.len() - start - 4).map_err(|_| Fault::TooLarge)?;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
     Ok(())
 }
 
 impl Scratch {
+    /// Finds the handlers of the program that can catch a StackOverflowError. As the code that they get may itself throw one,
+    /// it is put only where no handler before it, nor the handler itself, catches that: otherwise they might catch it
+    /// for ever.
+    fn find_caught(&mut self, code: &Code, context: &ClassContext, insertion: &Insertion) {
+        self.caught.clear();
+        if insertion.code.caught.is_empty() {
+            return;
+        }
+        let rows = code.exceptions.as_chunks::<8>().0;
+        let rows = rows.iter().map(|&[a, b, c, d, e, f, g, h]| {
+            let [start, end, handler, kind] =
+                [[a, b], [c, d], [e, f], [g, h]].map(u16::from_be_bytes);
+            (start..end, handler, kind)
+        });
+        for (_, handler, kind) in rows.clone() {
+            let is_caught_before = || {
+                rows.clone()
+                    .any(|(range, other, _)| range.contains(&handler) && other <= handler)
+            };
+            if handler > 0 && catches_overflow(context.pool, kind) && !is_caught_before() {
+                self.caught.push(handler);
+            }
+        }
+        self.caught.sort_unstable();
+        self.caught.dedup();
+    }
+
     /// Computes the ranges that the inserted handlers cover.
     fn find_covers(
         &mut self,
@@ -197,7 +237,7 @@ impl Scratch {
         }
         let end = u32::try_from(body_end).map_err(|_| Fault::TooLarge)?;
         let Some(descriptor) = insertion.constructor else {
-            let start = u32::try_from(insertion.entry.len()).map_err(|_| Fault::TooLarge)?;
+            let start = u32::try_from(insertion.code.entry.len()).map_err(|_| Fault::TooLarge)?;
             self.covers.push(Cover {
                 start,
                 end,
@@ -318,18 +358,39 @@ impl Scratch {
     }
 }
 
+/// Returns `true` if a handler of this class, an index in the pool, catches a StackOverflowError.
+fn catches_overflow(pool: &Pool, kind: u16) -> bool {
+    const OVERFLOW_AND_SUPERCLASSES: [&[u8]; 4] = [
+        b"java/lang/StackOverflowError",
+        b"java/lang/VirtualMachineError",
+        b"java/lang/Error",
+        b"java/lang/Throwable",
+    ];
+    kind == 0
+        || pool
+            .class_name(kind)
+            .is_ok_and(|name| OVERFLOW_AND_SUPERCLASSES.contains(&name))
+}
+
+/// The reasons why the stack map differs from the program's.
+struct NewFrames<'a> {
+    handlers: &'a [HandlerFrame],
+    kept: Option<&'a KeptLocal>,
+}
+
 /// Writes the attributes of the code: the positions in known ones are updated, others are copied.
 fn write_attributes(
     code: &Code,
     context: &ClassContext,
     layout: &Layout,
-    handlers: &[HandlerFrame],
+    new: &NewFrames,
     stack_map: Option<&[u8]>,
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
     let count_at = out.len();
     out.extend_from_slice(&[0; 2]);
     let mut count = 0_u32;
+    let NewFrames { handlers, kept } = *new;
     let mut handler_line = handlers.first().map(|handler| handler.position);
     code.each_attribute(|name, contents| {
         let start = out.len();
@@ -337,7 +398,14 @@ fn write_attributes(
         out.extend_from_slice(&[0; 4]);
         match context.pool.utf8(name)? {
             b"StackMapTable" if context.has_stack_maps => {
-                frames::write(Some(contents), layout, handlers, context.throwable, out)?;
+                frames::write(
+                    Some(contents),
+                    layout,
+                    handlers,
+                    kept,
+                    context.throwable,
+                    out,
+                )?;
             }
             // Not read by the VM here: the first in a class that is too old for it, the second only on small devices.
             b"StackMapTable" | b"StackMap" if layout.total != code.bytes.len() => {
@@ -361,7 +429,7 @@ fn write_attributes(
         let start = out.len();
         out.extend_from_slice(&context.stack_map_name.to_be_bytes());
         out.extend_from_slice(&[0; 4]);
-        frames::write(None, layout, handlers, context.throwable, out)?;
+        frames::write(None, layout, handlers, kept, context.throwable, out)?;
         end_attribute(start, out)?;
         count += 1;
     }

@@ -3,14 +3,21 @@
 /// Returns the first letter of each argument; `None` if this is not a method's descriptor.
 pub(crate) fn arguments(descriptor: &[u8]) -> Option<Vec<u8>> {
     let mut letters = Vec::new();
-    each_argument(descriptor, |letter| letters.push(letter))?;
+    each_argument(descriptor, |kind| letters.extend(kind.first()))?;
     Some(letters)
+}
+
+/// Returns the type of each argument; `None` if this is not a method's descriptor.
+pub(crate) fn argument_types(descriptor: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut types = Vec::new();
+    each_argument(descriptor, |kind| types.push(kind))?;
+    Some(types)
 }
 
 /// Returns the number of stack slots for the arguments, without the object itself, and for the result.
 pub(crate) fn slots(descriptor: &[u8]) -> Option<(u32, u32)> {
     let mut arguments = 0;
-    let result = each_argument(descriptor, |letter| arguments += slots_of(letter))?;
+    let result = each_argument(descriptor, |kind| arguments += size(kind))?;
     Some((arguments, size(result)))
 }
 
@@ -28,9 +35,10 @@ fn slots_of(letter: u8) -> u32 {
 }
 
 /// Calls `each` for each argument, and returns the type of the result.
-fn each_argument(descriptor: &[u8], mut each: impl FnMut(u8)) -> Option<&[u8]> {
+fn each_argument<'a>(descriptor: &'a [u8], mut each: impl FnMut(&'a [u8])) -> Option<&'a [u8]> {
     let mut rest = descriptor.strip_prefix(b"(")?;
     loop {
+        let whole = rest;
         let (&letter, after) = rest.split_first()?;
         rest = after;
         match letter {
@@ -47,7 +55,7 @@ fn each_argument(descriptor: &[u8], mut each: impl FnMut(u8)) -> Option<&[u8]> {
             b'L' => rest = after_name(rest)?,
             _ => {}
         }
-        each(letter);
+        each(&whole[..whole.len() - rest.len()]);
     }
 }
 

@@ -4,6 +4,11 @@ use crate::error::Fault;
 use crate::layout::Layout;
 use crate::reader::Reader;
 
+const TOP: u8 = 0;
+const INTEGER: u8 = 1;
+const FLOAT: u8 = 2;
+const DOUBLE: u8 = 3;
+const LONG: u8 = 4;
 const UNINITIALIZED_THIS: u8 = 6;
 const OBJECT: u8 = 7;
 const UNINITIALIZED: u8 = 8;
@@ -152,29 +157,165 @@ impl<'a> MapFrames<'a> {
     }
 }
 
+/// A local variable that inserted code keeps a long in, from the method's entry on. It comes after all others, so a frame must
+/// name all of them.
+pub(crate) struct KeptLocal {
+    /// Its index: the number of the method's own local variables.
+    pub(crate) index: u16,
+    /// The types of the variables that the method starts with.
+    pub(crate) at_start: Vec<LocalType>,
+}
+
+/// The type of a local variable.
+#[derive(Clone, Copy)]
+pub(crate) struct LocalType {
+    tag: u8,
+    /// The class, or the `new` of an uninitialized object; 0 for other types.
+    operand: u16,
+}
+
+impl KeptLocal {
+    /// The number of slots that it takes.
+    pub(crate) const SLOTS: u16 = 2;
+
+    fn write(&self, locals: &[LocalType], layout: &Layout, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let used: u32 = locals.iter().map(|local| u32::from(local.slots())).sum();
+        let unused = u32::from(self.index)
+            .checked_sub(used)
+            .ok_or(Fault::Malformed)?;
+        push_u2(locals.len() + unused as usize + 1, out)?;
+        for local in locals {
+            local.write(layout, out)?;
+        }
+        out.resize(out.len() + unused as usize, TOP);
+        out.push(LONG);
+        Ok(())
+    }
+}
+
+impl LocalType {
+    /// The object of a constructor that has not called `super(...)` yet.
+    pub(crate) const UNINITIALIZED_THIS: Self = Self {
+        tag: UNINITIALIZED_THIS,
+        operand: 0,
+    };
+
+    /// Returns the type of an object of the class at an index of the pool.
+    pub(crate) fn object(class: u16) -> Self {
+        Self {
+            tag: OBJECT,
+            operand: class,
+        }
+    }
+
+    /// Returns the type for a letter of a descriptor that stands for a number.
+    pub(crate) fn number(letter: u8) -> Self {
+        let tag = match letter {
+            b'J' => LONG,
+            b'D' => DOUBLE,
+            b'F' => FLOAT,
+            _ => INTEGER,
+        };
+        Self { tag, operand: 0 }
+    }
+
+    fn slots(self) -> u8 {
+        if matches!(self.tag, LONG | DOUBLE) {
+            2
+        } else {
+            1
+        }
+    }
+
+    fn write(self, layout: &Layout, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let bytes = self.operand.to_be_bytes();
+        let length = if matches!(self.tag, OBJECT | UNINITIALIZED) {
+            2
+        } else {
+            0
+        };
+        let count = 1;
+        let bytes = [self.tag, bytes[0], bytes[1]];
+        Types {
+            count,
+            bytes: &bytes[..=length],
+        }
+        .write(layout, out)
+    }
+}
+
+/// The local variables at each frame in turn, as their types.
+struct FrameLocals(Vec<LocalType>);
+
+impl FrameLocals {
+    /// Goes on to a frame.
+    fn advance(&mut self, frame: &MapFrame) -> Result<(), Fault> {
+        let locals = &mut self.0;
+        match frame.kind {
+            248..SAME_EXTENDED => {
+                let kept = locals
+                    .len()
+                    .checked_sub(usize::from(SAME_EXTENDED - frame.kind));
+                locals.truncate(kept.ok_or(Fault::Malformed)?);
+            }
+            FULL => locals.clear(),
+            _ => {}
+        }
+        locals.extend(frame.locals.iter().map(|(tag, operand)| LocalType {
+            tag,
+            operand: <[u8; 2]>::try_from(operand).map_or(0, u16::from_be_bytes),
+        }));
+        Ok(())
+    }
+}
+
 /// Rewrites the contents of a StackMapTable: the frames of `table`, if there is one, at their new positions, followed
-/// by `handlers`, for each of which only the exception (of the class `throwable`) is known.
+/// by `handlers`, for each of which only the exception (of the class `throwable`) and the `kept` variable are known.
 pub(crate) fn write(
     table: Option<&[u8]>,
     layout: &Layout,
     handlers: &[HandlerFrame],
+    kept: Option<&KeptLocal>,
     throwable: u16,
     out: &mut Vec<u8>,
 ) -> Result<(), Fault> {
     let mut frames = MapFrames::new(table.unwrap_or(&[0, 0]))?;
     push_u2(usize::from(frames.left) + handlers.len(), out)?;
     let mut before = None;
+    let mut locals = FrameLocals(kept.map_or(Vec::new(), |kept| kept.at_start.clone()));
     while let Some(frame) = frames.next()? {
         let position = layout.instruction(frame.pc).ok_or(Fault::Malformed)?;
-        write_frame(&frame, distance(before, position)?, layout, out)?;
+        let distance = distance(before, position)?;
+        match kept {
+            Some(kept) => {
+                locals.advance(&frame)?;
+                out.push(FULL);
+                push_u2(distance, out)?;
+                kept.write(&locals.0, layout, out)?;
+                push_u2(frame.stack.count, out)?;
+                frame.stack.write(layout, out)?;
+            }
+            None => write_frame(&frame, distance, layout, out)?,
+        }
         before = Some(position);
     }
     for handler in handlers {
         out.push(FULL);
         push_u2(distance(before, handler.position)?, out)?;
-        match handler.before_super {
-            true => out.extend_from_slice(&[0, 1, UNINITIALIZED_THIS]),
-            false => out.extend_from_slice(&[0, 0]),
+        let known = [LocalType::UNINITIALIZED_THIS];
+        let known = if handler.before_super {
+            &known[..]
+        } else {
+            &[]
+        };
+        match kept {
+            Some(kept) => kept.write(known, layout, out)?,
+            None => {
+                push_u2(known.len(), out)?;
+                known
+                    .iter()
+                    .try_for_each(|local| local.write(layout, out))?;
+            }
         }
         out.extend_from_slice(&[0, 1, OBJECT]);
         out.extend_from_slice(&throwable.to_be_bytes());
@@ -244,8 +385,6 @@ pub(crate) fn before_super(
     arguments: &[u8],
     each: &mut dyn FnMut(usize, ThisPlaces),
 ) -> Result<(), Fault> {
-    const LONG: u8 = 4;
-    const DOUBLE: u8 = 3;
     // Only the tags matter here.
     let mut locals = vec![UNINITIALIZED_THIS];
     locals.extend(arguments.iter().map(|kind| match kind {

@@ -5,10 +5,13 @@
 pub struct Hooks<'a> {
     /// The class, with slashes: `java/lang/HprofTracker`. It is never instrumented itself.
     pub tracker: &'a [u8],
-    /// `static void methodEntry(int method)`: called first in the method.
+    /// `static void methodEntry(int method)`: called first in the method. With [`Hooks::caught`] it returns a long.
     pub entry: &'a [u8],
-    /// `static void methodExit(int method)`: called before the method returns.
+    /// `static void methodExit(int method)`: called before the method returns. With [`Hooks::caught`] it takes a long.
     pub exit: &'a [u8],
     /// `static void exceptionExit(int method)`: called when an exception leaves the method. May be the same as `exit`.
     pub exception_exit: &'a [u8],
+    /// `static void caught(long)`: called first in the program's handlers that can catch a StackOverflowError. The result
+    /// of `entry` is kept in a local variable of the method, and passed to all the others. `None` to pass them the method.
+    pub caught: Option<&'a [u8]>,
 }

@@ -18,6 +18,7 @@ const MAX_ROUNDS: usize = 16;
 #[derive(Clone, Copy)]
 struct ChangedInstruction {
     pc: usize,
+    /// [`Kind::Plain`] for the start of a handler that gets code before it.
     kind: Kind,
     /// `true` for a jump that needs four bytes for its offset.
     widened: bool,
@@ -35,21 +36,32 @@ pub(crate) struct Layout {
     pub(crate) throws: bool,
 }
 
+/// The code that is inserted at several places.
+#[derive(Clone, Copy)]
+pub(crate) struct InsertedCode<'a> {
+    /// Before the first instruction.
+    pub(crate) entry: &'a [u8],
+    /// Before each return.
+    pub(crate) exit: &'a [u8],
+    /// At the start of some handlers.
+    pub(crate) caught: &'a [u8],
+}
+
 impl Layout {
-    /// Lays out `code` with `entry` bytes before it and `exit` bytes before each return. Returns the length of the
-    /// result. A position is that of the code inserted before the instruction, except for pc 0: a jump to it must not
-    /// enter the method again.
+    /// Lays out `code` with what is inserted; `caught` is the start of each handler that gets code, in ascending order, if
+    /// the instruction there is no jump, switch or return. Returns the length of the result. A position is that of the
+    /// code inserted before the instruction, except for pc 0: a jump to it must not enter the method again.
     pub(crate) fn lay_out(
         &mut self,
         code: &[u8],
         pool: &Pool,
-        entry: usize,
-        exit: usize,
+        inserted: InsertedCode<'_>,
+        caught: &[u16],
     ) -> Result<usize, Fault> {
         self.changes.clear();
-        self.find_sites(code, pool)?;
+        self.find_sites(code, pool, caught)?;
         for _ in 0..MAX_ROUNDS {
-            let length = self.place_all(code, entry, exit);
+            let length = self.place_all(code, inserted);
             if length > MAX_CODE {
                 return Err(Fault::TooLarge);
             }
@@ -62,18 +74,27 @@ impl Layout {
     }
 
     /// Finds the instructions to change. Positions are still the old ones.
-    fn find_sites(&mut self, code: &[u8], pool: &Pool) -> Result<(), Fault> {
+    fn find_sites(&mut self, code: &[u8], pool: &Pool, caught: &[u16]) -> Result<(), Fault> {
         self.positions.clear();
         self.positions.resize(code.len() + 1, INSIDE);
         self.throws = false;
         let mut pc = 0;
+        let mut caught = caught.iter().copied().map(usize::from).peekable();
         while pc < code.len() {
+            while caught.next_if(|&handler| handler < pc).is_some() {}
             self.positions[pc] = 0;
             let row = instruction(code[pc]);
             if row.throws && !self.throws {
                 self.throws = may_throw(code, pc, pool);
             }
             match row.kind {
+                Kind::Plain if caught.peek() == Some(&pc) => {
+                    self.changes.push(ChangedInstruction {
+                        pc,
+                        kind: Kind::Plain,
+                        widened: false,
+                    })
+                }
                 Kind::Plain | Kind::Wide => {}
                 Kind::Unknown => return Err(Fault::Malformed),
                 kind => self.changes.push(ChangedInstruction {
@@ -92,14 +113,15 @@ impl Layout {
     }
 
     /// Assigns each instruction its position, from change to change. Returns the end.
-    fn place_all(&mut self, code: &[u8], entry: usize, exit: usize) -> usize {
-        let mut shift = entry;
+    fn place_all(&mut self, code: &[u8], inserted: InsertedCode<'_>) -> usize {
+        let mut shift = inserted.entry.len();
         let mut from = 0;
         for change in &self.changes {
             place(&mut self.positions[from..=change.pc], from, shift);
             from = change.pc + 1;
             match change.kind {
-                Kind::Return => shift += exit,
+                Kind::Return => shift += inserted.exit.len(),
+                Kind::Plain => shift += inserted.caught.len(),
                 Kind::Jump if change.widened => shift += 2,
                 // The operands stay aligned; `shift` may shrink here, but not below zero, because the entry is before.
                 Kind::Switch => {
@@ -188,14 +210,20 @@ impl Layout {
         })
     }
 
-    /// Writes the code, without its entry; `exit` goes before each return.
-    pub(crate) fn write(&self, code: &[u8], exit: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    /// Writes the code, without its entry.
+    pub(crate) fn write(
+        &self,
+        code: &[u8],
+        inserted: InsertedCode<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
         let mut from = 0;
         for change in &self.changes {
             out.extend_from_slice(&code[from..change.pc]);
             from = change.pc;
             match change.kind {
-                Kind::Return => out.extend_from_slice(exit),
+                Kind::Return => out.extend_from_slice(inserted.exit),
+                Kind::Plain => out.extend_from_slice(inserted.caught),
                 Kind::Jump => from += self.write_jump(code, *change, out)?,
                 Kind::WideJump => {
                     out.push(code[from]);
@@ -203,7 +231,7 @@ impl Layout {
                     from += 5;
                 }
                 Kind::Switch => from += self.write_switch(code, from, out)?,
-                Kind::Plain | Kind::Wide | Kind::Unknown => {}
+                Kind::Wide | Kind::Unknown => {}
             }
         }
         out.extend_from_slice(&code[from..]);

@@ -39,6 +39,7 @@
 //!     entry: b"entry",
 //!     exit: b"exit",
 //!     exception_exit: b"exceptionExit",
+//!     caught: None,
 //! };
 //! // The class whose native methods are called; `instrument` inserts the calls into any other class.
 //! let tracker = tracker_class(&hooks);
@@ -56,6 +57,7 @@
 mod class;
 mod code;
 mod constructor;
+mod counter;
 mod descriptor;
 mod error;
 mod frames;
@@ -71,6 +73,7 @@ mod tables;
 mod tracker;
 
 pub use class::{class_name, instrument, round_trip};
+pub use counter::{CacheHash, CounterLayout, SlowHooks, counter_class};
 pub use error::Error;
 pub use hooks::Hooks;
 pub use instrumented::{Instrumented, LeftOut, Reason};

@@ -4,12 +4,16 @@
 pub(crate) const LDC: u8 = 18;
 pub(crate) const LDC_W: u8 = 19;
 pub(crate) const LDC2_W: u8 = 20;
+pub(crate) const LLOAD: u8 = 22;
 pub(crate) const ALOAD: u8 = 25;
+pub(crate) const LLOAD_0: u8 = 30;
 pub(crate) const ALOAD_0: u8 = 42;
 pub(crate) const ALOAD_3: u8 = 45;
 pub(crate) const ISTORE: u8 = 54;
+pub(crate) const LSTORE: u8 = 55;
 pub(crate) const ASTORE: u8 = 58;
 pub(crate) const ISTORE_0: u8 = 59;
+pub(crate) const LSTORE_0: u8 = 63;
 pub(crate) const ASTORE_3: u8 = 78;
 pub(crate) const DUP: u8 = 89;
 pub(crate) const SWAP: u8 = 95;

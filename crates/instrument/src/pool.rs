@@ -1,6 +1,8 @@
 //! The constant pool: the offsets of its entries, and the entries appended to it. No entry is ever changed or moved, so
 //! every reference to it stays valid.
 
+use std::collections::HashMap;
+
 use crate::error::Error;
 use crate::reader::{Reader, u16_at};
 
@@ -11,6 +13,7 @@ const LONG: u8 = 5;
 const DOUBLE: u8 = 6;
 const CLASS: u8 = 7;
 const STRING: u8 = 8;
+const FIELDREF: u8 = 9;
 const METHODREF: u8 = 10;
 const NAME_AND_TYPE: u8 = 12;
 
@@ -35,7 +38,7 @@ impl<'a> Pool<'a> {
             let tag = reader.u8()?;
             let length = match tag {
                 UTF8 => usize::from(reader.u16()?),
-                INTEGER | FLOAT | 9 | METHODREF | 11 | NAME_AND_TYPE | 17 | 18 => 4,
+                INTEGER | FLOAT | FIELDREF | METHODREF | 11 | NAME_AND_TYPE | 17 | 18 => 4,
                 LONG | DOUBLE => 8,
                 CLASS | STRING | 16 | 19 | 20 => 2,
                 15 => 3,
@@ -91,7 +94,7 @@ impl<'a> Pool<'a> {
     pub(crate) fn member(&self, index: u16) -> Result<(&'a [u8], &'a [u8]), Error> {
         let wanted = "a field, a method or a call site";
         // A field, a method, an interface's method; a dynamic constant, a call site.
-        let pair = [9, METHODREF, 11, 17, 18]
+        let pair = [FIELDREF, METHODREF, 11, 17, 18]
             .into_iter()
             .find_map(|tag| self.entry(index, tag))
             .and_then(|entry| u16_at(entry, 2))
@@ -115,6 +118,8 @@ pub(crate) struct Additions {
     pub(crate) bytes: Vec<u8>,
     /// The index of the next entry.
     next: usize,
+    /// The classes that [`Additions::known_class`] has added.
+    classes: HashMap<Vec<u8>, u16>,
 }
 
 impl Additions {
@@ -123,6 +128,7 @@ impl Additions {
         Self {
             bytes: Vec::new(),
             next: count,
+            classes: HashMap::new(),
         }
     }
 
@@ -158,11 +164,44 @@ impl Additions {
         Some(index)
     }
 
+    pub(crate) fn long(&mut self, value: u64) -> Option<u16> {
+        let index = self.index()?;
+        // It takes two.
+        self.index()?;
+        self.bytes.push(LONG);
+        self.bytes.extend_from_slice(&value.to_be_bytes());
+        Some(index)
+    }
+
+    pub(crate) fn string(&mut self, text: &[u8]) -> Option<u16> {
+        let text = self.utf8(text)?;
+        let index = self.index()?;
+        self.bytes.push(STRING);
+        self.bytes.extend_from_slice(&text.to_be_bytes());
+        Some(index)
+    }
+
+    /// Adds a field; `name` and `descriptor` are strings of the pool.
+    pub(crate) fn field(&mut self, class: u16, name: u16, descriptor: u16) -> Option<u16> {
+        let pair = self.pair(NAME_AND_TYPE, name, descriptor)?;
+        self.pair(FIELDREF, class, pair)
+    }
+
     pub(crate) fn class(&mut self, name: &[u8]) -> Option<u16> {
         let name = self.utf8(name)?;
         let index = self.index()?;
         self.bytes.push(CLASS);
         self.bytes.extend_from_slice(&name.to_be_bytes());
+        Some(index)
+    }
+
+    /// As `class`, for a name that may come several times.
+    pub(crate) fn known_class(&mut self, name: &[u8]) -> Option<u16> {
+        if let Some(&known) = self.classes.get(name) {
+            return Some(known);
+        }
+        let index = self.class(name)?;
+        self.classes.insert(name.to_vec(), index);
         Some(index)
     }
 

@@ -21,18 +21,70 @@ use super::events::unpack;
 use super::jni::{Callback, Jni, LocalRef, Object, jni};
 use super::sys;
 
-/// The class with the hooks, as class files name it. It is in `java.lang` because that package is visible to every
-/// class, regardless of module and loader.
-pub const HOOK_CLASS: &[u8] = HOOK_CLASS_NAME.to_bytes();
-const HOOK_CLASS_NAME: &CStr = c"java/lang/HprofTracker";
-/// The hook for entries, `static native void methodEntry(int)`.
-pub const HOOK_METHOD_ENTRY: &[u8] = b"methodEntry";
-/// The hook for exits.
-pub const HOOK_METHOD_EXIT: &[u8] = b"methodExit";
-/// The hook for exits by exception.
-pub const HOOK_EXCEPTION_EXIT: &[u8] = b"exceptionExit";
+/// A class whose native methods call the agent.
+#[derive(Clone, Copy, Debug)]
+pub struct HookClass {
+    /// Its name, as class files have it. It is in `java.lang` because that package is visible to every class, regardless of
+    /// module and loader.
+    pub name: &'static CStr,
+    /// The native methods.
+    methods: &'static [HookMethod],
+}
+
+/// A native method of such a class.
+#[derive(Clone, Copy, Debug)]
+struct HookMethod {
+    name: &'static CStr,
+    descriptor: &'static CStr,
+    function: *const c_void,
+}
+
+// SAFETY: the function is part of the library.
+unsafe impl Sync for HookMethod {}
+// SAFETY: as above.
+unsafe impl Send for HookMethod {}
+
+/// The class whose methods time calls: `methodEntry(int)`, `methodExit(int)` and `exceptionExit(int)`.
+pub static CALL_HOOKS: HookClass = HookClass {
+    name: c"java/lang/HprofTracker",
+    methods: &[
+        HookMethod {
+            name: c"methodEntry",
+            descriptor: c"(I)V",
+            function: Java_java_lang_HprofTracker_methodEntry as *const c_void,
+        },
+        HookMethod {
+            name: c"methodExit",
+            descriptor: c"(I)V",
+            function: Java_java_lang_HprofTracker_methodExit as *const c_void,
+        },
+        HookMethod {
+            name: c"exceptionExit",
+            descriptor: c"(I)V",
+            function: Java_java_lang_HprofTracker_exceptionExit as *const c_void,
+        },
+    ],
+};
+
+/// The class whose methods count calls: `slowEntry(int, long)` and `slowExit(long, long)` are those that it does not count itself.
+pub static COUNT_HOOKS: HookClass = HookClass {
+    name: c"java/lang/HprofCounter",
+    methods: &[
+        HookMethod {
+            name: c"slowEntry",
+            descriptor: c"(IJ)J",
+            function: Java_java_lang_HprofCounter_slowEntry as *const c_void,
+        },
+        HookMethod {
+            name: c"slowExit",
+            descriptor: c"(JJ)V",
+            function: Java_java_lang_HprofCounter_slowExit as *const c_void,
+        },
+    ],
+};
 
 static HOOKS: OnceLock<CallHooks> = OnceLock::new();
+static COUNTING: OnceLock<CountHooks> = OnceLock::new();
 
 /// The actions at the entry and the exit of a rewritten method, on the thread that runs it.
 #[derive(Clone, Copy)]
@@ -46,6 +98,54 @@ pub struct CallHooks {
     pub panicked: fn(),
 }
 
+/// As [`CallHooks`], for calls that are only counted. The last argument is the number of the thread.
+#[derive(Clone, Copy)]
+pub struct CountHooks {
+    /// Called when the current thread has entered a method; returns what its exit is passed.
+    pub entry: fn(u32, u64) -> u64,
+    /// Called when the current thread is about to leave a method.
+    pub exit: fn(u64, u64),
+    /// Called when one of the above has panicked; they must do nothing from here on.
+    pub panicked: fn(),
+}
+
+/// What an entry returns that was not counted: no position of any stack.
+const NOT_COUNTED: i64 = -1;
+
+#[unsafe(no_mangle)]
+extern "system" fn Java_java_lang_HprofCounter_slowEntry(
+    _: *mut sys::JNIEnv,
+    _: sys::jclass,
+    method: i32,
+    thread: i64,
+) -> i64 {
+    let Some(hooks) = COUNTING.get() else {
+        return NOT_COUNTED;
+    };
+    let entry = || (hooks.entry)(method.cast_unsigned(), thread.cast_unsigned());
+    match catch_unwind(entry) {
+        Ok(position) => position.cast_signed(),
+        Err(_) => {
+            give_up(hooks.panicked);
+            NOT_COUNTED
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn Java_java_lang_HprofCounter_slowExit(
+    _: *mut sys::JNIEnv,
+    _: sys::jclass,
+    position: i64,
+    thread: i64,
+) {
+    let Some(hooks) = COUNTING.get() else { return };
+    let exit = || (hooks.exit)(position.cast_unsigned(), thread.cast_unsigned());
+    if catch_unwind(exit).is_err() {
+        give_up(hooks.panicked);
+    }
+}
+
 #[unsafe(no_mangle)]
 extern "system" fn Java_java_lang_HprofTracker_methodEntry(
     _: *mut sys::JNIEnv,
@@ -56,7 +156,7 @@ extern "system" fn Java_java_lang_HprofTracker_methodEntry(
     let here = 0_u8;
     let at = ptr::from_ref(&here).addr();
     if catch_unwind(|| (hooks.entry)(method.cast_unsigned(), at)).is_err() {
-        give_up(hooks);
+        give_up(hooks.panicked);
     }
 }
 
@@ -68,7 +168,7 @@ extern "system" fn Java_java_lang_HprofTracker_methodExit(
 ) {
     let Some(hooks) = HOOKS.get() else { return };
     if catch_unwind(|| (hooks.exit)(method.cast_unsigned())).is_err() {
-        give_up(hooks);
+        give_up(hooks.panicked);
     }
 }
 
@@ -82,41 +182,61 @@ extern "system" fn Java_java_lang_HprofTracker_exceptionExit(
 }
 
 #[cold]
-fn give_up(hooks: &CallHooks) {
-    let _ = catch_unwind(AssertUnwindSafe(hooks.panicked));
+fn give_up(panicked: fn()) {
+    let _ = catch_unwind(AssertUnwindSafe(panicked));
 }
 
-/// Defines the class with the hooks, whose file is `bytes`, in the boot loader, and makes it call `hooks`. These are
-/// permanent: later calls do not replace them.
-pub fn define_hooks(
+/// Defines [`CALL_HOOKS`], whose file is `bytes`, in the boot loader, and makes it call `hooks`. These are permanent: later
+/// calls do not replace them.
+pub fn define_call_hooks(
     env: Env,
     jni: Jni<'_>,
     bytes: &[u8],
     hooks: CallHooks,
 ) -> Result<(), JvmtiError> {
+    HOOKS.get_or_init(|| hooks);
+    define_hooks(env, jni, &CALL_HOOKS, bytes)
+}
+
+/// As [`define_call_hooks`], for [`COUNT_HOOKS`].
+pub fn define_count_hooks(
+    env: Env,
+    jni: Jni<'_>,
+    bytes: &[u8],
+    hooks: CountHooks,
+) -> Result<(), JvmtiError> {
+    COUNTING.get_or_init(|| hooks);
+    define_hooks(env, jni, &COUNT_HOOKS, bytes)
+}
+
+fn define_hooks(
+    env: Env,
+    jni: Jni<'_>,
+    hooks: &'static HookClass,
+    bytes: &[u8],
+) -> Result<(), JvmtiError> {
     let failed = |function| JvmtiError {
         function,
         code: sys::JVMTI_ERROR_INTERNAL,
     };
-    HOOKS.get_or_init(|| hooks);
     // On a second start in the same VM the class exists already.
-    let class = match jni.find_class(HOOK_CLASS_NAME) {
+    let class = match jni.find_class(hooks.name) {
         Some(class) => class,
         None => {
-            let class = define(jni, bytes).ok_or(failed("DefineClass"))?;
+            let class = define(jni, hooks, bytes).ok_or(failed("DefineClass"))?;
             // If the VM refuses the event, it prints its warning below.
-            let _ = register_when_prepared(env, jni);
+            let _ = register_when_prepared(env, jni, hooks);
             class
         }
     };
-    if works(jni, class.object()) || register(jni, class.object()) {
+    if works(jni, class.object(), hooks) || register(jni, class.object(), hooks) {
         return Ok(());
     }
     Err(failed("RegisterNatives"))
 }
 
 /// Makes a method of the boot loader link the class, and registers the functions meanwhile.
-fn register_when_prepared(env: Env, jni: Jni<'_>) -> Result<(), JvmtiError> {
+fn register_when_prepared(env: Env, jni: Jni<'_>, hooks: &HookClass) -> Result<(), JvmtiError> {
     let Some(env) = env.aside() else {
         return Ok(());
     };
@@ -143,7 +263,7 @@ fn register_when_prepared(env: Env, jni: Jni<'_>) -> Result<(), JvmtiError> {
         }
     };
     switch(sys::JVMTI_ENABLE)?;
-    jni.initialize_class("java.lang.HprofTracker");
+    jni.initialize_class(&hooks.name.to_string_lossy().replace('/', "."));
     switch(sys::JVMTI_DISABLE)
 }
 
@@ -158,19 +278,21 @@ unsafe extern "C" fn on_class_prepare(
         // A class that is linked along the way has no such methods: the VM refuses, and changes nothing.
         // SAFETY: the VM's arguments.
         if let Some((jni, class)) = unsafe { unpack(jni, class, callback) } {
-            register(jni, class);
+            for hooks in [&CALL_HOOKS, &COUNT_HOOKS] {
+                register(jni, class, hooks);
+            }
         }
     });
 }
 
-fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<LocalRef<'a>> {
+fn define<'a>(jni: Jni<'a>, hooks: &HookClass, bytes: &[u8]) -> Option<LocalRef<'a>> {
     let length = sys::jsize::try_from(bytes.len()).ok()?;
     // SAFETY: the name is NUL-terminated, a null loader is the boot loader, and the VM copies the bytes.
     let raw = unsafe {
         jni!(
             jni,
             DefineClass,
-            HOOK_CLASS_NAME.as_ptr(),
+            hooks.name.as_ptr(),
             ptr::null_mut(),
             bytes.as_ptr().cast(),
             length
@@ -183,50 +305,37 @@ fn define<'a>(jni: Jni<'a>, bytes: &[u8]) -> Option<LocalRef<'a>> {
 }
 
 /// Returns `true` if the VM finds the functions. It searches agents too, but not one that is just being attached.
-fn works(jni: Jni<'_>, class: Object<'_>) -> bool {
-    let arguments = [sys::jvalue { i: -1 }];
-    [c"methodEntry", c"methodExit", c"exceptionExit"]
-        .iter()
-        .all(|name| {
-            let Some(method) = jni.static_method(class, name, c"(I)V") else {
-                return false;
-            };
-            // SAFETY: the method is one of the class's, and takes one int, which `arguments` holds.
-            unsafe {
-                jni!(
-                    jni,
-                    CallStaticVoidMethodA,
-                    class.raw,
-                    method,
-                    arguments.as_ptr()
-                );
+fn works(jni: Jni<'_>, class: Object<'_>, hooks: &HookClass) -> bool {
+    // As many as any of them takes; the first is the method or the position.
+    let arguments = [sys::jvalue { j: -1 }, sys::jvalue { j: 0 }];
+    hooks.methods.iter().all(|hook| {
+        let Some(method) = jni.static_method(class, hook.name, hook.descriptor) else {
+            return false;
+        };
+        let arguments = arguments.as_ptr();
+        // SAFETY: the method is one of the class's, and takes an int or a long, and perhaps a long, which `arguments` holds: an
+        // int has the lower half.
+        unsafe {
+            match hook.descriptor.to_bytes() {
+                [.., b'J'] => {
+                    jni!(jni, CallStaticLongMethodA, class.raw, method, arguments);
+                }
+                _ => jni!(jni, CallStaticVoidMethodA, class.raw, method, arguments),
             }
-            !jni.clear_exception()
-        })
+        }
+        !jni.clear_exception()
+    })
 }
 
-fn register(jni: Jni<'_>, class: Object<'_>) -> bool {
-    let method = |name: &'static CStr, function: *mut c_void| sys::JNINativeMethod {
-        name: name.as_ptr().cast_mut(),
-        signature: c"(I)V".as_ptr().cast_mut(),
-        fnPtr: function,
+fn register(jni: Jni<'_>, class: Object<'_>, hooks: &HookClass) -> bool {
+    let method = |hook: &HookMethod| sys::JNINativeMethod {
+        name: hook.name.as_ptr().cast_mut(),
+        signature: hook.descriptor.as_ptr().cast_mut(),
+        fnPtr: hook.function.cast_mut(),
     };
-    let methods = [
-        method(
-            c"methodEntry",
-            Java_java_lang_HprofTracker_methodEntry as *mut c_void,
-        ),
-        method(
-            c"methodExit",
-            Java_java_lang_HprofTracker_methodExit as *mut c_void,
-        ),
-        method(
-            c"exceptionExit",
-            Java_java_lang_HprofTracker_exceptionExit as *mut c_void,
-        ),
-    ];
-    // SAFETY: the VM does not write to the names; the functions have the parameters of static native methods that take
-    // an int, and live as long as the library.
+    let methods: Vec<sys::JNINativeMethod> = hooks.methods.iter().map(method).collect();
+    // SAFETY: the VM does not write to the names; the functions have the parameters of static native methods of these
+    // descriptors, and live as long as the library.
     let status = unsafe {
         jni!(
             jni,

@@ -9,6 +9,7 @@
 #![warn(unreachable_pub)]
 
 mod agent_thread;
+mod call_contexts;
 mod callbacks;
 mod capabilities;
 mod class_loaders;
@@ -54,6 +55,9 @@ mod vm_kind;
 mod vm_library;
 
 pub use agent_thread::AgentThreads;
+pub use call_contexts::{
+    CallContexts, Callee, CellHash, CellLayout, ContextCell, SavedStack, forget_call_slots,
+};
 pub use callbacks::Event;
 pub use capabilities::Capability;
 pub use clock::{
@@ -78,7 +82,8 @@ pub use heap_walk::{
     Visit, WantedValues,
 };
 pub use hooks::{
-    CallHooks, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, define_hooks,
+    CALL_HOOKS, COUNT_HOOKS, CallHooks, CountHooks, HookClass, define_call_hooks,
+    define_count_hooks,
 };
 pub use hotspot::{
     AllocationSample, BoolFlag, BytesUntilSample, ClassesSeen, Collection, CollectionCount,

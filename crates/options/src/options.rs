@@ -345,6 +345,8 @@ pub enum Clock {
     Cpu,
     /// `clock=wall`.
     Wall,
+    /// `clock=samples`: no clock; the threads are sampled as with `cpu=samples`.
+    Samples,
 }
 
 /// `rotate=`: the length of a period.

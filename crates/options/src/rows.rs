@@ -171,7 +171,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         allowed: Some("a whole number of milliseconds from 1 to 2147483647"),
         default: "10",
         description: "CPU time between two samples, in ms",
-        scope: Scope::Original(&[Use::Samples]),
+        scope: Scope::Original(&[Use::Samples, Use::SampledTimes]),
         setter: Setter::Value(|settings, value| match value.parse::<u64>() {
             Ok(millis @ 1..=0x7fff_ffff) => {
                 settings.options.interval = Duration::from_millis(millis);
@@ -377,7 +377,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     },
     OptionRow {
         name: "clock",
-        values: "cpu|wall",
+        values: "cpu|wall|samples",
         allowed: None,
         default: "cpu",
         description: "what cpu=times|old measures",
@@ -386,6 +386,7 @@ pub(super) const ROWS: &[OptionRow] = &[
             settings.options.clock = match value {
                 "cpu" => Clock::Cpu,
                 "wall" => Clock::Wall,
+                "samples" => Clock::Samples,
                 _ => return Err(ValueRefusal::NotAllowed),
             };
             Ok(())

@@ -1,6 +1,6 @@
 //! The scope of each option: the measurement, or the part of the output, that it changes.
 
-use crate::options::{Cpu, Format, Heap, Oom, Options, SamplingChoice};
+use crate::options::{Clock, Cpu, Format, Heap, Oom, Options, SamplingChoice};
 
 /// Something that the options may ask for, and that another option may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub(super) enum Use {
     AsyncSamples,
     /// `cpu=times`.
     Times,
+    /// `cpu=times,clock=samples`.
+    SampledTimes,
     /// `cpu=old`.
     OldTimes,
     /// `monitor=y`.
@@ -91,6 +93,7 @@ impl Use {
                 options.cpu == Some(Cpu::Samples) && options.engine != SamplingChoice::Jvmti
             }
             Use::Times => options.cpu == Some(Cpu::Times),
+            Use::SampledTimes => options.cpu == Some(Cpu::Times) && options.clock == Clock::Samples,
             Use::OldTimes => options.cpu == Some(Cpu::Old),
             Use::Monitors => options.monitors,
             Use::Wall => options.wall.is_some(),
@@ -114,6 +117,7 @@ impl Use {
             Use::Samples => "cpu=samples",
             Use::AsyncSamples => "cpu=samples,engine=auto|async",
             Use::Times => "cpu=times",
+            Use::SampledTimes => "cpu=times,clock=samples",
             Use::OldTimes => "cpu=old",
             Use::Monitors => "monitor=y",
             Use::Wall => "wall=",

@@ -1,7 +1,7 @@
 //! The options while they are being read, one after the other.
 
 use crate::error::OptionError;
-use crate::options::{Depth, Dumper, Format, Heap, Oom, Options};
+use crate::options::{Clock, Cpu, Depth, Dumper, Format, Heap, Oom, Options};
 use crate::scope::Scope;
 
 /// The default of `depth=` with `wall=` and `native=malloc`: the innermost frames are those of the JDK's way to wait, and of
@@ -70,6 +70,15 @@ impl Settings {
         }
         if self.options.redact && self.options.dumper == Dumper::Vm {
             return Err(OptionError::DumperOfContent);
+        }
+        if self.options.clock == Clock::Samples {
+            let others = [
+                (self.options.cpu == Some(Cpu::Old), "cpu=old"),
+                (self.options.budget.is_some(), "budget="),
+            ];
+            if let Some((_, with)) = others.into_iter().find(|(is_given, _)| *is_given) {
+                return Err(OptionError::OnlyCounts { with });
+            }
         }
         self.options.oom = self.oom();
         self.refuse_what_does_nothing()?;

@@ -7,6 +7,7 @@ const HOOKS: Hooks<'_> = Hooks {
     entry: b"methodEntry",
     exit: b"methodExit",
     exception_exit: b"exceptionExit",
+    caught: None,
 };
 
 /// Any bytes yield a result, and an instrumented class is a class file of the same name and source.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -50,11 +50,11 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct AsyncSampler {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
-    shared: Arc<SamplerState>,
+    pub(super) shared: Arc<SamplerState>,
 }
 
 /// The state that the agent's thread and the events share.
-struct SamplerState {
+pub(super) struct SamplerState {
     env: Env,
     support: CpuTimerSupport,
     /// `Some` if mounts must be tracked because the traces of virtual threads are kept apart.
@@ -62,6 +62,9 @@ struct SamplerState {
     stacks: Arc<Stacks>,
     counts: Arc<SampleCounts>,
     interval: Duration,
+    target: SampleTarget,
+    /// The samples of [`SampleTarget::Contexts`] in threads that have ended since.
+    ended_samples: AtomicU64,
     /// `native=`.
     native: bool,
     /// Created when the first thread is registered.
@@ -75,6 +78,15 @@ struct SamplerState {
     fetching: Mutex<(), rank::FetchedSamples>,
 }
 
+/// What samples are charged to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SampleTarget {
+    /// The stack, which is taken.
+    Stacks,
+    /// The context that the thread's calls have led to.
+    Contexts,
+}
+
 impl AsyncSampler {
     /// Creates a sampler that charges one sample for each `interval` of CPU time. The VM is asked early to record the
     /// debug information that this needs of compiled code.
@@ -82,6 +94,7 @@ impl AsyncSampler {
         context: &Context,
         support: CpuTimerSupport,
         counts: Arc<SampleCounts>,
+        target: SampleTarget,
     ) -> Self {
         let options = &context.options;
         let threads = SampledThreads {
@@ -93,15 +106,20 @@ impl AsyncSampler {
         let shared = SamplerState {
             env: context.env,
             support,
-            virtual_threads: context.virtual_threads.filter(|_| options.threads),
+            virtual_threads: context
+                .virtual_threads
+                .filter(|_| options.threads && target == SampleTarget::Stacks),
             stacks: context.stacks.clone(),
             counts,
             interval: options.interval,
-            native: options.native,
+            target,
+            ended_samples: AtomicU64::new(0),
+            native: options.native && target == SampleTarget::Stacks,
             timers: OnceLock::new(),
             threads: Mutex::new(threads),
             ended: EndedThreads::new(options.interval),
-            vm_threads: options.vm_threads.then(VmThreads::default),
+            vm_threads: (options.vm_threads && target == SampleTarget::Stacks)
+                .then(VmThreads::default),
             tally: SampleTally::default(),
             has_complained: AtomicBool::new(false),
             fetching: Mutex::new(()),
@@ -231,13 +249,16 @@ impl Sampler for AsyncSampler {
 }
 
 impl SamplerState {
-    fn nanos(&self) -> u64 {
+    pub(super) fn nanos(&self) -> u64 {
         u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// Has the VM announce the classes that it loads and prepares, and the compilers record what is inlined at every
     /// instruction.
     fn watch_code(&self) -> Result<(), JvmtiError> {
+        if self.target == SampleTarget::Contexts {
+            return Ok(());
+        }
         self.env.enable(Event::ClassLoad)?;
         inlining_notes::leave(self.env);
         self.env.enable(Event::ClassPrepare)
@@ -246,6 +267,7 @@ impl SamplerState {
     /// Makes methods that are found in frames known: their classes, or, for AsyncGetCallTrace, their ids.
     fn watch_classes(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         match self.timers(jni) {
+            Ok(_) if self.target == SampleTarget::Contexts => {}
             Ok(timers) if timers.walks() => {
                 if self.stacks.watch_classes(jni).is_none() {
                     self.complain(format_args!("this VM does not tell its classes"));
@@ -260,14 +282,36 @@ impl SamplerState {
     fn timers(&self, jni: Jni<'_>) -> Result<&CpuTimers, &NoCpuTimers> {
         let depth = self.stacks.shape().depth;
         let (env, interval) = (self.env, self.interval);
-        let new = || CpuTimers::new(self.support, env, jni, interval, depth, self.native);
+        let new = || match self.target {
+            SampleTarget::Stacks => {
+                CpuTimers::new(self.support, env, jni, interval, depth, self.native)
+            }
+            SampleTarget::Contexts => CpuTimers::of_contexts(self.support, env, jni, interval),
+        };
         self.timers.get_or_init(new).as_ref()
+    }
+
+    fn option(&self) -> &'static str {
+        match self.target {
+            SampleTarget::Stacks => "cpu=samples",
+            SampleTarget::Contexts => "clock=samples",
+        }
+    }
+
+    /// Returns the number of samples of [`SampleTarget::Contexts`] that have none.
+    pub(super) fn without_context(&self) -> u64 {
+        let outside = match self.timers.get() {
+            Some(Ok(timers)) => timers.outside_contexts(),
+            _ => 0,
+        };
+        outside + self.ended_samples.load(Ordering::Relaxed)
     }
 
     /// Prints the first complaint, in one line.
     fn complain(&self, complaint: std::fmt::Arguments<'_>) {
         if !self.has_complained.swap(true, Ordering::Relaxed) {
-            console::line(format_args!("cpu=samples: {complaint}"));
+            let option = self.option();
+            console::line(format_args!("{option}: {complaint}"));
         }
     }
 
@@ -373,7 +417,8 @@ impl SamplerState {
             drop(threads);
             self.end_vm_threads();
             let reason = NoCpuTimers::Signal;
-            console::line(format_args!("cpu=samples: {reason}: the samples end here"));
+            let option = self.option();
+            console::line(format_args!("{option}: {reason}: the samples end here"));
         }
     }
 
@@ -411,6 +456,11 @@ impl SamplerState {
             }
         }
         let lost = timers.take_lost();
+        if self.target == SampleTarget::Contexts {
+            let samples = ended.iter().map(|thread| thread.samples).sum();
+            self.ended_samples.fetch_add(samples, Ordering::Relaxed);
+            return;
+        }
         if depth == 0 {
             return;
         }

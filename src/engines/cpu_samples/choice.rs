@@ -3,7 +3,7 @@
 use std::fmt;
 
 use jvmti::{CpuTimerSupport, Env, NoCpuTimers};
-use options::{Cpu, Options, SamplingChoice};
+use options::{Clock, Cpu, Options, SamplingChoice};
 
 /// The method of taking samples.
 #[derive(Clone)]
@@ -16,12 +16,22 @@ pub enum SamplingMethod {
 
 /// The user chose a method that is not available.
 #[derive(Debug, thiserror::Error)]
-#[error("option engine=async: {0}; must be auto or jvmti here")]
-pub struct SamplingMethodRefused(NoCpuTimers);
+pub enum SamplingMethodRefused {
+    /// That of `engine=async`.
+    #[error("option engine=async: {0}; must be auto or jvmti here")]
+    Engine(NoCpuTimers),
+    /// That of `clock=samples`.
+    #[error("option clock=samples: {0}; must be cpu or wall here")]
+    Clock(NoCpuTimers),
+}
 
 impl SamplingMethod {
-    /// Chooses by `engine=` and by the abilities of the VM and the system; `None` if the options request no samples.
+    /// Chooses by `clock=samples`, by `engine=` and by the abilities of the VM and the system; `None` if the options request no samples.
     pub fn choose(env: Env, options: &Options) -> Result<Option<Self>, SamplingMethodRefused> {
+        if options.cpu == Some(Cpu::Times) && options.clock == Clock::Samples {
+            let support = CpuTimerSupport::find(env).map_err(SamplingMethodRefused::Clock)?;
+            return Ok(Some(Self::Async(support)));
+        }
         if options.cpu != Some(Cpu::Samples) {
             return Ok(None);
         }
@@ -31,7 +41,7 @@ impl SamplingMethod {
         match CpuTimerSupport::find(env) {
             Ok(support) => Ok(Some(Self::Async(support))),
             Err(reason) if options.engine == SamplingChoice::Async => {
-                Err(SamplingMethodRefused(reason))
+                Err(SamplingMethodRefused::Engine(reason))
             }
             Err(reason) => Ok(Some(Self::Jvmti(Some(reason)))),
         }

@@ -6,6 +6,7 @@
 mod account;
 mod asynchronous;
 mod choice;
+mod context_sampler;
 pub(super) mod counts;
 mod ended_threads;
 mod inlining_notes;
@@ -28,11 +29,12 @@ use output::Journal;
 use output::console;
 
 use self::jvmti::JvmtiSampler;
-use asynchronous::AsyncSampler;
+use asynchronous::{AsyncSampler, SampleTarget};
 use counts::{CountedSamples, SampleCounts};
 use report::Section;
 
 pub use choice::{SamplingMethod, SamplingMethodRefused};
+pub use context_sampler::ContextSampler;
 
 /// The reasons why CPU time has no stack, besides those that a walk gives.
 const IN_ENDED_THREAD: &str = "in a thread that ended";
@@ -115,9 +117,12 @@ impl CpuSamples {
         let counts = Arc::new(SampleCounts::new(context.keeps_times()));
         let method = method?;
         let sampler: Box<dyn Sampler> = match method.clone() {
-            SamplingMethod::Async(support) => {
-                Box::new(AsyncSampler::new(context, support, counts.clone()))
-            }
+            SamplingMethod::Async(support) => Box::new(AsyncSampler::new(
+                context,
+                support,
+                counts.clone(),
+                SampleTarget::Stacks,
+            )),
             SamplingMethod::Jvmti(_) => Box::new(JvmtiSampler::new(context, counts.clone())),
         };
         Some(Self {

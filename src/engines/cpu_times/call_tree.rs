@@ -5,12 +5,13 @@
 //! off, is found through its trace, so deep recursion cycles through a few contexts, and there are never more contexts than
 //! different traces.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
+use jvmti::{Callee, ContextCell};
 use locks::{Mutex, MutexGuard, rank};
 use names::Tables;
 use names::frame::FrameId;
@@ -36,28 +37,22 @@ pub(super) const ROOT: u32 = 0;
 
 /// What an event of a thread reads and writes of a context, on one cache line: with whole stacks there are millions of contexts,
 /// and each further line would have to be fetched from memory at most calls. Only the context's thread writes it, so plain loads
-/// and stores suffice; others read the costs, which are in ticks.
-#[repr(align(64))]
-struct Node {
-    calls: AtomicU64,
-    gaps: AtomicU64,
-    own: AtomicU64,
-    total: AtomicU64,
-    total_gaps: AtomicU64,
-    /// The callees that were looked up last, the latest first.
-    recent: [Callee; 2],
-    /// The place of its list in [`Tree::lists`], from 1, if there are more callees than `recent` has; 0 if not.
-    list: AtomicU32,
-    /// `true` if the stack has a frame of this context whose time counts as total.
-    open: AtomicBool,
-}
+/// and stores suffice; others read the costs. [`ContextCell::more`] has the number of pieces in `own`, the total time and its
+/// pieces if calls are timed; [`ContextCell::list`] the place of its list in [`Tree::lists`], from 1, if there are more
+/// callees than `recent` has; [`ContextCell::flag`] is 1 if the stack has a frame of this context whose time counts as total.
+type Node = ContextCell;
 
-const _: () = assert!(size_of::<Node>() == 64, "one cache line");
+const GAPS: usize = 0;
+const TOTAL: usize = 1;
+const TOTAL_GAPS: usize = 2;
 
-/// A method called in a context, and its own context.
-struct Callee {
-    method: AtomicU32,
-    context: AtomicU32,
+/// The use of contexts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CellUse {
+    /// Calls are timed.
+    Timed,
+    /// Calls are counted by bytecode, and sampled.
+    Sampled,
 }
 
 /// The values of a context's costs at one moment.
@@ -91,7 +86,7 @@ enum Origin {
 }
 
 /// Contexts that were made one after the other. Those that exist have an origin.
-struct Block {
+pub(super) struct Block {
     nodes: [Node; BLOCK],
     origins: [OnceLock<Origin>; BLOCK],
 }
@@ -113,6 +108,7 @@ pub(super) struct Tree {
     /// The contexts with `depth` frames.
     cut: HashMap<TraceId, u32, FixedState>,
     depth: u32,
+    cell_use: CellUse,
     /// Weak, because a thread keeps its tree when the run is over, but the tables must be freed.
     tables: Weak<Tables>,
     published: Arc<Published>,
@@ -122,6 +118,7 @@ pub(super) struct Tree {
 pub(super) struct Published {
     /// The thread of its traces, if traces are kept apart by thread.
     thread: Option<ThreadSerial>,
+    cell_use: CellUse,
     blocks: Mutex<Vec<Arc<Block>>, rank::PublishedContexts>,
     /// The traces of the contexts, as far as somebody has asked for them.
     traces: Mutex<Vec<TraceId>, rank::ContextTraces>,
@@ -157,74 +154,66 @@ impl CallSums {
     }
 }
 
-impl Callee {
-    const fn none() -> Self {
-        Self {
-            method: AtomicU32::new(NO_METHOD),
-            context: AtomicU32::new(ROOT),
-        }
-    }
+/// Returns the context of a recent callee, if it is this method.
+#[inline]
+fn context_of(callee: &Callee, method: u32) -> Option<u32> {
+    (callee.method.load(Ordering::Relaxed) == method)
+        .then(|| callee.context.load(Ordering::Relaxed))
+}
 
-    #[inline]
-    fn context_of(&self, method: u32) -> Option<u32> {
-        (self.method.load(Ordering::Relaxed) == method)
-            .then(|| self.context.load(Ordering::Relaxed))
-    }
+fn get(callee: &Callee) -> (u32, u32) {
+    (
+        callee.method.load(Ordering::Relaxed),
+        callee.context.load(Ordering::Relaxed),
+    )
+}
 
-    fn get(&self) -> (u32, u32) {
-        (
-            self.method.load(Ordering::Relaxed),
-            self.context.load(Ordering::Relaxed),
-        )
-    }
+#[inline]
+fn set(callee: &Callee, (method, context): (u32, u32)) {
+    callee.method.store(method, Ordering::Relaxed);
+    callee.context.store(context, Ordering::Relaxed);
+}
 
-    #[inline]
-    fn set(&self, method: u32, context: u32) {
-        self.method.store(method, Ordering::Relaxed);
-        self.context.store(context, Ordering::Relaxed);
+fn new_node() -> Node {
+    let node = Node::default();
+    for callee in &node.recent {
+        set(callee, (NO_METHOD, ROOT));
+    }
+    node
+}
+
+fn sums(node: &Node, cell_use: CellUse) -> CallSums {
+    let more = |place: usize| match cell_use {
+        CellUse::Timed => node.more[place].load(Ordering::Relaxed),
+        CellUse::Sampled => 0,
+    };
+    CallSums {
+        calls: node.calls.load(Ordering::Relaxed),
+        gaps: more(GAPS),
+        own: node.own.load(Ordering::Relaxed),
+        total: more(TOTAL),
+        total_gaps: more(TOTAL_GAPS),
     }
 }
 
-impl Node {
-    const fn new() -> Self {
-        Self {
-            calls: AtomicU64::new(0),
-            gaps: AtomicU64::new(0),
-            own: AtomicU64::new(0),
-            total: AtomicU64::new(0),
-            total_gaps: AtomicU64::new(0),
-            recent: [const { Callee::none() }; 2],
-            list: AtomicU32::new(0),
-            open: AtomicBool::new(false),
-        }
-    }
+/// Makes a callee the one that was looked up last.
+#[inline]
+fn looked_up(node: &Node, method: u32, context: u32) {
+    let [latest, earlier] = &node.recent;
+    set(earlier, get(latest));
+    set(latest, (method, context));
+}
 
-    fn sums(&self) -> CallSums {
-        CallSums {
-            calls: self.calls.load(Ordering::Relaxed),
-            gaps: self.gaps.load(Ordering::Relaxed),
-            own: self.own.load(Ordering::Relaxed),
-            total: self.total.load(Ordering::Relaxed),
-            total_gaps: self.total_gaps.load(Ordering::Relaxed),
-        }
-    }
-
-    /// Makes a callee the one that was looked up last.
-    #[inline]
-    fn looked_up(&self, method: u32, context: u32) {
-        let [latest, earlier] = &self.recent;
-        earlier.set(
-            latest.method.load(Ordering::Relaxed),
-            latest.context.load(Ordering::Relaxed),
-        );
-        latest.set(method, context);
+impl AsRef<[ContextCell]> for Block {
+    fn as_ref(&self) -> &[ContextCell] {
+        &self.nodes
     }
 }
 
 impl Block {
     fn new() -> Self {
         Self {
-            nodes: [const { Node::new() }; BLOCK],
+            nodes: std::array::from_fn(|_| new_node()),
             origins: [const { OnceLock::new() }; BLOCK],
         }
     }
@@ -259,7 +248,12 @@ impl CalleeList {
 
 impl Tree {
     /// Creates a tree with only the root. `thread` is the thread of its traces, if traces are kept apart by thread.
-    pub(super) fn new(tables: &Arc<Tables>, depth: usize, thread: Option<ThreadSerial>) -> Self {
+    pub(super) fn new(
+        tables: &Arc<Tables>,
+        depth: usize,
+        thread: Option<ThreadSerial>,
+        cell_use: CellUse,
+    ) -> Self {
         let mut tree = Self {
             blocks: Vec::new(),
             count: 0,
@@ -268,9 +262,11 @@ impl Tree {
             cut: HashMap::default(),
             // A stack with more frames does not exist.
             depth: u32::try_from(depth).unwrap_or(u32::MAX),
+            cell_use,
             tables: Arc::downgrade(tables),
             published: Arc::new(Published {
                 thread,
+                cell_use,
                 blocks: Mutex::default(),
                 traces: Mutex::default(),
             }),
@@ -294,7 +290,7 @@ impl Tree {
     pub(super) fn charge(&self, context: u32, ticks: u64) {
         let node = self.node(context);
         add(&node.own, ticks);
-        add(&node.gaps, 1);
+        add(&node.more[GAPS], 1);
     }
 
     /// Counts a call.
@@ -306,24 +302,41 @@ impl Tree {
     /// Begins to count total time for a context; returns `false` if a frame further out already does.
     #[inline]
     pub(super) fn open(&self, context: u32) -> bool {
-        let open = &self.node(context).open;
+        let open = &self.node(context).flag;
         let was_open = open.load(Ordering::Relaxed);
-        open.store(true, Ordering::Relaxed);
-        !was_open
+        open.store(1, Ordering::Relaxed);
+        was_open == 0
     }
 
     /// Ends counting total time for a context.
     #[inline]
     pub(super) fn close(&self, context: u32, ticks: u64, gaps: u64) {
         let node = self.node(context);
-        node.open.store(false, Ordering::Relaxed);
-        add(&node.total, ticks);
-        add(&node.total_gaps, gaps);
+        node.flag.store(0, Ordering::Relaxed);
+        add(&node.more[TOTAL], ticks);
+        add(&node.more[TOTAL_GAPS], gaps);
     }
 
     /// As `close`, for a frame that stays on a stack which leaves the thread.
     pub(super) fn suspend(&self, context: u32) {
-        self.node(context).open.store(false, Ordering::Relaxed);
+        self.node(context).flag.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the blocks of contexts from the one with that index on.
+    pub(super) fn blocks_from(&self, first: usize) -> &[Arc<Block>] {
+        self.blocks.get(first..).unwrap_or_default()
+    }
+
+    /// Returns the method of a context; `None` for the root.
+    pub(super) fn method(&self, context: u32) -> Option<u32> {
+        match origin(&self.blocks, context)? {
+            Origin::Root => None,
+            Origin::Called { method, .. } => Some(method.index()),
+            Origin::Cut(trace) => {
+                let tables = self.tables.upgrade()?;
+                Some(tables.traces.frame(trace, 0)?.index())
+            }
+        }
     }
 
     /// Returns the context of a method called in another context; `None` if there is no such method.
@@ -331,11 +344,11 @@ impl Tree {
     pub(super) fn callee(&mut self, context: u32, method: u32) -> Option<u32> {
         let node = self.node(context);
         let [latest, earlier] = &node.recent;
-        if let Some(found) = latest.context_of(method) {
+        if let Some(found) = context_of(latest, method) {
             return Some(found);
         }
-        if let Some(found) = earlier.context_of(method) {
-            node.looked_up(method, found);
+        if let Some(found) = context_of(earlier, method) {
+            looked_up(node, method, found);
             return Some(found);
         }
         self.find(context, method)
@@ -347,7 +360,7 @@ impl Tree {
             Some(found) => found,
             None => self.make(context, method)?,
         };
-        self.node(context).looked_up(method, found);
+        looked_up(self.node(context), method, found);
         Some(found)
     }
 
@@ -437,7 +450,11 @@ impl Tree {
             self.blocks.push(block);
         }
         let context = u32::try_from(self.count).expect("4 G contexts do not fit in memory");
-        self.blocks[self.count / BLOCK].origins[place].get_or_init(|| origin);
+        let block = &self.blocks[self.count / BLOCK];
+        block.origins[place].get_or_init(|| origin);
+        if self.cell_use == CellUse::Sampled {
+            block.nodes[place].set_number(context);
+        }
         self.count += 1;
         context
     }
@@ -452,7 +469,7 @@ impl Tree {
             }
             return;
         }
-        let [latest, earlier] = node.recent.each_ref().map(Callee::get);
+        let [latest, earlier] = node.recent.each_ref().map(get);
         if earlier.0 == NO_METHOD {
             return;
         }
@@ -497,7 +514,7 @@ impl Published {
         let named = self.name_in(&blocks, traces);
         let nodes = blocks.iter().flat_map(|block| &block.nodes);
         for (&trace, node) in named.0.iter().zip(nodes).skip(1) {
-            visit(trace, node.sums());
+            visit(trace, sums(node, self.cell_use));
         }
     }
 

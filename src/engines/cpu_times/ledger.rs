@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 
-use super::call_tree::{CallSums, Published, Tree};
+use super::call_tree::{CallSums, CellUse, Published, Tree};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
@@ -22,12 +22,18 @@ use stacks::{StackBuffer, Stacks, TraceShape};
 
 /// A thread's state, as others see it.
 pub(super) struct ThreadRecord {
+    pub(super) contexts: Arc<Published>,
+    /// `None` if calls are only counted.
+    pub(super) timed: Option<Arc<TimedRecord>>,
+}
+
+/// The part of a thread's state that there is only if calls are timed.
+pub(super) struct TimedRecord {
     pub(super) clock: ThreadClock,
     /// The context of its innermost call.
     pub(super) top: AtomicU32,
     /// The shortest time the thread has spent in a call that called nothing, in ticks.
     pub(super) shortest_leaf: AtomicU64,
-    pub(super) contexts: Arc<Published>,
     pub(super) stack: Arc<PublishedStack>,
 }
 
@@ -38,8 +44,17 @@ pub(super) struct Ledger {
     tables: Arc<Tables>,
     stacks: Arc<Stacks>,
     shape: TraceShape,
-    timing: Timing,
+    measure: Measure,
     books: Mutex<Books, rank::Books>,
+}
+
+/// The meaning of the time in contexts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Measure {
+    /// Ticks of a clock that is read at each event. `overhead` is the least cost of a hook.
+    Timed { timing: Timing, overhead: u64 },
+    /// Samples, each of which stands for so many nanoseconds.
+    Sampled { interval: u64 },
 }
 
 /// The names that identify a method, regardless of its class's loader.
@@ -86,15 +101,14 @@ impl CallCosts {
 }
 
 impl Ledger {
-    /// Creates a ledger. `overhead` is the least cost of a hook, in ticks.
+    /// Creates a ledger.
     pub(super) fn new(
         env: Env,
         registered: Arc<RegisteredThreads>,
         tables: Arc<Tables>,
         stacks: Arc<Stacks>,
         shape: TraceShape,
-        timing: Timing,
-        overhead: u64,
+        measure: Measure,
     ) -> Self {
         Self {
             env,
@@ -102,26 +116,37 @@ impl Ledger {
             tables,
             stacks,
             shape,
-            timing,
+            measure,
             books: Mutex::new(Books {
                 threads: Vec::new(),
                 ended: CallCosts::default(),
                 reported: CallCosts::default(),
-                overhead,
+                overhead: match measure {
+                    Measure::Timed { overhead, .. } => overhead,
+                    Measure::Sampled { .. } => 0,
+                },
                 shortest_leaf: u64::MAX,
                 events: 0,
             }),
         }
     }
 
-    pub(super) fn timing(&self) -> Timing {
-        self.timing
+    /// Returns the clock of calls; `None` if they are only counted.
+    pub(super) fn timing(&self) -> Option<Timing> {
+        match self.measure {
+            Measure::Timed { timing, .. } => Some(timing),
+            Measure::Sampled { .. } => None,
+        }
     }
 
     /// Creates a tree for the current thread.
     pub(super) fn new_tree(&self) -> Tree {
         let thread = self.shape.threads.then(|| self.current_thread());
-        Tree::new(&self.tables, self.shape.depth, thread)
+        let kind = match self.measure {
+            Measure::Timed { .. } => CellUse::Timed,
+            Measure::Sampled { .. } => CellUse::Sampled,
+        };
+        Tree::new(&self.tables, self.shape.depth, thread, kind)
     }
 
     fn current_thread(&self) -> ThreadSerial {
@@ -181,9 +206,11 @@ impl Ledger {
             return;
         };
         books.threads.swap_remove(place);
-        let leaf = record.shortest_leaf.load(Ordering::Relaxed);
-        books.shortest_leaf = books.shortest_leaf.min(leaf);
-        books.events += record.stack.events();
+        if let Some(timed) = &record.timed {
+            let leaf = timed.shortest_leaf.load(Ordering::Relaxed);
+            books.shortest_leaf = books.shortest_leaf.min(leaf);
+            books.events += timed.stack.events();
+        }
         let ended = &mut books.ended;
         record
             .contexts
@@ -206,7 +233,9 @@ impl Ledger {
         for record in &books.threads {
             let add = |trace, sums| now.add(trace, sums);
             record.contexts.each(table, add);
-            add_open(&mut now, record, table);
+            if let Some(timed) = &record.timed {
+                add_open(&mut now, record, timed, table);
+            }
         }
         let overhead = books.current_overhead();
         let mut costs = Vec::new();
@@ -226,11 +255,14 @@ impl Ledger {
 
     /// Returns the time that measuring has taken in the events of all threads since the beginning, in nanoseconds.
     pub(super) fn spent(&self) -> u64 {
+        let Some(timing) = self.timing() else {
+            return 0;
+        };
         let books = self.books.lock();
-        let of_threads = books.threads.iter().map(|record| record.stack.events());
+        let of_threads = books.timed().map(|timed| timed.stack.events());
         let events = of_threads.fold(books.events, u64::saturating_add);
         let ticks = events.saturating_mul(books.current_overhead());
-        self.timing.length.nanos(ticks)
+        timing.length.nanos(ticks)
     }
 
     /// Returns the number of calls of each method since the beginning.
@@ -256,10 +288,11 @@ impl Ledger {
 
     /// Converts sums to time, without the cost of measuring.
     fn cost(&self, sums: CallSums, overhead: u64) -> Cost {
-        let nanos = |ticks: u64, gaps: u64| {
-            self.timing
+        let nanos = |amount: u64, gaps: u64| match self.measure {
+            Measure::Timed { timing, .. } => timing
                 .length
-                .nanos(ticks.saturating_sub(gaps.saturating_mul(overhead)))
+                .nanos(amount.saturating_sub(gaps.saturating_mul(overhead))),
+            Measure::Sampled { interval } => amount.saturating_mul(interval),
         };
         Cost {
             calls: sums.calls,
@@ -270,13 +303,17 @@ impl Ledger {
 }
 
 impl Books {
+    fn timed(&self) -> impl Iterator<Item = &TimedRecord> {
+        let timed = self.threads.iter().map(|record| record.timed.as_deref());
+        timed.flatten()
+    }
+
     /// Returns the cost of measuring: the shortest leaf call seen so far, which itself takes only a nanosecond or two.
     /// If a clock jumped, the result must still not be less than the known cost of a hook.
     fn current_overhead(&self) -> u64 {
         let leaves = self
-            .threads
-            .iter()
-            .map(|record| record.shortest_leaf.load(Ordering::Relaxed));
+            .timed()
+            .map(|timed| timed.shortest_leaf.load(Ordering::Relaxed));
         match leaves.chain([self.shortest_leaf]).min() {
             None | Some(u64::MAX) => self.overhead,
             Some(shortest) => shortest.max(self.overhead),
@@ -285,9 +322,9 @@ impl Books {
 }
 
 /// Adds the time of calls that have not returned yet.
-fn add_open(costs: &mut CallCosts, record: &ThreadRecord, traces: &Traces) {
-    let context = record.top.load(Ordering::Relaxed);
-    let open = record.clock.since_last();
+fn add_open(costs: &mut CallCosts, record: &ThreadRecord, timed: &TimedRecord, traces: &Traces) {
+    let context = timed.top.load(Ordering::Relaxed);
+    let open = timed.clock.since_last();
     let mut calls = Vec::new();
     let own = CallSums {
         own: open,
@@ -297,7 +334,7 @@ fn add_open(costs: &mut CallCosts, record: &ThreadRecord, traces: &Traces) {
     if context != super::call_tree::ROOT {
         calls.push((context, own));
     }
-    record.stack.each_open(|context, ticks, gaps| {
+    timed.stack.each_open(|context, ticks, gaps| {
         let sums = CallSums {
             total: ticks + open,
             total_gaps: gaps + 1,

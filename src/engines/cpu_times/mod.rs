@@ -7,7 +7,9 @@
 mod budget;
 mod call_tree;
 mod cost;
+mod counted_calls;
 mod filter;
+mod hook_run;
 mod ledger;
 mod overflow;
 mod redefine;
@@ -20,10 +22,12 @@ mod unmounted;
 
 use std::sync::Arc;
 
+use super::cpu_samples::{ContextSampler, SamplingMethod};
 use super::{Context, Engine, Report, Requirement, Totals, Worker};
 use jvmti::{
-    AgentThreads, Capability, ClassFile, CurrentThread, Env, Event, Jni, JvmtiError,
-    RegisteredThreads, TickClock, TickStart, VirtualThreads, define_hooks,
+    AgentThreads, Capability, CellLayout, ClassFile, CurrentThread, Env, Event, Jni, JvmtiError,
+    Object, RegisteredThreads, TickClock, TickStart, VirtualThreads, define_call_hooks,
+    define_count_hooks,
 };
 use locks::{Mutex, rank};
 use names::Tables;
@@ -36,10 +40,12 @@ use stacks::{Stacks, TraceShape};
 
 use budget::CallBudget;
 use cost::TraceCost;
+use counted_calls::MethodStack;
 use filter::ClassFilter;
-use ledger::Ledger;
+use ledger::{Ledger, Measure};
 use redefine::ClassRedefiner;
 use rewrite::ClassRewriter;
+use shadow_stack::Call;
 use thread_clock::Timing;
 use unmounted::UnmountedStacks;
 
@@ -66,9 +72,17 @@ pub struct MethodTimer {
     budget: Option<u8>,
     /// Keeps to the budget.
     regulator: Worker,
-    unmounted_stacks: UnmountedStacks,
+    unmounted_stacks: UnmountedStacks<UnmountedCalls>,
+    /// `clock=samples`: charges the contexts that threads are in.
+    sampler: Option<ContextSampler>,
     ticks: TickStart,
     ledger: Mutex<Option<Arc<Ledger>>, rank::TimerLedger>,
+}
+
+/// The calls of a virtual thread that is not mounted.
+enum UnmountedCalls {
+    Timed(Vec<Call>),
+    Counted(MethodStack),
 }
 
 /// Returns the capabilities that `cpu=times` and `cpu=old` need.
@@ -82,7 +96,7 @@ pub(super) fn requirement(options: &Options) -> Option<Requirement> {
 
 impl MethodTimer {
     /// Creates the engine; `None` if the options do not request it.
-    pub(super) fn new(context: &Context) -> Option<Self> {
+    pub(super) fn new(context: &Context, method: Option<SamplingMethod>) -> Option<Self> {
         let options = &context.options;
         let shape = context.stacks.shape();
         let cpu = options.cpu.filter(|cpu| cpu.times_methods())?;
@@ -98,7 +112,11 @@ impl MethodTimer {
             tables.clone(),
             filter,
             shape.line_numbers,
+            options.clock == Clock::Samples,
         ));
+        let sampler = (options.clock == Clock::Samples)
+            .then(|| ContextSampler::new(context, method?))
+            .flatten();
         Some(Self {
             env: context.env,
             // If there is only one environment, its storage is shared with the serial numbers of threads.
@@ -122,6 +140,7 @@ impl MethodTimer {
             budget: options.budget,
             regulator: Worker::default(),
             unmounted_stacks: UnmountedStacks::default(),
+            sampler,
             ticks: TickClock::choose().begin(),
             ledger: Mutex::new(None),
         })
@@ -140,13 +159,27 @@ impl MethodTimer {
         if number != 0 {
             let _ = storage.set_thread_storage(thread, 0);
         }
-        thread_calls::with(|local| local.mount(calls));
+        match (&self.sampler, calls) {
+            (None, Some(UnmountedCalls::Timed(calls))) => {
+                thread_calls::with(|local| local.mount(calls));
+            }
+            (None, _) => {
+                thread_calls::with(|local| local.mount(Vec::new()));
+            }
+            (Some(_), Some(UnmountedCalls::Counted(calls))) => counted_calls::mount(Some(calls)),
+            (Some(_), _) => counted_calls::mount(None),
+        }
     }
 
     /// Called when the current thread is about to stop carrying the virtual thread.
     pub fn virtual_thread_unmounted(&self, thread: CurrentThread<'_>) {
-        let calls = thread_calls::with(thread_calls::ThreadCalls::unmount).unwrap_or_default();
-        if !calls.is_empty() {
+        let calls = match self.sampler {
+            Some(_) => counted_calls::unmount().map(UnmountedCalls::Counted),
+            None => thread_calls::with(thread_calls::ThreadCalls::unmount)
+                .filter(|calls| !calls.is_empty())
+                .map(UnmountedCalls::Timed),
+        };
+        if let Some(calls) = calls {
             let number = self.unmounted_stacks.keep(calls);
             let storage = self.unmounted_storage;
             if storage.set_thread_storage(thread, number).is_err() {
@@ -213,16 +246,57 @@ impl MethodTimer {
             .count())
     }
 
-    fn new_ledger(&self, timing: Timing, overhead: u64) -> Arc<Ledger> {
+    fn new_ledger(&self, measure: Measure) -> Arc<Ledger> {
         Arc::new(Ledger::new(
             self.env,
             self.registered.clone(),
             self.tables.clone(),
             self.stacks.clone(),
             self.shape,
-            timing,
-            overhead,
+            measure,
         ))
+    }
+
+    fn begin_to_time(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        define_call_hooks(self.env, jni, &rewrite::tracker(), thread_calls::HOOKS)?;
+        let timing = Timing {
+            clock: self.clock,
+            ticks: TickClock::choose(),
+            length: self.ticks.length(),
+        };
+        let overhead = self.cost_of_a_hook(timing);
+        let ledger = self.new_ledger(Measure::Timed { timing, overhead });
+        *self.ledger.lock() = Some(ledger.clone());
+        thread_calls::begin(ledger);
+        Ok(())
+    }
+
+    fn begin_to_count(&self, jni: Jni<'_>, sampler: &ContextSampler) -> Result<(), JvmtiError> {
+        let layout = CellLayout::prepare()?;
+        let class = rewrite::counter(&layout, self.virtual_threads.is_some());
+        define_count_hooks(self.env, jni, &class, counted_calls::HOOKS)?;
+        let interval = sampler.interval_nanos();
+        let ledger = self.new_ledger(Measure::Sampled { interval });
+        *self.ledger.lock() = Some(ledger.clone());
+        counted_calls::begin(ledger);
+        sampler.start(jni)
+    }
+
+    /// Says what the times are if they are sampled.
+    fn about_samples(&self, jni: Option<Jni<'_>>) -> Vec<String> {
+        let Some(sampler) = &self.sampler else {
+            return Vec::new();
+        };
+        let millis = sampler.interval_nanos() as f64 / 1e6;
+        let outside = sampler.outside_nanos(jni) / 1_000_000;
+        vec![
+            format!(
+                "counts are exact, times are sampled: one sample for every {millis} ms of CPU time; the standard error of t ms is sqrt({millis} t) ms"
+            ),
+            format!(
+                "in no method that is counted, or in threads that ended before a sample: {outside} ms"
+            ),
+        ]
     }
 
     /// Measures the cost of a hook from one reading of the clock to the next, in ticks, without the VM's part.
@@ -231,7 +305,10 @@ impl MethodTimer {
         const CALLS: u64 = 256;
         let method = self.rewriter.own_method();
         let here = std::ptr::from_ref(&method).addr();
-        thread_calls::begin(self.new_ledger(timing, 0));
+        thread_calls::begin(self.new_ledger(Measure::Timed {
+            timing,
+            overhead: 0,
+        }));
         let costs = (0..ROUNDS).map(|_| {
             let start = timing.ticks.ticks();
             for _ in 0..CALLS {
@@ -250,16 +327,10 @@ impl MethodTimer {
 impl Engine for MethodTimer {
     /// Begins to rewrite every class, starting with those already loaded.
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
-        define_hooks(self.env, jni, &rewrite::tracker(), thread_calls::HOOKS)?;
-        let timing = Timing {
-            clock: self.clock,
-            ticks: TickClock::choose(),
-            length: self.ticks.length(),
-        };
-        let overhead = self.cost_of_a_hook(timing);
-        let ledger = self.new_ledger(timing, overhead);
-        *self.ledger.lock() = Some(ledger.clone());
-        thread_calls::begin(ledger);
+        match &self.sampler {
+            Some(sampler) => self.begin_to_count(jni, sampler)?,
+            None => self.begin_to_time(jni)?,
+        }
         if let Some(virtual_threads) = self.virtual_threads {
             virtual_threads.enable_mount_events()?;
         }
@@ -271,9 +342,15 @@ impl Engine for MethodTimer {
     }
 
     /// Ends timing. Rewritten methods go on calling hooks, which do nothing.
-    fn stop(&self, _jni: Jni<'_>) {
+    fn stop(&self, jni: Jni<'_>) {
         self.regulator.stop();
-        thread_calls::end();
+        match &self.sampler {
+            Some(sampler) => {
+                sampler.stop(jni);
+                counted_calls::end();
+            }
+            None => thread_calls::end(),
+        }
         // If events still arrive, they have no effect.
         let _ = self.env.disable(Event::ClassFile);
         if let Some(virtual_threads) = self.virtual_threads {
@@ -281,8 +358,27 @@ impl Engine for MethodTimer {
         }
     }
 
-    fn current_thread_ended(&self, _serial: Option<ThreadSerial>) {
-        thread_calls::finish();
+    fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
+        if let Some(sampler) = &self.sampler {
+            sampler.thread_registered(jni, thread, serial);
+        }
+    }
+
+    fn current_thread_ended(&self, serial: Option<ThreadSerial>) {
+        match (&self.sampler, serial) {
+            (Some(sampler), Some(serial)) => {
+                sampler.current_thread_ended(serial);
+                counted_calls::finish();
+            }
+            (Some(_), None) => counted_calls::finish(),
+            (None, _) => thread_calls::finish(),
+        }
+    }
+
+    fn thread_gone(&self, serial: ThreadSerial) {
+        if let Some(sampler) = &self.sampler {
+            sampler.thread_gone(serial);
+        }
     }
 
     fn section(&self) -> Option<&'static str> {
@@ -294,6 +390,7 @@ impl Engine for MethodTimer {
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         let mut notes = self.over_budget();
+        notes.extend(self.about_samples(Some(jni)));
         if report.verbose {
             notes.extend(self.left_out(jni));
         }
@@ -303,6 +400,7 @@ impl Engine for MethodTimer {
     fn report_without_vm(&self, report: &Report<'_>) {
         self.regulator.ask_to_stop();
         let mut notes = self.over_budget();
+        notes.extend(self.about_samples(None));
         if report.verbose {
             notes.extend(self.rewriter.left_out());
         }

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use hprof_format::Uncounted;
-use hprof_instrument::{Hooks, Instrumented, LeftOut, Method, Reason, instrument, tracker_class};
+use hprof_instrument::{
+    CacheHash, CounterLayout, Hooks, Instrumented, LeftOut, Method, Reason, SlowHooks,
+    counter_class, instrument, tracker_class,
+};
 use std::collections::{HashMap, HashSet};
 
 use super::filter::ClassFilter;
-use jvmti::{ClassFile, HOOK_CLASS, HOOK_EXCEPTION_EXIT, HOOK_METHOD_ENTRY, HOOK_METHOD_EXIT, Jni};
+use jvmti::{CALL_HOOKS, COUNT_HOOKS, CellLayout, ClassFile, Jni};
 use locks::{Mutex, rank};
 use names::Tables;
 use names::class::{ClassId, name_of_signature};
@@ -21,12 +24,21 @@ use stacks::Stacks;
 /// An upper bound for the size of a class with hooks and of the memory to make it, as a multiple of the class's size.
 const REWRITTEN: usize = 4;
 
-/// The class of the hooks.
+/// The class of the hooks that time calls.
 const TRACKER: Hooks<'static> = Hooks {
-    tracker: HOOK_CLASS,
-    entry: HOOK_METHOD_ENTRY,
-    exit: HOOK_METHOD_EXIT,
-    exception_exit: HOOK_EXCEPTION_EXIT,
+    tracker: CALL_HOOKS.name.to_bytes(),
+    entry: b"methodEntry",
+    exit: b"methodExit",
+    exception_exit: b"exceptionExit",
+    caught: None,
+};
+/// The class of the hooks that count calls.
+const COUNTER: Hooks<'static> = Hooks {
+    tracker: COUNT_HOOKS.name.to_bytes(),
+    entry: b"entry",
+    exit: b"exit",
+    exception_exit: b"exit",
+    caught: Some(b"caught"),
 };
 /// The most methods omitted for one reason that are listed by name.
 const NAMED: usize = 10;
@@ -34,6 +46,39 @@ const NAMED: usize = 10;
 /// Returns the class file of the tracker.
 pub(super) fn tracker() -> Vec<u8> {
     tracker_class(&TRACKER)
+}
+
+/// Returns the class file of the hooks that count calls. `has_carriers` says whether the VM has virtual threads.
+pub(super) fn counter(layout: &CellLayout, has_carriers: bool) -> Vec<u8> {
+    let slow = SlowHooks {
+        entry: b"slowEntry",
+        exit: b"slowExit",
+    };
+    let layout = CounterLayout {
+        slots: layout.slots,
+        slot_count: layout.slot_count,
+        slot_shift: layout.slot_shift,
+        key: layout.key,
+        position: layout.position,
+        stack: layout.stack,
+        room: layout.room,
+        cache: layout.cache,
+        hash: CacheHash {
+            shift: layout.hash.shift,
+            factor: layout.hash.factor,
+            spread: layout.hash.spread,
+            unused: layout.hash.unused,
+        },
+        entry_shift: layout.entry_shift,
+        caller: layout.caller,
+        method: layout.method,
+        callee: layout.callee,
+        calls: layout.calls,
+        callees: layout.callees,
+        methods: layout.methods,
+        has_carriers,
+    };
+    counter_class(&COUNTER, &slow, &layout)
 }
 
 /// Rewrites classes.
@@ -45,6 +90,7 @@ pub(super) struct ClassRewriter {
     tables: Arc<Tables>,
     filter: ClassFilter,
     line_numbers: bool,
+    hooks: &'static Hooks<'static>,
     left_out: Mutex<Omissions, rank::LeftOut>,
     /// The names of the classes that have hooks.
     rewritten: Mutex<HashSet<StringId, FixedState>, rank::RewrittenClasses>,
@@ -77,12 +123,14 @@ impl ClassRewriter {
         tables: Arc<Tables>,
         filter: ClassFilter,
         line_numbers: bool,
+        only_counts: bool,
     ) -> Self {
         Self {
             stacks,
             tables,
             filter,
             line_numbers,
+            hooks: if only_counts { &COUNTER } else { &TRACKER },
             left_out: Mutex::default(),
             rewritten: Mutex::default(),
             over_budget: Mutex::default(),
@@ -93,7 +141,9 @@ impl ClassRewriter {
     pub(super) fn wants_signature(&self, signature: &str) -> bool {
         signature.starts_with('L')
             && self.filter.wants(&name_of_signature(signature))
-            && signature.as_bytes() != [b"L", HOOK_CLASS, b";"].concat()
+            && ![&TRACKER, &COUNTER]
+                .iter()
+                .any(|hooks| signature.as_bytes() == [b"L", hooks.tracker, b";"].concat())
     }
 
     /// Returns `true` if the class of a signature, or one of the same name, has hooks.
@@ -125,7 +175,7 @@ impl ClassRewriter {
         let mut number =
             |_: &hprof_instrument::ClassInfo<'_>, method: &Method<'_>| naming.frame(method);
         memory::need(REWRITTEN * file.bytes.len());
-        match instrument(file.bytes, &TRACKER, &mut number) {
+        match instrument(file.bytes, self.hooks, &mut number) {
             Ok(Instrumented { class, left_out }) => {
                 if !left_out.is_empty()
                     && let Some(class) = naming.class()
@@ -194,7 +244,7 @@ impl ClassRewriter {
     /// Returns the number of a method that does not belong to the program.
     pub(super) fn own_method(&self) -> u32 {
         let strings = &self.tables.strings;
-        let class = strings.intern(&text(HOOK_CLASS).replace('/', "."));
+        let class = strings.intern(&text(TRACKER.tracker).replace('/', "."));
         let object = || self.tables.objects.add();
         let class = self.tables.classes.intern(LoaderId::BOOT, class, object);
         let method = frame::Method {

@@ -4,58 +4,34 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::call_tree::{ROOT, Tree};
-use super::ledger::{Ledger, ThreadRecord};
+use super::hook_run::HookRun;
+use super::ledger::{Ledger, ThreadRecord, TimedRecord};
 use super::overflow::{Overflow, still_there};
 use super::shadow_stack::{Call, CallStack};
 use super::thread_clock::ThreadClock;
 use jvmti::{CallHooks, caught};
-use locks::{RwLock, rank};
-use memory::PerThread;
 
-static LOCAL: PerThread<ThreadCalls> = PerThread::new();
-
-/// The number of the current run, 0 for none. A thread's state from an earlier run is discarded.
-static RUN: AtomicU32 = AtomicU32::new(0);
-/// The ledger of that run. The VM calls the hooks as plain functions, so they cannot carry a pointer to it.
-static LEDGER: RwLock<Option<Arc<Ledger>>, rank::HooksLedger> = RwLock::new(None);
+static RUN: HookRun<ThreadCalls> = HookRun::new();
 
 /// Makes the hooks record to a ledger.
 pub(super) fn begin(ledger: Arc<Ledger>) {
-    static RUNS: AtomicU32 = AtomicU32::new(0);
-    *LEDGER.write() = Some(ledger);
-    let run = RUNS.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-    RUN.store(run, Ordering::Release);
+    RUN.begin(ledger);
 }
 
 /// Makes the hooks do nothing.
 pub(super) fn end() {
-    RUN.store(0, Ordering::Release);
-    *LEDGER.write() = None;
-}
-
-/// Runs `body` with the current thread's state. Hooks never nest, because they call no Java.
-#[inline]
-pub(super) fn with<T>(body: impl FnOnce(&mut ThreadCalls) -> T) -> Option<T> {
-    let run = RUN.load(Ordering::Relaxed);
-    if run == 0 || memory::is_out() {
-        return None;
-    }
-    let answer = LOCAL.with(|local| match local {
-        Some(local) if local.run == run => Some(body(local)),
-        stale => Some(body(renew(stale, run)?)),
-    });
-    answer.flatten()
-}
-
-#[cold]
-fn renew(local: &mut Option<ThreadCalls>, run: u32) -> Option<&mut ThreadCalls> {
-    let ledger = LEDGER.read().clone()?;
-    Some(local.insert(ThreadCalls::new(&ledger, run)))
+    RUN.end();
 }
 
 /// Called when the current thread ends: moves its measurements to the ledger.
 pub(super) fn finish() {
-    LOCAL.with(Option::take);
+    RUN.finish();
+}
+
+/// Runs `body` with the current thread's state.
+#[inline]
+pub(super) fn with<T>(body: impl FnOnce(&mut ThreadCalls) -> T) -> Option<T> {
+    RUN.with(ThreadCalls::new, body)
 }
 
 /// The hooks of the rewritten methods.
@@ -66,15 +42,15 @@ pub(super) const HOOKS: CallHooks = CallHooks {
     exit: |method| {
         with(|local| local.exit(method));
     },
-    panicked: || RUN.store(0, Ordering::Release),
+    panicked: || RUN.stop(),
 };
 
 /// The state of one thread.
 pub(super) struct ThreadCalls {
-    run: u32,
     /// Weak, because the thread's state outlives the run, whose tables must be freed.
     ledger: Weak<Ledger>,
     record: Arc<ThreadRecord>,
+    timed: Arc<TimedRecord>,
     tree: Tree,
     stack: CallStack,
     /// The carrier's own calls while it carries a virtual thread, whose calls are in `stack`.
@@ -87,35 +63,38 @@ pub(super) struct ThreadCalls {
 }
 
 impl ThreadCalls {
-    fn new(ledger: &Arc<Ledger>, run: u32) -> Self {
-        let clock = ThreadClock::start(ledger.timing());
+    fn new(ledger: &Arc<Ledger>) -> Option<Self> {
+        let clock = ThreadClock::start(ledger.timing()?);
         let tree = ledger.new_tree();
         let stack = CallStack::new();
-        let record = Arc::new(ThreadRecord {
+        let timed = Arc::new(TimedRecord {
             clock,
             top: AtomicU32::new(ROOT),
             shortest_leaf: AtomicU64::new(u64::MAX),
-            contexts: tree.published(),
             stack: stack.published(),
         });
+        let record = Arc::new(ThreadRecord {
+            contexts: tree.published(),
+            timed: Some(timed.clone()),
+        });
         ledger.opened(record.clone());
-        Self {
-            run,
+        Some(Self {
             ledger: Arc::downgrade(ledger),
             record,
+            timed,
             tree,
             stack,
             carrier: None,
             top: ROOT,
             entered_last: false,
             overflow: Overflow::of_current_thread(),
-        }
+        })
     }
 
     /// Charges the time since the last event to the innermost call, and returns it.
     #[inline]
     fn pass(&mut self) -> u64 {
-        let gap = self.record.clock.pass();
+        let gap = self.timed.clock.pass();
         self.stack.pass(gap);
         self.tree.charge(self.top, gap);
         gap
@@ -163,7 +142,7 @@ impl ThreadCalls {
     /// Notes the time of a leaf call: the shortest one is nearly all cost of measuring.
     #[inline]
     fn saw_leaf(&mut self, gap: u64) {
-        let shortest = &self.record.shortest_leaf;
+        let shortest = &self.timed.shortest_leaf;
         if gap < shortest.load(Ordering::Relaxed) {
             shortest.store(gap, Ordering::Relaxed);
         }
@@ -196,7 +175,7 @@ impl ThreadCalls {
     #[inline]
     fn set_top(&mut self, context: u32) {
         self.top = context;
-        self.record.top.store(context, Ordering::Relaxed);
+        self.timed.top.store(context, Ordering::Relaxed);
     }
 
     /// Removes calls that an overflow has ended, because their position on the native stack is no longer in use. This

@@ -1,49 +1,50 @@
 //! Calls of virtual threads that are not mounted.
 
-use super::shadow_stack::Call;
 use locks::{Mutex, rank};
 
 /// The key of the first slot; 0 is not a key.
 const FIRST_KEY: u32 = 1;
 
 /// Keeps the calls of virtual threads that are not mounted, each under a key that the virtual thread stores.
-#[derive(Default)]
-pub(super) struct UnmountedStacks(Mutex<UnmountedSlots, rank::UnmountedStacks>);
+pub(super) struct UnmountedStacks<T>(Mutex<UnmountedSlots<T>, rank::UnmountedStacks>);
 
-#[derive(Default)]
-struct UnmountedSlots {
-    slots: Vec<Vec<Call>>,
+struct UnmountedSlots<T> {
+    slots: Vec<Option<T>>,
     free: Vec<usize>,
 }
 
-impl UnmountedStacks {
+impl<T> Default for UnmountedStacks<T> {
+    fn default() -> Self {
+        let slots = Vec::new();
+        let free = Vec::new();
+        Self(Mutex::new(UnmountedSlots { slots, free }))
+    }
+}
+
+impl<T> UnmountedStacks<T> {
     /// Keeps calls; returns their key.
-    pub(super) fn keep(&self, calls: Vec<Call>) -> u32 {
+    pub(super) fn keep(&self, calls: T) -> u32 {
         let mut slots = self.0.lock();
         let slot = match slots.free.pop() {
             Some(slot) => {
-                slots.slots[slot] = calls;
+                slots.slots[slot] = Some(calls);
                 slot
             }
             None => {
-                slots.slots.push(calls);
+                slots.slots.push(Some(calls));
                 slots.slots.len() - 1
             }
         };
         FIRST_KEY + u32::try_from(slot).expect("4 G stacks do not fit in memory")
     }
 
-    /// Takes the calls kept under a key; empty for an unknown key.
-    pub(super) fn take(&self, key: u32) -> Vec<Call> {
+    /// Takes the calls kept under a key; `None` for an unknown key.
+    pub(super) fn take(&self, key: u32) -> Option<T> {
+        let slot = key.checked_sub(FIRST_KEY)? as usize;
         let mut slots = self.0.lock();
-        let Some(slot) = key.checked_sub(FIRST_KEY) else {
-            return Vec::new();
-        };
-        let Some(calls) = slots.slots.get_mut(slot as usize).map(std::mem::take) else {
-            return Vec::new();
-        };
-        slots.free.push(slot as usize);
-        calls
+        let calls = slots.slots.get_mut(slot)?.take()?;
+        slots.free.push(slot);
+        Some(calls)
     }
 }
 
@@ -51,27 +52,15 @@ impl UnmountedStacks {
 mod tests {
     use super::*;
 
-    fn calls(method: u32) -> Vec<Call> {
-        vec![Call {
-            method,
-            context: 0,
-            since: None,
-            at: 0,
-        }]
-    }
-
     #[test]
     fn places_are_used_again() {
         let unmounted_stacks = UnmountedStacks::default();
-        let (first, second) = (
-            unmounted_stacks.keep(calls(1)),
-            unmounted_stacks.keep(calls(2)),
-        );
-        assert_eq!(unmounted_stacks.take(first), calls(1));
-        assert_eq!(unmounted_stacks.keep(calls(3)), first);
-        assert_eq!(unmounted_stacks.take(second), calls(2));
-        assert_eq!(unmounted_stacks.take(first), calls(3));
-        assert_eq!(unmounted_stacks.take(0), []);
-        assert_eq!(unmounted_stacks.take(FIRST_KEY + 99), []);
+        let (first, second) = (unmounted_stacks.keep('a'), unmounted_stacks.keep('b'));
+        assert_eq!(unmounted_stacks.take(first), Some('a'));
+        assert_eq!(unmounted_stacks.keep('c'), first);
+        assert_eq!(unmounted_stacks.take(second), Some('b'));
+        assert_eq!(unmounted_stacks.take(first), Some('c'));
+        assert_eq!(unmounted_stacks.take(0), None);
+        assert_eq!(unmounted_stacks.take(FIRST_KEY + 99), None);
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use hprof_instrument::{Reason, round_trip};
 use tempfile::TempDir;
 
-use super::{class_files, compile, extract, rewrite_tree};
+use super::{COUNTER, class_files, compile, extract, rewrite_tree};
 use crate::harness::{Jvm, Program, fetched, jvms};
 
 const TRACKER: &str = "java/lang/HprofTracker";
@@ -66,13 +66,17 @@ fn every_class_of_the_jdks_loads_as_before(jvm: &Jvm) {
         "--patch-module",
         "java.base=boot",
     ];
-    compile(&options, "boot/java/lang/HprofTracker.java", tracker.path());
+    for class in [TRACKER, COUNTER] {
+        compile(&options, &format!("boot/{class}.java"), tracker.path());
+    }
     let what = format!("JDK {}", jvm.feature);
     let folder = TempDir::new().expect("a temporary folder");
-    let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+    let [old, new, counting] = ["old", "new", "counting"].map(|name| folder.path().join(name));
     extract(jvm, "--jdk", &old);
     assert_round_trip(&old);
     let rewritten = rewrite_tree(&old, &new, TRACKER);
+    let left_out = rewrite_tree(&old, &counting, COUNTER).left_out;
+    assert_eq!(left_out.len(), rewritten.left_out.len(), "{what}");
     assert!(rewritten.methods.len() > 50_000, "{what}");
     // All methods in a JDK fit, even with the calls; and some are left out for these reasons.
     for left_out in &rewritten.left_out {
@@ -88,12 +92,11 @@ fn every_class_of_the_jdks_loads_as_before(jvm: &Jvm) {
     );
 
     let untouched = load_all(jvm, &[], &["--jdk".into()]);
-    let patches = patches(&new, tracker.path());
-    assert_same(
-        &untouched,
-        &load_all(jvm, &patches, &["--jdk".into()]),
-        &what,
-    );
+    for classes in [new, counting] {
+        let patches = patches(&classes, tracker.path());
+        let loaded = load_all(jvm, &patches, &["--jdk".into()]);
+        assert_same(&untouched, &loaded, &what);
+    }
 }
 
 /// Returns the VM's options that replace each module's classes by the rewritten ones.
@@ -123,10 +126,11 @@ fn every_class_of_real_jars_loads_as_before() {
     let judges: Vec<&Jvm> = jvms().first().into_iter().chain(jvms().last()).collect();
     for jar in &jars {
         let folder = TempDir::new().expect("a temporary folder");
-        let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+        let [old, new, counting] = ["old", "new", "counting"].map(|name| folder.path().join(name));
         extract(judges[0], &jar.to_string_lossy(), &old);
         assert_round_trip(&old);
         rewrite_tree(&old, &new, TRACKER);
+        rewrite_tree(&old, &counting, COUNTER);
         for jvm in &judges {
             let what = format!("{} on JDK {}", jar.display(), jvm.feature);
             let load = |folder: &PathBuf| {
@@ -134,7 +138,9 @@ fn every_class_of_real_jars_loads_as_before() {
                 places.extend(jars.iter().map(|jar| jar.clone().into_os_string()));
                 load_all(jvm, &[], &places)
             };
-            assert_same(&load(&old), &load(&new), &what);
+            let untouched = load(&old);
+            assert_same(&untouched, &load(&new), &what);
+            assert_same(&untouched, &load(&counting), &what);
         }
     }
 }

@@ -14,6 +14,9 @@ use hprof_instrument::{Hooks, LeftOut, instrument};
 
 use crate::harness::{Jvm, Program, javac};
 
+/// The stand-in for the class whose entry returns what its exits take.
+const COUNTER: &str = "java/lang/HprofCounter";
+
 /// Returns the hooks of the stand-ins.
 fn hooks(tracker: &str) -> Hooks<'_> {
     Hooks {
@@ -21,6 +24,7 @@ fn hooks(tracker: &str) -> Hooks<'_> {
         entry: b"methodEntry",
         exit: b"methodExit",
         exception_exit: b"exceptionExit",
+        caught: (tracker == COUNTER).then_some(b"caught"),
     }
 }
 

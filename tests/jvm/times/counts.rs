@@ -1,6 +1,6 @@
 //! Every call counts.
 
-use super::{ALL, STACK, calls, one, profile, profile_of_same_output, program};
+use super::{ALL, CLOCKS, STACK, calls, one, profile, profile_of_same_output, program};
 use crate::cells::Cell;
 use crate::harness::{Jvm, Program, any_jvm};
 use crate::profile::Profile;
@@ -19,14 +19,16 @@ on_every_jvm!(each_call_is_counted, and 26);
 
 fn each_call_is_counted(jvm: &Jvm) {
     for depth in ["", "depth=1", "depth=2", "depth=30"] {
-        let profile = profile_of_same_output(jvm, depth, "Calls");
-        for (method, count) in CALLS {
-            assert_eq!(
-                calls(one(&profile), method),
-                count,
-                "{} {depth} {method}",
-                jvm.feature
-            );
+        for clock in CLOCKS {
+            let profile = profile_of_same_output(jvm, &format!("{clock},{depth}"), "Calls");
+            for (method, count) in CALLS {
+                assert_eq!(
+                    calls(one(&profile), method),
+                    count,
+                    "{} {clock} {depth} {method}",
+                    jvm.feature
+                );
+            }
         }
     }
 }
@@ -35,10 +37,18 @@ on_paired_cells!(each_call_is_counted_with_every_collector, row 4);
 
 fn each_call_is_counted_with_every_collector(cell: &Cell) {
     let [unlock, choose] = cell.vm_options();
-    let run = Program::java(cell.jvm, ALL, &[STACK, unlock, choose]).program("times", "Calls");
-    let profile = Profile::parse(&run.run_well().read("x.txt"));
-    for (method, count) in CALLS {
-        assert_eq!(calls(one(&profile), method), count, "{cell} {method}");
+    for clock in CLOCKS {
+        let options = format!("{ALL},{clock}");
+        let run = Program::java(cell.jvm, &options, &[STACK, unlock, choose]);
+        let run = run.program("times", "Calls").run_well();
+        let profile = Profile::parse(&run.read("x.txt"));
+        for (method, count) in CALLS {
+            assert_eq!(
+                calls(one(&profile), method),
+                count,
+                "{cell} {clock} {method}"
+            );
+        }
     }
 }
 

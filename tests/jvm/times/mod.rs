@@ -15,6 +15,9 @@ use crate::profile::{CpuTimes, Profile, Time};
 /// Everything, regardless of its cost.
 const ALL: &str = "cpu=times,cutoff=0,file=x.txt";
 
+/// The ways of measuring, which count alike.
+const CLOCKS: [&str; 2] = ["clock=cpu", "clock=samples"];
+
 /// Stack for a recursion of 10,000 calls, for which the interpreter needs more than the default.
 const STACK: &str = "-Xss8m";
 

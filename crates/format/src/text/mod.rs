@@ -81,11 +81,12 @@ This file is the profile of a Java program, written as a sequence of records:
   CPU TIME
       How much time each stack's innermost method took itself, without what
       it called, and how often it was called in this way; the costliest
-      first. Every call is counted. The time is CPU time (clock=cpu), or the
-      time that passed (clock=wall). Lines in parentheses before it say what
-      could not be timed: calls from there count as calls from the next timed
-      method further out, which is also charged for their time. One of these
-      lines says what the rows below the cutoff add up to.
+      first. Every call is counted. The time is CPU time (clock=cpu), sampled
+      CPU time (clock=samples), or the time that passed (clock=wall). Lines in
+      parentheses before it say what could not be timed: calls from there
+      count as calls from the next timed method further out, which is also
+      charged for their time. One of these lines says what the rows below the
+      cutoff add up to.
 
   SITES
       Where objects were allocated: for each class and stack, how many bytes

@@ -150,6 +150,10 @@ pub(crate) struct Parsed {
     /// The indexes of the calls in the pool: entry, exit, exception_exit; then the class of all exceptions.
     pub(crate) calls: [[u8; 2]; 3],
     pub(crate) throwable: [u8; 2],
+    /// The index of the call in handlers of the program.
+    pub(crate) caught: [u8; 2],
+    /// The index of the class `A`.
+    pub(crate) argument: [u8; 2],
 }
 
 impl Parsed {
@@ -186,6 +190,8 @@ impl Parsed {
             exceptions,
             attributes: attributes(&mut reader, &pool),
             calls: [find(b"in"), find(b"out"), find(b"up")],
+            caught: find(b"caught"),
+            argument: find(b"A"),
             throwable: find(b"java/lang/Throwable"),
         }
     }

@@ -8,6 +8,7 @@
 
 mod build;
 mod constructors;
+mod kept;
 mod methods;
 mod mutations;
 mod places;
@@ -23,6 +24,7 @@ pub(super) const HOOKS: Hooks = Hooks {
     entry: b"in",
     exit: b"out",
     exception_exit: b"up",
+    caught: None,
 };
 
 /// Instruments all methods; each gets the number 1.

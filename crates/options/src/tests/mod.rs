@@ -369,7 +369,18 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
             "format=b,cpu=old",
             "option format=b: must be a with cpu=old, which the binary format has no records for",
         ),
-        ("cpu=times,clock=x", "option clock=x: must be cpu|wall"),
+        (
+            "cpu=times,clock=x",
+            "option clock=x: must be cpu|wall|samples",
+        ),
+        (
+            "cpu=old,clock=samples",
+            "option clock=samples: must be cpu|wall with cpu=old, which needs the time of each call",
+        ),
+        (
+            "cpu=times,clock=samples,budget=20%",
+            "option clock=samples: must be cpu|wall with budget=, which needs the time of each call",
+        ),
         (
             "cpu=times,include=",
             "option include=: must be names of classes like com.acme.Foo or com.acme.*, separated by ':'",

@@ -36,6 +36,7 @@ use super::super::stack_walk::{InterruptedWalker, refused, thread_cpu_nanos};
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use super::registers::{Registers, StackPosition};
 use super::trace::{AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA};
+use crate::call_contexts;
 use crate::hotspot::sample_ring::{Ring, SampleHead};
 use crate::native_code::UnwindTable;
 use crate::stack_bounds::StackBounds;
@@ -95,6 +96,10 @@ pub(super) struct State {
     pub(super) thread_key: AtomicU32,
     /// The key of the mark for threads in the agent's own code, [`NO_KEY`] if there is none.
     pub(super) own_time_key: AtomicU32,
+    /// The key of the slot with a thread's contexts, [`NO_KEY`] unless samples are charged to these.
+    pub(super) contexts_key: AtomicU32,
+    /// The number of intervals in threads that were in no context.
+    pub(super) outside_contexts: AtomicU64,
     /// The number of samples that have been begun, in all.
     pub(super) begun: AtomicU64,
     /// The CPU time between two signals of a timer, in nanoseconds.
@@ -125,6 +130,8 @@ pub(super) static STATE: State = State {
     environment: AtomicUsize::new(0),
     thread_key: AtomicU32::new(0),
     own_time_key: AtomicU32::new(NO_KEY),
+    contexts_key: AtomicU32::new(NO_KEY),
+    outside_contexts: AtomicU64::new(0),
     begun: AtomicU64::new(0),
     interval: AtomicU64::new(0),
     lost: AtomicU64::new(0),
@@ -267,6 +274,22 @@ unsafe fn take_sample(number: usize, expired: Option<i32>, info: usize, context:
     let Some(weight) = due(record, intervals) else {
         return;
     };
+    let contexts_key = STATE.contexts_key.load(Ordering::Relaxed);
+    if contexts_key != NO_KEY {
+        record
+            .charged
+            .fetch_add(u64::from(weight), Ordering::Relaxed);
+        // SAFETY: a key that is never deleted, and its value.
+        let charged = unsafe {
+            call_contexts::charge(libc::pthread_getspecific(contexts_key), u64::from(weight))
+        };
+        if !charged {
+            STATE
+                .outside_contexts
+                .fetch_add(u64::from(weight), Ordering::Relaxed);
+        }
+        return;
+    }
     let started = thread_cpu_nanos();
     record
         .charged

@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::super::call_contexts;
 use super::super::clock::ThreadCpuClock;
 use super::super::env::{Env, FrameInfo};
 use super::super::jni::{Jni, Object};
@@ -252,6 +253,20 @@ impl CpuTimers {
     /// The number of calls of [`CpuTimers::read`] that read everything available at the first one.
     pub const MOST_READS: usize = RING_SAMPLES.div_ceil(READ_AT_ONCE);
 
+    /// Begins to charge each thread's samples to the contexts of its calls ([`CallContexts`](crate::CallContexts)), when the VM is up.
+    /// There are no samples to be read.
+    pub fn of_contexts(
+        support: CpuTimerSupport,
+        env: Env,
+        jni: Jni<'_>,
+        interval: Duration,
+    ) -> Result<Self, NoCpuTimers> {
+        let key = call_contexts::key().ok_or(NoCpuTimers::Vm("the process has no more keys"))?;
+        STATE.contexts_key.store(key, Ordering::Relaxed);
+        Self::new(support, env, jni, interval, 1, false)
+            .inspect_err(|_| STATE.contexts_key.store(NO_KEY, Ordering::Relaxed))
+    }
+
     /// Begins sampling, when the VM is up. `interval` is that of all threads, `depth` the most frames that will be
     /// requested. `native` says whether those of native code are wanted; they are taken if the agent's own walk knows the VM. Called on a platform thread.
     pub fn new(
@@ -447,6 +462,11 @@ impl CpuTimers {
         STATE.lost.swap(0, Ordering::Relaxed)
     }
 
+    /// Returns the number of intervals of threads that were in no context, since the process began.
+    pub fn outside_contexts(&self) -> u64 {
+        STATE.outside_contexts.load(Ordering::Relaxed)
+    }
+
     /// Returns `true` if the timers' signals still reach the agent. Otherwise the program has installed its own
     /// handler.
     pub fn has_the_signal(&self) -> bool {
@@ -467,6 +487,7 @@ impl Drop for CpuTimers {
             }
             std::thread::yield_now();
         }
+        STATE.contexts_key.store(NO_KEY, Ordering::Relaxed);
         IN_USE.store(false, Ordering::Relaxed);
     }
 }

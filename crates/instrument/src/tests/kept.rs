@@ -1,0 +1,138 @@
+//! The calls whose entry returns what the method keeps for its exits.
+
+use super::HOOKS;
+use super::build::{ClassBuilder, Parsed};
+use crate::class::instrument;
+use crate::counter::{CacheHash, CounterLayout, SlowHooks, counter_class};
+use crate::hooks::Hooks;
+
+const RETURN: u8 = 177;
+const ARRAYLENGTH: u8 = 190;
+/// `lload 4`: the methods have four local variables of their own.
+const LOAD: [u8; 2] = [22, 4];
+
+const KEEPING: Hooks = Hooks {
+    caught: Some(b"caught"),
+    ..HOOKS
+};
+
+fn keeping(class: &ClassBuilder) -> Parsed {
+    let outcome = instrument(&class.bytes(), &KEEPING, &mut |_, _| Some(1)).expect("a class file");
+    assert_eq!(outcome.left_out, []);
+    Parsed::method(&outcome.class.expect("new bytes"))
+}
+
+fn call(load: &[u8], [high, low]: [u8; 2]) -> Vec<u8> {
+    [load, &[184, high, low]].concat()
+}
+
+#[test]
+fn every_frame_names_the_variable() {
+    // aload_0; arraylength; ifeq +4; return; return
+    let code = [42, ARRAYLENGTH, 153, 0, 4, RETURN, RETURN];
+    // The same locals as at the start; then without the last one.
+    let frames = [0, 2, 5, 250, 0, 0];
+    let class = ClassBuilder::new("m", "(JLA;)V", &code).code_attribute("StackMapTable", &frames);
+    let method = keeping(&class);
+    let [enter, leave, unwind] = method.calls;
+    let entry = [call(&[4], enter), vec![55, 4]].concat();
+    let exit = [call(&LOAD, leave), vec![RETURN]].concat();
+    let body = [42, ARRAYLENGTH, 153, 0, 9];
+    let handler = [call(&LOAD, unwind), vec![191]].concat();
+    method.assert_code(&[&entry, &body, &exit, &exit, &handler]);
+    assert_eq!(method.exceptions, [[6, 23, 23, 0]]);
+    assert_eq!(method.max_stack, 5);
+    let new = method.attribute("StackMapTable").expect("frames");
+    let (this, [high, low]) = ([0, 2], method.argument);
+    let first = [
+        255, 0, 11, 0, 4, 7, this[0], this[1], 4, 7, high, low, 4, 0, 0,
+    ];
+    let second = [255, 0, 5, 0, 4, 7, this[0], this[1], 4, 0, 4, 0, 0];
+    let [high, low] = method.throwable;
+    let third = [255, 0, 5, 0, 5, 0, 0, 0, 0, 4, 0, 1, 7, high, low];
+    assert_eq!(new, [&[0, 3][..], &first, &second, &third].concat());
+}
+
+#[test]
+fn a_handler_that_may_catch_an_overflow_says_so() {
+    // aload_0; arraylength; pop; return; pop; return
+    let code = [42, ARRAYLENGTH, 87, RETURN, 87, RETURN];
+    let class = ClassBuilder::new("m", "()V", &code).major(49);
+    let method = keeping(&class.handler([0, 3, 4, 0]));
+    assert_eq!(method.exceptions, [[6, 9, 15, 0], [6, 27, 27, 0]]);
+    assert_eq!(
+        method.code[15..21],
+        [call(&LOAD, method.caught), vec![87]].concat()
+    );
+}
+
+#[test]
+fn a_handler_of_other_exceptions_or_of_itself_does_not() {
+    let code = [42, ARRAYLENGTH, 87, RETURN, 87, RETURN];
+    let class = || ClassBuilder::new("m", "()V", &code).major(49);
+    let mut other = class();
+    let kind = other.pool.class(b"java/io/IOException").expect("room");
+    let others = [
+        other.handler([0, 3, 4, kind]),
+        class().handler([0, 5, 4, 0]),
+    ];
+    for class in others {
+        assert_eq!(keeping(&class).exceptions[1], [6, 22, 22, 0]);
+    }
+}
+
+#[test]
+fn the_counter_is_small_enough_to_be_inlined() {
+    const FREQ_INLINE_SIZE: usize = 325;
+    let layout = CounterLayout {
+        slots: 1 << 40,
+        slot_count: 1 << 16,
+        slot_shift: 6,
+        key: 0,
+        position: 8,
+        stack: 16,
+        room: 24,
+        cache: 32,
+        hash: CacheHash {
+            shift: 6,
+            factor: 31,
+            spread: 0x9E37_79B1,
+            unused: 20,
+        },
+        entry_shift: 5,
+        caller: 0,
+        callee: 8,
+        method: 16,
+        calls: 0,
+        callees: [16, 24],
+        methods: [40, 48],
+        has_carriers: true,
+    };
+    let slow = SlowHooks {
+        entry: b"slowIn",
+        exit: b"slowOut",
+    };
+    let hooks = Hooks {
+        exception_exit: b"out",
+        ..KEEPING
+    };
+    let class = counter_class(&hooks, &slow, &layout);
+    let mut lengths = Vec::new();
+    let other = Hooks {
+        tracker: b"X",
+        ..KEEPING
+    };
+    let outcome = instrument(&class, &other, &mut |_, method| {
+        lengths.push((
+            String::from_utf8_lossy(method.name).into_owned(),
+            method.code_length,
+        ));
+        Some(1)
+    });
+    outcome.expect("a class file");
+    let names: Vec<&str> = lengths.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["<clinit>", "in", "out", "find", "caught"]);
+    for (name, length) in &lengths {
+        assert!((*length as usize) < FREQ_INLINE_SIZE, "{name}: {length}");
+    }
+}

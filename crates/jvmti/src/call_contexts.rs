@@ -1,0 +1,529 @@
+//! The memory that the counting of calls shares between bytecode, the agent and the handler of CPU samples.
+//!
+//! Each thread has the stack of the contexts that it is in. Bytecode (`hprof_instrument::counter_class`) pushes the context of a
+//! callee and counts its call if the caller's context knows it; otherwise the agent does. The handler charges a sample
+//! to the innermost context. All three run on the thread itself, so plain reads and writes suffice; the handler may come between
+//! any two of them.
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use std::sync::{Arc, OnceLock};
+
+use crate::error::JvmtiError;
+use crate::sys;
+
+/// The number of threads that can have a slot in the table at one time.
+const SLOTS: usize = 1 << 16;
+
+/// A key that is no thread's number.
+const NO_THREAD: u64 = u64::MAX;
+
+/// The memory of a context, on one cache line.
+#[derive(Default)]
+#[repr(C, align(64))]
+pub struct ContextCell {
+    /// The number of calls that have begun.
+    pub calls: AtomicU64,
+    /// Time in the context itself: ticks of a clock, or samples.
+    pub own: AtomicU64,
+    /// Free for the tree that the context belongs to if calls are timed; otherwise the addresses of the contexts of [`recent`], and
+    /// the context's number.
+    ///
+    /// [`recent`]: ContextCell::recent
+    pub more: [AtomicU64; 3],
+    /// The methods that were called last in it, the latest first, and their contexts.
+    pub recent: [Callee; 2],
+    /// Free for the tree.
+    pub list: AtomicU32,
+    /// Free for the tree.
+    pub flag: AtomicU32,
+}
+
+/// A method called in a context, and its own context.
+#[derive(Default)]
+#[repr(C)]
+pub struct Callee {
+    /// The method.
+    pub method: AtomicU32,
+    /// The number of its context.
+    pub context: AtomicU32,
+}
+
+const _: () = assert!(size_of::<ContextCell>() == 64, "one cache line");
+
+/// The place in [`ContextCell::more`] of a context's own number.
+const NUMBER: usize = 2;
+
+/// The stack of one thread, as bytecode and the handler see it.
+#[repr(C, align(64))]
+struct Slot {
+    /// The number of the thread, 0 for none.
+    key: AtomicU64,
+    /// The number of contexts on the stack in the lower half, the identity of the stack in the upper one.
+    position: AtomicU64,
+    /// The address of the stack.
+    stack: AtomicUsize,
+    /// The highest number of contexts for which it has room.
+    room: AtomicU32,
+    /// The address of the thread's cache.
+    cache: AtomicUsize,
+}
+
+const _: () = assert!(size_of::<Slot>() == 64, "a shift finds it");
+
+/// A callee that was looked up, for callers with more than they have room for. All zeros means none: no context is at address 0.
+#[derive(Default)]
+#[repr(C, align(32))]
+struct CacheEntry {
+    /// The address of the caller's context.
+    caller: AtomicU64,
+    /// The address of the callee's.
+    callee: AtomicU64,
+    method: AtomicU32,
+}
+
+const _: () = assert!(size_of::<CacheEntry>() == 32, "a shift finds it");
+
+/// The number of entries of a thread's cache as a power of two.
+const CACHE_BITS: u32 = 12;
+/// The hash of an entry: `((address >> SHIFT) * FACTOR + method) * SPREAD`, its upper bits.
+const SHIFT: u8 = size_of::<ContextCell>().trailing_zeros() as u8;
+const FACTOR: u8 = 31;
+const SPREAD: u32 = 0x9E37_79B1;
+const UNUSED: u8 = (u32::BITS - CACHE_BITS) as u8;
+
+/// The places in this memory that bytecode has to know, with offsets in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct CellLayout {
+    /// The address of the table of slots.
+    pub slots: u64,
+    /// Their number.
+    pub slot_count: u64,
+    /// The size of one as a power of two.
+    pub slot_shift: u8,
+    /// In a slot.
+    pub key: u64,
+    /// In a slot.
+    pub position: u64,
+    /// In a slot.
+    pub stack: u64,
+    /// In a slot.
+    pub room: u64,
+    /// In a slot.
+    pub cache: u64,
+    /// The hash by which an entry of the cache is found.
+    pub hash: CellHash,
+    /// The size of an entry of the cache as a power of two.
+    pub entry_shift: u8,
+    /// In an entry of the cache.
+    pub caller: u64,
+    /// In an entry of the cache.
+    pub method: u64,
+    /// In an entry of the cache.
+    pub callee: u64,
+    /// In a context.
+    pub calls: u64,
+    /// In a context: the addresses of the latest callees' contexts.
+    pub callees: [u64; 2],
+    /// In a context: the methods of these.
+    pub methods: [u64; 2],
+}
+
+/// `((address >> shift) * factor + method) * spread >> unused`, in 32 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct CellHash {
+    /// See above.
+    pub shift: u8,
+    /// See above.
+    pub factor: u8,
+    /// See above.
+    pub spread: u32,
+    /// See above.
+    pub unused: u8,
+}
+
+impl CellLayout {
+    /// Returns the places; the memory exists from now on. An error if the system has none.
+    pub fn prepare() -> Result<Self, JvmtiError> {
+        let slots = table().ok_or(JvmtiError {
+            function: "mmap",
+            code: sys::JVMTI_ERROR_OUT_OF_MEMORY,
+        })?;
+        let more = std::mem::offset_of!(ContextCell, more) as u64;
+        let recent = std::mem::offset_of!(ContextCell, recent) as u64;
+        Ok(Self {
+            slots: ptr::from_ref(slots).addr() as u64,
+            slot_count: SLOTS as u64,
+            slot_shift: size_of::<Slot>().trailing_zeros() as u8,
+            key: std::mem::offset_of!(Slot, key) as u64,
+            position: std::mem::offset_of!(Slot, position) as u64,
+            stack: std::mem::offset_of!(Slot, stack) as u64,
+            room: std::mem::offset_of!(Slot, room) as u64,
+            cache: std::mem::offset_of!(Slot, cache) as u64,
+            hash: CellHash {
+                shift: SHIFT,
+                factor: FACTOR,
+                spread: SPREAD,
+                unused: UNUSED,
+            },
+            entry_shift: size_of::<CacheEntry>().trailing_zeros() as u8,
+            caller: std::mem::offset_of!(CacheEntry, caller) as u64,
+            method: std::mem::offset_of!(CacheEntry, method) as u64,
+            callee: std::mem::offset_of!(CacheEntry, callee) as u64,
+            calls: std::mem::offset_of!(ContextCell, calls) as u64,
+            callees: [more, more + 8],
+            methods: [recent, recent + size_of::<Callee>() as u64],
+        })
+    }
+}
+
+impl ContextCell {
+    /// Sets the context's own number.
+    pub fn set_number(&self, number: u32) {
+        self.more[NUMBER].store(number.into(), Ordering::Relaxed);
+    }
+}
+
+/// The contexts that a thread is in, outermost first, while another stack is its own.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct SavedStack {
+    /// The identity of the stack.
+    identity: u32,
+    /// The contexts.
+    pub contexts: Vec<u32>,
+}
+
+/// The contexts of the current thread: those that it is in, and the memory of all others that it may get to. `B` holds the memory of
+/// some; contexts are numbered through.
+pub struct CallContexts<B: AsRef<[ContextCell]>> {
+    /// All cells whose address may be on the stack, or in another cell.
+    blocks: Vec<Arc<B>>,
+    /// The addresses of cells of `blocks`. The first is that of the context outside all methods.
+    stack: Vec<AtomicU64>,
+    /// Addresses of cells of `blocks`.
+    cache: Box<[CacheEntry]>,
+    slot: OwnSlot,
+}
+
+enum OwnSlot {
+    /// In the table.
+    Shared(&'static Slot),
+    /// Of a thread whose place in the table is taken.
+    Private(Box<Slot>),
+}
+
+impl std::ops::Deref for OwnSlot {
+    type Target = Slot;
+
+    fn deref(&self) -> &Slot {
+        match self {
+            Self::Shared(slot) => slot,
+            Self::Private(slot) => slot,
+        }
+    }
+}
+
+impl<B: AsRef<[ContextCell]>> CallContexts<B> {
+    /// Creates a stack with the first context of a block alone, for the current thread, whose number the VM gave.
+    pub fn new(thread: u64, first: Arc<B>) -> Self {
+        let slot = OwnSlot::of_thread(thread);
+        let mut new = Self {
+            blocks: vec![first],
+            stack: Vec::new(),
+            cache: new_cache(),
+            slot,
+        };
+        new.make_room(1);
+        new.stack[0].store(new.address(0), Ordering::Relaxed);
+        new.slot
+            .position
+            .store(position(new_identity(), 0), Ordering::Relaxed);
+        new.publish(thread);
+        new
+    }
+
+    /// Adds the next contexts.
+    pub fn hold(&mut self, block: Arc<B>) {
+        self.blocks.push(block);
+    }
+
+    /// Makes the slot that of a thread, the current one, if it was another's.
+    pub fn belongs_to(&mut self, thread: u64) {
+        if matches!(self.slot, OwnSlot::Shared(_))
+            && self.slot.key.load(Ordering::Relaxed) == thread
+        {
+            return;
+        }
+        let position = self.slot.position.load(Ordering::Relaxed);
+        self.withdraw();
+        self.slot = OwnSlot::of_thread(thread);
+        self.slot.position.store(position, Ordering::Relaxed);
+        self.publish(thread);
+    }
+
+    fn cell(&self, context: u32) -> &ContextCell {
+        let cells = |block: usize| -> &[ContextCell] { (*self.blocks[block]).as_ref() };
+        let (context, count) = (context as usize, cells(0).len());
+        &cells(context / count)[context % count]
+    }
+
+    fn address(&self, context: u32) -> u64 {
+        ptr::from_ref(self.cell(context)).expose_provenance() as u64
+    }
+
+    /// Makes the latest callees of a context known to bytecode, and that of this method.
+    pub fn link(&self, context: u32, method: u32, callee: u32) {
+        let cell = self.cell(context);
+        let caller = self.address(context);
+        let hash = ((caller >> SHIFT) as u32)
+            .wrapping_mul(FACTOR.into())
+            .wrapping_add(method)
+            .wrapping_mul(SPREAD);
+        if let Some(entry) = self.cache.get((hash >> UNUSED) as usize) {
+            entry.caller.store(caller, Ordering::Relaxed);
+            entry.callee.store(self.address(callee), Ordering::Relaxed);
+            entry.method.store(method, Ordering::Relaxed);
+        }
+        for (callee, address) in cell.recent.iter().zip(&cell.more) {
+            let number = callee.context.load(Ordering::Relaxed);
+            address.store(self.address(number), Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the position of the innermost context.
+    pub fn position(&self) -> u64 {
+        self.slot.position.load(Ordering::Relaxed)
+    }
+
+    /// Returns the innermost context.
+    pub fn top(&self) -> u32 {
+        self.at(self.position() as u32 as usize)
+    }
+
+    fn at(&self, depth: usize) -> u32 {
+        let address = self.stack[depth].load(Ordering::Relaxed);
+        // SAFETY: only addresses of cells get to the stack, by `enter` or by bytecode, which has them from `link`. `blocks`
+        // holds all of them.
+        let cell = unsafe { &*ptr::with_exposed_provenance::<ContextCell>(address as usize) };
+        cell.more[NUMBER].load(Ordering::Relaxed) as u32
+    }
+
+    /// Enters a context; returns the position before.
+    pub fn enter(&mut self, context: u32) -> u64 {
+        let before = self.position();
+        let depth = before as u32 as usize + 1;
+        self.make_room(depth + 1);
+        self.stack[depth].store(self.address(context), Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        self.slot.position.store(before + 1, Ordering::Relaxed);
+        before
+    }
+
+    /// Goes back to a position of the current stack; does nothing for one of another stack, or further in.
+    pub fn leave(&self, to: u64) {
+        let now = self.position();
+        if (now ^ to) >> 32 == 0 && to < now {
+            self.slot.position.store(to, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the stack away, and puts another one in its place; one that is new if it is `None`.
+    pub fn replace(&mut self, other: Option<SavedStack>) -> SavedStack {
+        let position_before = self.position();
+        let contexts = 1..=position_before as u32 as usize;
+        let saved = SavedStack {
+            identity: (position_before >> 32) as u32,
+            contexts: contexts.map(|depth| self.at(depth)).collect(),
+        };
+        let other = other.unwrap_or_else(|| SavedStack {
+            identity: new_identity(),
+            contexts: Vec::new(),
+        });
+        self.slot
+            .position
+            .store(position(other.identity, 0), Ordering::Relaxed);
+        for context in other.contexts {
+            self.enter(context);
+        }
+        saved
+    }
+
+    /// Makes room for so many contexts.
+    fn make_room(&mut self, count: usize) {
+        const FIRST: usize = 256;
+        if count <= self.stack.len() {
+            return;
+        }
+        let length = (2 * self.stack.len()).max(FIRST).max(count);
+        memory::need(length * size_of::<AtomicU64>());
+        let old = self
+            .stack
+            .iter()
+            .map(|address| AtomicU64::new(address.load(Ordering::Relaxed)));
+        let mut larger: Vec<AtomicU64> = old.collect();
+        larger.resize_with(length, AtomicU64::default);
+        // The handler must find one or the other.
+        let smaller = std::mem::replace(&mut self.stack, larger);
+        self.publish_stack();
+        drop(smaller);
+    }
+
+    fn publish_stack(&self) {
+        let stack = self.stack.as_ptr().expose_provenance();
+        self.slot.stack.store(stack, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let room = u32::try_from(self.stack.len() - 1).unwrap_or(u32::MAX - 1);
+        self.slot.room.store(room, Ordering::Relaxed);
+    }
+
+    fn publish(&self, thread: u64) {
+        self.publish_stack();
+        let cache = self.cache.as_ptr().expose_provenance();
+        self.slot.cache.store(cache, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if let OwnSlot::Shared(slot) = self.slot {
+            slot.key.store(thread, Ordering::Relaxed);
+        }
+        set_current(ptr::from_ref::<Slot>(&self.slot).cast_mut());
+    }
+
+    fn withdraw(&mut self) {
+        set_current(ptr::null_mut());
+        compiler_fence(Ordering::SeqCst);
+        if let OwnSlot::Shared(slot) = self.slot {
+            slot.key.store(0, Ordering::Release);
+        }
+    }
+}
+
+impl<B: AsRef<[ContextCell]>> Drop for CallContexts<B> {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+impl OwnSlot {
+    /// Takes the place of a thread in the table, or one outside if another thread has that. The key is set later.
+    fn of_thread(thread: u64) -> Self {
+        let shared = table().map(|slots| &slots[thread as usize % SLOTS]);
+        let free = shared.filter(|slot| {
+            thread != 0
+                && slot
+                    .key
+                    .compare_exchange(0, NO_THREAD, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+        });
+        match free {
+            Some(slot) => Self::Shared(slot),
+            None => Self::Private(Box::new(Slot {
+                key: AtomicU64::new(0),
+                position: AtomicU64::new(0),
+                stack: AtomicUsize::new(0),
+                room: AtomicU32::new(0),
+                cache: AtomicUsize::new(0),
+            })),
+        }
+    }
+}
+
+/// Returns a cache without entries.
+fn new_cache() -> Box<[CacheEntry]> {
+    let length = 1 << CACHE_BITS;
+    memory::need(length * size_of::<CacheEntry>());
+    (0..length).map(|_| CacheEntry::default()).collect()
+}
+
+fn position(identity: u32, depth: u32) -> u64 {
+    u64::from(identity) << 32 | u64::from(depth)
+}
+
+/// Returns the identity of a stack that is new. They are positive as numbers of Java.
+fn new_identity() -> u32 {
+    static IDENTITIES: AtomicU32 = AtomicU32::new(0);
+    IDENTITIES.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1)
+}
+
+/// Makes bytecode ask the agent from the next call on, on every thread.
+pub fn forget_call_slots() {
+    // Only a table that exists has anything to forget.
+    if let Some(Some(slots)) = TABLE.get() {
+        for slot in *slots {
+            if slot.key.load(Ordering::Relaxed) != 0 {
+                slot.key.store(NO_THREAD, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+static TABLE: OnceLock<Option<&'static [Slot; SLOTS]>> = OnceLock::new();
+
+/// Returns the table of slots, which is never freed: its address is in bytecode.
+fn table() -> Option<&'static [Slot; SLOTS]> {
+    *TABLE.get_or_init(|| {
+        // SAFETY: new memory, of zeros, which are a valid slot; pages are aligned well enough. It stays.
+        unsafe {
+            let pages = libc::mmap(
+                ptr::null_mut(),
+                size_of::<[Slot; SLOTS]>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            );
+            (pages != libc::MAP_FAILED).then(|| {
+                pages.expose_provenance();
+                let slots = &*pages.cast::<[Slot; SLOTS]>();
+                // The number of a thread is 0 while its object is being made, and that must not be the key of a slot.
+                slots[0].key.store(NO_THREAD, Ordering::Relaxed);
+                slots
+            })
+        }
+    })
+}
+
+/// The key under which a thread has the address of its slot, for the handler.
+static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+
+/// Returns the key, which is created if need be; `None` if the process has no more keys.
+pub(super) fn key() -> Option<libc::pthread_key_t> {
+    *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `key` receives the answer. There is no destructor, so the values may be anything.
+        let status = unsafe { libc::pthread_key_create(&mut key, None) };
+        (status == 0).then_some(key)
+    })
+}
+
+fn set_current(slot: *mut Slot) {
+    if let Some(key) = key() {
+        // SAFETY: the key is never deleted. Out of memory is an answer, and leaves the thread's samples without a context.
+        unsafe { libc::pthread_setspecific(key, slot.cast()) };
+    }
+}
+
+/// Charges samples to the innermost context of the current thread; returns `false` if it has none. For the handler.
+///
+/// # Safety
+/// `slot` is the value of [`key`].
+#[inline(always)]
+pub(super) unsafe fn charge(slot: *mut std::ffi::c_void, samples: u64) -> bool {
+    // SAFETY: null, or a slot that its owner, this thread, withdraws before it is freed.
+    let Some(slot) = (unsafe { slot.cast::<Slot>().as_ref() }) else {
+        return false;
+    };
+    let stack = slot.stack.load(Ordering::Relaxed);
+    let depth = slot.position.load(Ordering::Relaxed) as u32 as usize;
+    let entry = stack.wrapping_add(depth.wrapping_mul(size_of::<u64>()));
+    // SAFETY: the stack has room for the position, and has the addresses of cells up to there, as this thread sees them.
+    let cell = unsafe {
+        let address = ptr::with_exposed_provenance::<AtomicPtr<ContextCell>>(entry);
+        (*address).load(Ordering::Relaxed).as_ref()
+    };
+    let Some(cell) = cell else {
+        return false;
+    };
+    let before = cell.own.load(Ordering::Relaxed);
+    cell.own
+        .store(before.wrapping_add(samples), Ordering::Relaxed);
+    true
+}
