@@ -3,7 +3,6 @@
 mod attach;
 mod command_line;
 mod counts;
-mod descriptors;
 mod head;
 mod open_output;
 mod outputs;
@@ -20,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::engines::{self, Context, Engines, SamplingMethod, SamplingMethodRefused};
+use crate::os::descriptors;
 use crate::session::{self, NotBegun, Session, Status, cpu_of_process};
 use jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use memory::OutOfMemory;

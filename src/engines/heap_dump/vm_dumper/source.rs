@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use hprof_format::RECORD_HEADER;
 
 use crate::engines::heap_dump::DumpError;
+use crate::os::read_exact_at;
 
 /// The number of bytes read at once: they should stay in a CPU's cache until they are written again.
 const READ: usize = 256 * 1024;
@@ -87,7 +87,7 @@ impl Source {
     pub(super) fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>, DumpError> {
         memory::need(length);
         let mut bytes = vec![0; length];
-        self.file.read_exact_at(&mut bytes, offset)?;
+        read_exact_at(&self.file, &mut bytes, offset)?;
         Ok(bytes)
     }
 
