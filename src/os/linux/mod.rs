@@ -1,6 +1,7 @@
 //! Linux.
 
 pub(crate) mod descriptors;
+pub(crate) mod options;
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, OpenOptions};

@@ -1,6 +1,7 @@
 //! Windows.
 
 pub(crate) mod descriptors;
+pub(crate) mod options;
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -38,7 +39,7 @@ pub(crate) fn free_space(folder: &Path) -> Option<u64> {
 
 /// Fills a key with bytes that nobody can guess.
 pub(crate) fn fill_with_random_bytes(key: &mut [u8]) -> io::Result<()> {
-    getrandom::fill(key).map_err(io::Error::from)
+    getrandom::fill(key).map_err(|error| io::Error::other(error.to_string()))
 }
 
 /// Reads bytes of a file, from an offset on.

@@ -12,6 +12,7 @@ use linux as system;
 #[cfg(windows)]
 use windows as system;
 
+pub(crate) use system::IS_TESTED_HERE;
 pub(crate) use system::clock;
 pub(crate) use system::key;
 pub(crate) use system::library::{Library, base_of};

@@ -19,7 +19,7 @@ pub enum TrackedBlock {}
 
 #[allow(missing_docs, reason = "there is no value that has these methods")]
 impl TrackedBlock {
-    pub fn is_freed(self) -> bool {
+    pub fn left(self, _: u64) -> u64 {
         match self {}
     }
 }
