@@ -43,7 +43,9 @@ def rows(path: str, program: str) -> dict[str, collections.Counter]:
                 of_program = re.compile(rf"{program}[.$]")
                 is_own = of_program.match(name) or section != "CPU TIME" and name in ALLOCATED | {"java.lang.Object"}
                 if is_own and stack and of_program.match(stack[0]):
-                    found[section][f"{name} {numbers} at {' < '.join(stack)}"] += 1
+                    # JREs differ in whether their own classes have line numbers.
+                    own = [frame for frame in stack if of_program.match(frame)]
+                    found[section][f"{name} {numbers} at {' < '.join(own)}"] += 1
     return found
 
 

@@ -14,6 +14,7 @@ use windows as system;
 pub(crate) use system::descriptors;
 pub(crate) use system::options;
 pub(crate) use system::{
-    FileId, PrivateFolder, c_path, fill_with_random_bytes, free_space, id_of_file, open_for_reply,
-    open_without_waiting, page_size, process_is_there, read_exact_at,
+    FileId, OPEN_FILES_KEEP_THEIR_NAMES, PrivateFolder, TELLS_OF_MEMORY, arguments, c_path,
+    fill_with_random_bytes, free_space, id_of_file, open_for_reply, open_without_waiting,
+    page_size, process_is_there, read_exact_at,
 };

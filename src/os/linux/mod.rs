@@ -1,5 +1,6 @@
 //! Linux.
 
+mod arguments;
 pub(crate) mod descriptors;
 pub(crate) mod options;
 
@@ -14,10 +15,17 @@ use std::path::{Path, PathBuf};
 use rustix::fs::statvfs;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+pub(crate) use arguments::arguments;
 pub(crate) use rustix::param::page_size;
 
 /// A file's device and inode numbers, by which it is recognized.
 pub(crate) type FileId = (u64, u64);
+
+/// `true` if the system tells where the memory of the process is.
+pub(crate) const TELLS_OF_MEMORY: bool = true;
+
+/// `true` if a file that is open keeps its folder from being removed, although it has been removed itself.
+pub(crate) const OPEN_FILES_KEEP_THEIR_NAMES: bool = false;
 
 /// Opens a file for reading. A pipe is not waited for.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {

@@ -10,8 +10,22 @@ use std::path::{Path, PathBuf};
 
 use hprof_os::{files, folders, process};
 
+/// Returns the program and its arguments.
+pub(crate) fn arguments() -> Vec<String> {
+    let arguments = std::env::args_os();
+    arguments
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect()
+}
+
 /// What a file is recognized by.
 pub(crate) type FileId = files::FileId;
+
+/// `true` if the system tells where the memory of the process is.
+pub(crate) const TELLS_OF_MEMORY: bool = false;
+
+/// `true` if a file that is open keeps its folder from being removed, although it has been removed itself.
+pub(crate) const OPEN_FILES_KEEP_THEIR_NAMES: bool = true;
 
 /// Opens a file for reading.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {

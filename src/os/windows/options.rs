@@ -13,7 +13,6 @@ pub(crate) fn check(options: &Options) -> Result<(), OptionError> {
         (options.vm_threads, "vmthreads", "y", "n"),
         (options.wall.is_some(), "wall", "y", "n"),
         (options.black_box, "blackbox", "y", "n"),
-        (options.oom.is_some(), "oom", "y", "n"),
         (options.live.is_some(), "live", "...", "left out"),
         (forks, "dumper", "fork", "auto, vm or jvmti"),
     ];

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use hprof_format::RECORD_HEADER;
 
+use super::temporary::Folder;
 use crate::engines::heap_dump::DumpError;
-use crate::os::read_exact_at;
+use crate::os::{OPEN_FILES_KEEP_THEIR_NAMES, read_exact_at};
 
 /// The number of bytes read at once: they should stay in a CPU's cache until they are written again.
 const READ: usize = 256 * 1024;
@@ -44,6 +45,8 @@ pub(super) struct Source {
     end: usize,
     /// The position of `start` in the file.
     offset: u64,
+    /// The folder that goes with it, once the file is closed.
+    folder: Option<Folder>,
 }
 
 impl Source {
@@ -54,9 +57,15 @@ impl Source {
             start: 0,
             end: 0,
             offset: 0,
+            folder: None,
         };
         source.skip_head()?;
         Ok(source)
+    }
+
+    /// Has the folder of the file removed: now if the system lets go of an open file's name, otherwise when the file is closed.
+    pub(super) fn remove_with(&mut self, folder: Folder) {
+        self.folder = Some(folder).filter(|_| OPEN_FILES_KEEP_THEIR_NAMES);
     }
 
     /// Goes back to the beginning.
