@@ -17,6 +17,7 @@
 
 mod agent;
 mod engines;
+mod os;
 mod session;
 
 use agent::Started;

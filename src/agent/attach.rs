@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::reply::Reply;
 use super::{StartError, begin, outputs};
+use crate::os;
 use crate::session;
 use jvmti::{Jni, JvmtiError, OwnEnv, Vm};
 use locks::{Mutex, rank};
@@ -54,6 +55,8 @@ enum Refused {
     Fault,
     #[error("the VM does not support JVMTI 11")]
     NoEnvironment,
+    #[error("this system does not tell where the memory of a process is")]
+    NoAccount,
     #[error(transparent)]
     NoHeap(#[from] session::NoHeap),
     #[error(
@@ -133,7 +136,10 @@ fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Outcome, 
         },
         Verb::Heap => match options::parse(command.options, None)? {
             Request::Help => Ok(Outcome::Answer(options::help())),
-            Request::Profile(options) => dump_heap(jni, *options, command.options),
+            Request::Profile(options) => {
+                os::options::check(&options)?;
+                dump_heap(jni, *options, command.options)
+            }
         },
         Verb::Dump => {
             let status = session::request_dump(forks).ok_or(Refused::NotRunning)??;
@@ -143,6 +149,7 @@ fn carry_out_on(vm: Vm, jni: Jni<'_>, command: &Command<'_>) -> Result<Outcome, 
             session::check_heap(forks).ok_or(Refused::NotRunning)??;
             stop(jni, forks)
         }
+        Verb::Memory if !os::TELLS_OF_MEMORY => Err(Refused::NoAccount),
         Verb::Memory => {
             wait_until_started(vm)?;
             let account = session::account(vm, jni).ok_or(Refused::NoEnvironment)?;

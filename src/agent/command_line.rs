@@ -1,15 +1,13 @@
 //! How the program was started: its main class, its arguments and the VM's flags, without what looks like a secret.
 
 use std::env;
-use std::fs::File;
-use std::io::Read;
 
 use hprof_format::without_secrets;
 
+use crate::os;
+
 /// The environment variables from which a VM or its launcher takes flags.
 const VARIABLES: [&str; 3] = ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"];
-/// The most bytes of a command line that are read.
-const MOST_READ: u64 = 1 << 20;
 /// The most letters of a fact; a class path may have thousands.
 const LONGEST: usize = 4_000;
 
@@ -25,13 +23,8 @@ pub(super) struct CommandLine {
 impl CommandLine {
     /// Returns that of this process. `command` is the system property `sun.java.command`, which `java` sets.
     pub(super) fn of_this_process(command: Option<&str>) -> Self {
-        let mut bytes = Vec::new();
-        // Without /proc, what the VM knows is enough.
-        if let Ok(file) = File::open("/proc/self/cmdline") {
-            let _ = file.take(MOST_READ).read_to_end(&mut bytes);
-        }
         let variables = VARIABLES.map(|name| (name, env::var(name).unwrap_or_default()));
-        Self::of(&arguments(&bytes), command, &variables)
+        Self::of(&os::arguments(), command, &variables)
     }
 
     fn of(arguments: &[String], command: Option<&str>, variables: &[(&str, String)]) -> Self {
@@ -51,15 +44,6 @@ impl CommandLine {
             flags: shortened(flags.join(" ")),
         }
     }
-}
-
-/// Returns the arguments of a command line, each of which ends with a zero.
-fn arguments(bytes: &[u8]) -> Vec<String> {
-    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
-    let arguments = bytes.split(|&byte| byte == 0);
-    arguments
-        .map(|argument| String::from_utf8_lossy(argument).into_owned())
-        .collect()
 }
 
 /// Returns the flags, and the main class with its arguments: the end of the command line that is `command`, where the
@@ -105,10 +89,6 @@ mod tests {
 
     #[test]
     fn flags_and_arguments_are_told_apart() {
-        assert_eq!(
-            arguments(b"java\0-Xmx1g\0Main\0two words\0\0"),
-            ["java", "-Xmx1g", "Main", "two words", ""]
-        );
         assert_eq!(
             line(
                 &["java", "-Xmx1g", "-cp", "a:b", "app.Main", "two words", "x"],

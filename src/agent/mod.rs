@@ -3,7 +3,6 @@
 mod attach;
 mod command_line;
 mod counts;
-mod descriptors;
 mod head;
 mod open_output;
 mod outputs;
@@ -20,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::engines::{self, Context, Engines, SamplingMethod, SamplingMethodRefused};
+use crate::os::{self, descriptors};
 use crate::session::{self, NotBegun, Session, Status, cpu_of_process};
 use jvmti::{Capability, Env, JvmtiError, OwnEnv, RegisteredThreads, VirtualThreads, Vm};
 use memory::OutOfMemory;
@@ -168,6 +168,7 @@ fn begin_prepared(vm: Vm, options: &Options, given: &str) -> Result<(), StartErr
     if descriptors::are_scarce() {
         return Err(StartError::Descriptors);
     }
+    os::options::check(options)?;
     let own_env = OwnEnv::new(vm).ok_or(StartError::NoJvmti)?;
     let env = own_env.env();
     let path = open_output::path(env, options)?;

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::os::{FileId, id_of_file};
 use options::{Options, with_number};
 use output::console;
 
@@ -20,8 +20,8 @@ pub(super) struct PeriodFiles {
 
 struct PeriodFile {
     path: PathBuf,
-    /// The file's device and inode numbers, by which it is recognized.
-    id: Option<(u64, u64)>,
+    /// What the file is recognized by.
+    id: Option<FileId>,
 }
 
 impl PeriodFiles {
@@ -57,7 +57,7 @@ impl PeriodFiles {
     pub(super) fn opened(&mut self, path: &Path) {
         self.files.push_back(PeriodFile {
             path: path.to_owned(),
-            id: id(path),
+            id: id_of_file(path),
         });
     }
 
@@ -70,7 +70,7 @@ impl PeriodFiles {
             let Some(PeriodFile { path, id: known }) = self.files.pop_front() else {
                 return;
             };
-            if known.is_none() || id(&path) != known {
+            if known.is_none() || id_of_file(&path) != known {
                 continue;
             }
             if let Err(error) = fs::remove_file(&path) {
@@ -86,11 +86,6 @@ fn numbered(wanted: &Path, number: u32) -> PathBuf {
         1 => wanted.to_owned(),
         _ => with_number(wanted, number),
     }
-}
-
-fn id(path: &Path) -> Option<(u64, u64)> {
-    let found = fs::symlink_metadata(path).ok()?;
-    found.is_file().then(|| (found.dev(), found.ino()))
 }
 
 #[cfg(test)]

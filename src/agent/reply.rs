@@ -2,10 +2,11 @@
 //! text.
 
 use std::fmt::Display;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use crate::os::open_for_reply;
 
 /// The file for the answer.
 pub struct Reply(File);
@@ -14,11 +15,7 @@ impl Reply {
     /// Opens the file if it exists and is regular and empty, as the sender of the command creates it: a mistake in its
     /// name must not cost the user another file, nor make the program wait for the reader of a pipe.
     pub fn open(path: &Path) -> Option<Self> {
-        let file = OpenOptions::new()
-            .write(true)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(path)
-            .ok()?;
+        let file = open_for_reply(path).ok()?;
         let metadata = file.metadata().ok()?;
         (metadata.is_file() && metadata.len() == 0).then_some(Self(file))
     }

@@ -1,13 +1,13 @@
 //! `logflags=4`: reads the file back once it is closed.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use hprof_format::{Fault, Summary};
 
+use crate::os::open_without_waiting;
 use output::console;
 use output::{FileError, FileSink, Sink};
 
@@ -41,11 +41,7 @@ fn check(path: &Path) -> io::Result<Result<Summary, Fault>> {
 
 /// Opens a regular file. What has its name by now may be a pipe, which is not waited for: the VM is ending.
 fn open_regular(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
+    let file = open_without_waiting(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::other("is no regular file")),

@@ -5,6 +5,7 @@ use std::fs;
 
 use hprof_format::{GrowthSample, MOST_GROWTH_SAMPLES, Millis};
 
+use crate::os::page_size;
 use jvmti::{Env, HeapSize, VmMemory};
 
 /// The places of two numbers in `/proc/self/stat`, counted from the one after the name of the program.
@@ -34,7 +35,7 @@ impl Growth {
         if self.samples.len() == MOST_GROWTH_SAMPLES {
             self.samples.pop_front();
         }
-        let page = rustix::param::page_size() as u64;
+        let page = page_size() as u64;
         self.samples.push_back(GrowthSample {
             time,
             live: None,

@@ -20,6 +20,7 @@ use super::footprint::MemoryLook;
 use super::lifecycle::GATE;
 use super::state::Session;
 use crate::engines::{Engine, Moment, Report, Totals};
+use crate::os;
 use jvmti::{BoolFlag, CurrentThread, Event, HeapSize, Jni, Resource};
 use names::Tables;
 use names::frame::{FrameId, Line};
@@ -124,8 +125,10 @@ impl Session {
             return;
         };
         let _written = Written(&self.exhaustions);
-        let mut look = MemoryLook::new(self.context.env);
-        exhausted.memory = look.look_without_java().in_a_line();
+        if os::TELLS_OF_MEMORY {
+            let mut look = MemoryLook::new(self.context.env);
+            exhausted.memory = look.look_without_java().in_a_line();
+        }
         let _dumping = self.dumping.lock();
         self.write_exhausted(jni, &exhausted);
         memory::restore_reserve();

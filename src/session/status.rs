@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use hprof_format::Note;
-use rustix::time::{ClockId, clock_gettime};
 
 /// The facts about a profile.
 pub struct Status {
@@ -18,8 +17,7 @@ pub struct Status {
 /// Returns the CPU time that the process has used.
 #[must_use]
 pub fn cpu_of_process() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(time).unwrap_or_default()
+    Duration::from_nanos(jvmti::process_cpu_time())
 }
 
 impl Status {

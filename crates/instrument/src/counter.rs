@@ -176,7 +176,7 @@ const STACK: u16 = 10;
 
 impl<'a> Counter<'a> {
     fn build(hooks: &Hooks, slow: &SlowHooks, layout: &'a CounterLayout) -> Option<Vec<u8>> {
-        let mut pool = Additions::behind(1);
+        let mut pool = Additions::after(1);
         let this = pool.class(hooks.tracker)?;
         let parent = pool.class(b"java/lang/Object")?;
         let unsafe_class = pool.class(b"jdk/internal/misc/Unsafe")?;

@@ -25,6 +25,7 @@ mod environments;
 mod error;
 mod events;
 mod fields;
+#[cfg_attr(windows, path = "forked_walk/windows.rs")]
 mod forked_walk;
 mod gate;
 mod heap;
@@ -37,8 +38,10 @@ mod known_objects;
 mod method_ids;
 mod monitor_callbacks;
 mod monitors;
+#[cfg_attr(windows, path = "native_code/windows.rs")]
 mod native_code;
 mod object_list;
+mod os;
 mod own_objects;
 mod own_time;
 mod park_blockers;
@@ -61,7 +64,8 @@ pub use call_contexts::{
 pub use callbacks::Event;
 pub use capabilities::Capability;
 pub use clock::{
-    ThreadCpuClock, TickClock, TickLength, TickStart, own_cpu_time, own_stack, process_cpu_time,
+    ThreadCpuClock, TickClock, TickLength, TickStart, current_tid, own_cpu_time, own_stack,
+    process_cpu_time,
 };
 pub use collections::collection_is_under_way;
 pub use current_thread::{CurrentThread, CurrentThreadRef};
@@ -91,7 +95,7 @@ pub use hotspot::{
     LostAllocations, MemoryLayout, NativeAllocations, NoCpuTimers, NoNativeAllocations, NoStack,
     NumberFlag, ProcessMemory, SampledFrame, SampledStack, SequenceHash, SettableFlags,
     StackSample, StackWalker, SystemThreads, TimedThread, TrackedBlock, VmDumper, VmFlags,
-    VmMemory, WalkCache, Walked, WeakSlots, characters, current_tid,
+    VmMemory, WalkCache, Walked, WeakSlots, characters,
 };
 pub use java_calls::ReturnedBytes;
 pub use jni::{GlobalRef, Jni, LocalRef, Object, ObjectRef, Vm, WeakObject, WeakRef};

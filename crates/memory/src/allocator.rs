@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::OutOfMemory;
 use super::large_blocks;
+use super::os;
 use super::reserve::Reserve;
 use super::set_aside::SetAside;
 
@@ -17,17 +18,12 @@ const RESERVE: usize = 8 << 20;
 const FOR_THE_END: usize = 4 << 20;
 /// The memory that the system gets back at the first failure: the VM ends the process when it gets no memory itself.
 const HEADROOM: usize = 8 << 20;
-/// The pause between two attempts to get memory from the system again.
-const PAUSE: libc::timespec = libc::timespec {
-    tv_sec: 0,
-    tv_nsec: 10_000_000,
-};
 
 /// Bytes that have been allocated and not freed.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 /// Set when the system has refused memory since the session began.
 static OUT: AtomicBool = AtomicBool::new(false);
-/// The thread that ends the session, as returned by `pthread_self`; 0 if there is none.
+/// The thread that ends the session, as returned by `os::current_thread`; 0 if there is none.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
 /// The headroom, and what a session sets aside beside it.
 static SET_ASIDE: SetAside = SetAside::new();
@@ -80,7 +76,7 @@ pub fn lend_reserve() {
 
 /// Sets aside again what was lent, if the system still has it.
 pub fn restore_reserve() {
-    return_free_memory();
+    os::return_free_memory();
     SET_ASIDE.restore();
 }
 
@@ -91,17 +87,7 @@ pub fn put_reserve_away() {
 
 /// Marks the current thread as the one that ends the session, which may use the last of the reserve.
 pub fn ends_session() {
-    ENDING.store(current_thread(), Ordering::Relaxed);
-}
-
-/// Makes the allocator return freed memory to the system. Otherwise it would keep it in the arenas of threads that
-/// never need so much again, because the VM's references to objects lie between the agent's blocks.
-pub fn return_free_memory() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: glibc: any thread may call this at any time.
-    unsafe {
-        libc::malloc_trim(0);
-    }
+    ENDING.store(os::current_thread(), Ordering::Relaxed);
 }
 
 /// Returns `true` if the system has `bytes` more bytes, for the agent or for the VM.
@@ -123,24 +109,13 @@ pub fn system_has(bytes: usize) -> bool {
 /// Returns `true` if the current thread ends the session and the reserve has twice `bytes` for it: the rest is for its
 /// other needs.
 pub(super) fn end_has(bytes: usize) -> bool {
-    ENDING.load(Ordering::Relaxed) == current_thread() && IN_RESERVE.room() / 2 >= bytes
+    ENDING.load(Ordering::Relaxed) == os::current_thread() && IN_RESERVE.room() / 2 >= bytes
 }
 
 /// Marks memory as out. Allocates nothing, and holds a lock for a moment only.
 pub(super) fn system_refused() {
     OUT.store(true, Ordering::Relaxed);
     put_reserve_away();
-}
-
-fn current_thread() -> usize {
-    // SAFETY: takes nothing, cannot fail.
-    let thread = unsafe { libc::pthread_self() };
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "an address has 64 bits, too; musl's is a pointer"
-    )]
-    let thread = thread as usize;
-    thread
 }
 
 /// Allocates from the reserve. If even that is used up, the thread waits: the session is being ended, which frees
@@ -150,7 +125,7 @@ fn without_the_system(layout: Layout) -> *mut u8 {
     system_refused();
     loop {
         let ending = ENDING.load(Ordering::Relaxed);
-        let spare = match ending == 0 || ending == current_thread() {
+        let spare = match ending == 0 || ending == os::current_thread() {
             true => 0,
             false => FOR_THE_END,
         };
@@ -163,8 +138,7 @@ fn without_the_system(layout: Layout) -> *mut u8 {
         if !block.is_null() {
             return block;
         }
-        // SAFETY: a pointer to a time, and null for the remaining time, which is not needed.
-        unsafe { libc::nanosleep(&PAUSE, ptr::null_mut()) };
+        os::pause();
     }
 }
 

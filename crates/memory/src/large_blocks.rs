@@ -6,8 +6,9 @@
 //! than without the agent.
 
 use std::alloc::Layout;
-use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::os;
 
 /// The size from which a block is a mapping of its own; glibc's `M_MMAP_THRESHOLD` has the same value at the start.
 const THRESHOLD: usize = 128 << 10;
@@ -30,18 +31,7 @@ pub(super) fn is_large(layout: Layout) -> bool {
 
 /// Maps a block of zeros; null if the system refuses.
 pub(super) fn map(size: usize) -> *mut u8 {
-    // SAFETY: a new private mapping at an address of the system's choice.
-    let block = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            size,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        )
-    };
-    counted(or_null(block), 0, size)
+    counted(os::map(size), 0, size)
 }
 
 /// Gives a block another size, in another place if need be; null, and the block stays as it was, if the system refuses.
@@ -49,9 +39,8 @@ pub(super) fn map(size: usize) -> *mut u8 {
 /// # Safety
 /// The block is from [`map`] or this function, has the old size, and nobody else uses it.
 pub(super) unsafe fn resize(block: *mut u8, old: usize, new: usize) -> *mut u8 {
-    // SAFETY: the caller's promise; the system moves the mapping with its contents.
-    let resized = unsafe { libc::mremap(block.cast(), old, new, libc::MREMAP_MAYMOVE) };
-    counted(or_null(resized), old, new)
+    // SAFETY: the caller's promise.
+    counted(unsafe { os::resize(block, old, new) }, old, new)
 }
 
 /// Returns a block to the system.
@@ -59,9 +48,8 @@ pub(super) unsafe fn resize(block: *mut u8, old: usize, new: usize) -> *mut u8 {
 /// # Safety
 /// The block is from [`map`] or [`resize`], has this size, and nobody uses it.
 pub(super) unsafe fn unmap(block: *mut u8, size: usize) {
-    // SAFETY: the caller's promise. If it fails, which it can where the process has as many mappings as it may and the system
-    // has made one of this block and its neighbours, the memory is lost until the process ends.
-    unsafe { libc::munmap(block.cast(), size) };
+    // SAFETY: the caller's promise.
+    unsafe { os::unmap(block, size) };
     MAPPED.fetch_sub(size, Ordering::Relaxed);
 }
 
@@ -72,11 +60,4 @@ fn counted(block: *mut u8, old: usize, new: usize) -> *mut u8 {
         MAPPED.fetch_sub(old, Ordering::Relaxed);
     }
     block
-}
-
-fn or_null(mapped: *mut libc::c_void) -> *mut u8 {
-    match mapped == libc::MAP_FAILED {
-        true => ptr::null_mut(),
-        false => mapped.cast(),
-    }
 }

@@ -21,20 +21,19 @@
 mod allocator;
 mod large_blocks;
 mod malloc_use;
+mod os;
 mod per_thread;
 mod reserve;
 mod set_aside;
-mod system_thread;
-mod thread_local;
 
 pub use allocator::{
     ends_session, is_out, lend_reserve, own_mappings, own_memory, prepare, put_reserve_away,
-    restore_reserve, return_free_memory, set_more_aside, system_has,
+    restore_reserve, set_more_aside, system_has,
 };
 
 pub use malloc_use::{MallocUse, malloc_use};
+pub use os::{SystemThread, return_free_memory};
 pub use per_thread::PerThread;
-pub use system_thread::SystemThread;
 
 /// The system has no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,7 +11,7 @@ pub struct MallocUse {
 
 /// Asks `malloc`; `None` if the C library has no such counts. This takes the lock of each arena in turn, for as long as it takes to
 /// go through the arena's free blocks.
-#[cfg(target_env = "gnu")]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[must_use]
 pub fn malloc_use() -> Option<MallocUse> {
     // It exists from glibc 2.33 on, and the agent must load in older ones.
@@ -32,7 +32,7 @@ pub fn malloc_use() -> Option<MallocUse> {
 }
 
 /// See above.
-#[cfg(not(target_env = "gnu"))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 #[must_use]
 pub fn malloc_use() -> Option<MallocUse> {
     None

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use super::allocator::system_refused;
+use super::os::Key;
 use super::{LARGE, claim};
 
 type Slot<T> = RefCell<Option<T>>;
@@ -15,7 +16,7 @@ type Slot<T> = RefCell<Option<T>>;
 /// A value for each thread, dropped when the thread ends. Must be a static: the key is never released.
 pub struct PerThread<T> {
     /// The key; the inner `None` means that the system has no key left.
-    key: OnceLock<Option<libc::pthread_key_t>>,
+    key: OnceLock<Option<Key>>,
     values: PhantomData<fn() -> T>,
 }
 
@@ -38,9 +39,8 @@ impl<T: 'static> PerThread<T> {
     /// the same thread, and if the system has no room for another thread's value.
     #[inline]
     pub fn with<R>(&self, body: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
-        let key = (*self.key.get_or_init(new_key::<T>))?;
-        // SAFETY: the key exists for good.
-        let slot = unsafe { libc::pthread_getspecific(key) }.cast::<Slot<T>>();
+        let key = (*self.key.get_or_init(|| Key::new(drop_slot::<T>)))?;
+        let slot = key.get().cast::<Slot<T>>();
         let slot = match slot.is_null() {
             true => new_slot(key)?,
             false => slot,
@@ -51,27 +51,17 @@ impl<T: 'static> PerThread<T> {
     }
 }
 
-#[cold]
-fn new_key<T>() -> Option<libc::pthread_key_t> {
-    let mut key = 0;
-    // SAFETY: the key goes to a variable of this function, and `drop_slot` is part of this library, which is never
-    // unloaded.
-    let refused = unsafe { libc::pthread_key_create(&mut key, Some(drop_slot::<T>)) };
-    (refused == 0).then_some(key)
-}
-
 /// Creates the current thread's slot. The C library and others also keep data for each thread, and end the process if
 /// there is no memory for it. This fails before they do, because it is the first thing that most threads do.
 #[cold]
-fn new_slot<T>(key: libc::pthread_key_t) -> Option<*mut Slot<T>> {
+fn new_slot<T>(key: Key) -> Option<*mut Slot<T>> {
     if claim(LARGE).is_err() {
         system_refused();
         return None;
     }
     let slot = Box::into_raw(Box::new(Slot::<T>::new(None)));
-    // SAFETY: the key exists for good, and its destructor takes what `Box::into_raw` gave for this type.
-    let refused = unsafe { libc::pthread_setspecific(key, slot.cast()) };
-    if refused != 0 {
+    // The key's destructor takes what `Box::into_raw` gave for this type.
+    if !key.set(slot.cast()) {
         // SAFETY: the system refused, so nobody else has it.
         drop(unsafe { Box::from_raw(slot) });
         return None;

@@ -89,7 +89,7 @@ impl Sink for FileSink {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::fs;
     use std::io::Read;

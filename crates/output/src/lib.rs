@@ -13,14 +13,18 @@
 )]
 
 mod announced;
+#[cfg_attr(windows, path = "black_box/windows.rs")]
 mod black_box;
+#[cfg_attr(windows, path = "client/windows.rs")]
 mod client;
 pub mod console;
 mod entry;
 mod file;
 mod gzip;
 mod journal;
+#[cfg_attr(windows, path = "open/windows.rs")]
 mod open;
+#[cfg_attr(windows, path = "pipe_windows.rs")]
 mod pipe;
 mod queue;
 pub mod serials;

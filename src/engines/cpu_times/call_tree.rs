@@ -660,7 +660,7 @@ pub(super) mod tests {
     fn tree(depth: usize, count: u32) -> (Tree, Arc<Tables>) {
         let tables = Arc::new(Tables::default());
         methods(&tables, count);
-        (Tree::new(&tables, depth, None), tables)
+        (Tree::new(&tables, depth, None, CellUse::Timed), tables)
     }
 
     fn context(tree: &mut Tree, path: &[u32]) -> u32 {

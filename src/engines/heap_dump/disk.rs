@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use rustix::fs::{StatVfs, statvfs};
-
 use super::DumpError;
+use crate::os::free_space;
 use jvmti::{Env, HeapSize};
 use memory::SystemThread;
 use options::Options;
@@ -46,11 +45,10 @@ impl Disk {
     /// as what is in use of the Java heap, of which some may be garbage.
     pub(super) fn check(&self, temporary: u64) -> Result<(), DumpError> {
         let copies = self.output + temporary;
-        let (Some(heap), Some(found)) = (self.heap, self.ask()?) else {
+        let (Some(heap), Some(free)) = (self.heap, self.ask()?) else {
             return Ok(());
         };
         let needed = heap.fill().used.saturating_mul(copies);
-        let free = found.f_bavail.saturating_mul(found.f_frsize);
         match copies == 0 || needed.saturating_add(SPARE) <= free {
             true => Ok(()),
             false => Err(DumpError::Disk {
@@ -62,7 +60,7 @@ impl Disk {
     }
     /// Asks the file system, on a thread of its own: the kernel may keep one that asks a hanging file system for good. Returns
     /// `None` if it does not know.
-    fn ask(&self) -> Result<Option<StatVfs>, DumpError> {
+    fn ask(&self) -> Result<Option<u64>, DumpError> {
         let silent = || DumpError::Silent {
             folder: self.folder.clone(),
         };
@@ -73,7 +71,7 @@ impl Disk {
         let (answer, answered) = mpsc::channel();
         let (folder, is_asked) = (self.folder.clone(), self.is_asked.clone());
         let started = SystemThread::start(c"HPROF disk", move || {
-            let found = statvfs(&folder).ok();
+            let found = free_space(&folder);
             is_asked.store(false, Ordering::Release);
             // Whoever asked may have left.
             let _ = answer.send(found);

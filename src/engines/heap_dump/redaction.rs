@@ -1,19 +1,13 @@
 //! `redact=y`: the content of objects goes before a dump leaves the agent's memory.
 
-use std::io;
-
 use hprof_format::{RedactKey, SegmentRedactor};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::DumpError;
+use crate::os::fill_with_random_bytes;
 
 /// Returns a redactor for one dump, with a key that nobody else has.
 pub(super) fn redactor() -> Result<SegmentRedactor, DumpError> {
     let mut key = [0; 16];
-    let mut filled = 0;
-    while filled < key.len() {
-        let more = getrandom(&mut key[filled..], GetRandomFlags::empty());
-        filled += more.map_err(|error| DumpError::Key(io::Error::from(error)))?;
-    }
+    fill_with_random_bytes(&mut key).map_err(DumpError::Key)?;
     Ok(SegmentRedactor::new(RedactKey::new(&key)))
 }

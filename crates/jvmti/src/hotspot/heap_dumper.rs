@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_void};
 use super::heap_size::{HeapFill, HeapSize};
 use crate::env::Env;
 use crate::jni::{Jni, LocalRef, Vm, jni};
+use crate::os::base_of;
 use crate::sys;
 use crate::vm_call::before_call;
 use crate::vm_kind::Release;
@@ -94,14 +95,7 @@ pub fn characters<'a>(jni: Jni<'a>, string: &LocalRef<'_>) -> Option<LocalRef<'a
 
 /// Returns `true` if a function is one of the VM's.
 fn is_in_library(vm: Vm, function: *const c_void) -> bool {
-    let base = |address| {
-        // SAFETY: `dladdr` fills the structure or answers 0.
-        unsafe {
-            let mut info = std::mem::zeroed::<libc::Dl_info>();
-            (libc::dladdr(address, &mut info) != 0).then_some(info.dli_fbase)
-        }
-    };
-    base(function).is_some_and(|library| Some(library) == base(vm.function_address()))
+    base_of(function).is_some_and(|library| Some(library) == base_of(vm.function_address()))
 }
 
 /// Clears the pending exception, if there is one, and returns its message. Runs no Java code.

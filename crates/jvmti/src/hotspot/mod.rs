@@ -5,15 +5,18 @@ mod bytes_until_sample;
 mod class_addresses;
 mod code_heap;
 mod collection_count;
+#[cfg_attr(windows, path = "cpu_timers/windows.rs")]
 mod cpu_timers;
+#[cfg(unix)]
 mod fault_guard;
 mod flags;
 mod frame_classes;
 mod heap_dumper;
 mod heap_size;
 mod memory_layout;
+#[cfg_attr(windows, path = "native_allocations/windows.rs")]
 mod native_allocations;
-mod peek;
+#[cfg(unix)]
 mod sample_ring;
 mod stack_walk;
 mod thread_layout;
@@ -24,7 +27,7 @@ pub use bytes_until_sample::BytesUntilSample;
 pub use collection_count::CollectionCount;
 pub use cpu_timers::{
     CpuTimerSupport, CpuTimers, NoCpuTimers, NoStack, SampledFrame, SampledStack, StackSample,
-    TimedThread, current_tid,
+    TimedThread,
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
 pub use frame_classes::{ClassesSeen, FrameClasses, HeldMethod};

@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
-use super::peek::Peek;
 use crate::env::Env;
 use crate::jni::{Jni, Object};
+use crate::os::Peek;
 use crate::vm_kind::vm_structs::VmStructs;
 
 /// The types in which a field of threads may be found, depending on the JDK.
@@ -27,7 +27,7 @@ pub(super) struct ThreadLayout {
 pub(super) struct JavaThread {
     pub(super) address: usize,
     /// The system's id of the thread.
-    pub(super) tid: libc::pid_t,
+    pub(super) tid: i32,
 }
 
 impl ThreadLayout {
@@ -57,7 +57,7 @@ impl ThreadLayout {
         let peek = Peek::new().ok()?;
         let os_thread = peek.word(address + self.os_thread)?;
         // A thread of the VM has its OSThread until it has ended. The number is half a word.
-        let tid = peek.word(os_thread.checked_add(self.thread_id)?)? as libc::pid_t;
+        let tid = peek.word(os_thread.checked_add(self.thread_id)?)? as i32;
         let is_sound = os_thread != 0 && tid > 0;
         (is_sound && self.is_at(jni, thread, address)).then_some(JavaThread { address, tid })
     }

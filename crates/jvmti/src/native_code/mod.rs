@@ -10,6 +10,7 @@ mod call_frames;
 mod cpp_name;
 mod demangled;
 mod elf;
+mod function;
 mod library;
 mod mappings;
 mod rule;
@@ -25,6 +26,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 
+pub use function::NativeFunction;
 use library::Library;
 use mappings::Mapping;
 pub(super) use rule::{FrameRule, Saved};
@@ -33,15 +35,6 @@ pub(super) use table::UnwindTable;
 
 /// The most tables that wait until no handler uses them any more.
 const MOST_RETIRED: usize = 16;
-
-/// A function of native code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NativeFunction {
-    /// The file name of the library, such as `libzip.so`.
-    pub library: Arc<str>,
-    /// The name of the function; an address within the library in angle brackets if it has none.
-    pub name: Arc<str>,
-}
 
 /// The native code of this process, as far as it is known.
 #[derive(Default)]

@@ -10,6 +10,7 @@ pub(super) mod vm_structs;
 
 use super::env::Env;
 use super::hotspot::{BoolFlag, VmFlags};
+use super::os::IS_TESTED_HERE;
 use super::sys;
 use super::vm_library::VmLibrary;
 use vm_structs::VmStructs;
@@ -51,7 +52,7 @@ pub struct VmKind {
 enum Inside {
     /// Everything that the agent uses.
     Tested(Release),
-    /// A HotSpot between the tested ones: only what its own tables say.
+    /// A HotSpot between the tested ones, or on a system where they were not tested: only what its own tables say.
     Described,
     /// Nothing.
     Unknown,
@@ -116,6 +117,8 @@ impl VmDescription {
     fn kind(&self) -> VmKind {
         let inside = match self.version {
             _ if !self.is_plain_hotspot() => Inside::Unknown,
+            Some(11..26) if !IS_TESTED_HERE => Inside::Described,
+            _ if !IS_TESTED_HERE => Inside::Unknown,
             Some(11) => Inside::Tested(Release::Jdk11),
             Some(17) => Inside::Tested(Release::Jdk17),
             Some(21) => Inside::Tested(Release::Jdk21),

@@ -217,7 +217,8 @@ pub fn standard_input() -> io::Result<File> {
 }
 
 /// Returns `true` if it is a file of a disk, and neither a device nor a pipe.
-pub(super) fn is_of_disk(file: &File) -> bool {
+#[must_use]
+pub fn is_of_disk(file: &File) -> bool {
     // SAFETY: the handle is open.
     unsafe { GetFileType(file.as_raw_handle()) == FILE_TYPE_DISK }
 }
@@ -243,7 +244,15 @@ pub fn make_private(file: &File) -> io::Result<()> {
 /// If the system does not reveal it.
 pub fn free_space(file: &File) -> io::Result<u64> {
     let path = final_path(file)?;
-    let folder = wide(path.parent().unwrap_or(&path));
+    free_space_of(path.parent().unwrap_or(&path))
+}
+
+/// Returns the number of bytes that are free on the disk of a folder, for this user.
+///
+/// # Errors
+/// If the system does not reveal it.
+pub fn free_space_of(folder: &Path) -> io::Result<u64> {
+    let folder = wide(folder);
     let mut free = 0;
     // SAFETY: the path ends with 0, and the place is that of a number.
     let known = unsafe {

@@ -210,7 +210,7 @@ impl VmEngine {
         let pause = start.elapsed();
         drop((list, name));
         let mut source = Source::open(&folder.file())?;
-        drop(folder);
+        source.remove_with(folder);
         let mut first_pass = FirstPass::new(wanted);
         source.visit(&mut first_pass)?;
         Ok((source, first_pass, meaning, pause))

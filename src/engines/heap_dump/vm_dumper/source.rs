@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use hprof_format::RECORD_HEADER;
 
+use super::temporary::Folder;
 use crate::engines::heap_dump::DumpError;
+use crate::os::{OPEN_FILES_KEEP_THEIR_NAMES, read_exact_at};
 
 /// The number of bytes read at once: they should stay in a CPU's cache until they are written again.
 const READ: usize = 256 * 1024;
@@ -44,6 +45,8 @@ pub(super) struct Source {
     end: usize,
     /// The position of `start` in the file.
     offset: u64,
+    /// The folder that goes with it, once the file is closed.
+    folder: Option<Folder>,
 }
 
 impl Source {
@@ -54,9 +57,15 @@ impl Source {
             start: 0,
             end: 0,
             offset: 0,
+            folder: None,
         };
         source.skip_head()?;
         Ok(source)
+    }
+
+    /// Has the folder of the file removed: now if the system lets go of an open file's name, otherwise when the file is closed.
+    pub(super) fn remove_with(&mut self, folder: Folder) {
+        self.folder = Some(folder).filter(|_| OPEN_FILES_KEEP_THEIR_NAMES);
     }
 
     /// Goes back to the beginning.
@@ -87,7 +96,7 @@ impl Source {
     pub(super) fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>, DumpError> {
         memory::need(length);
         let mut bytes = vec![0; length];
-        self.file.read_exact_at(&mut bytes, offset)?;
+        read_exact_at(&self.file, &mut bytes, offset)?;
         Ok(bytes)
     }
 

@@ -2,15 +2,13 @@
 //! each of their threads, so a folder makes sure that everything can be removed.
 
 use std::ffi::CString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::os::{PrivateFolder, c_path, process_is_there};
 use locks::{Mutex, rank};
 
 /// The place where temporary folders are created.
@@ -24,19 +22,12 @@ pub(super) struct TemporaryPlace {
     current: Current,
 }
 
-type Current = Arc<Mutex<Option<Arc<OpenFolder>>, rank::TemporaryFolder>>;
+type Current = Arc<Mutex<Option<Arc<PrivateFolder>>, rank::TemporaryFolder>>;
 
 /// A folder that only the user can access; removed on drop.
 pub(super) struct Folder {
-    opened: Arc<OpenFolder>,
+    opened: Arc<PrivateFolder>,
     current: Current,
-}
-
-/// A folder of this user. Where others may change its parent, its path may lead to another folder by now, but its handle
-/// does not.
-struct OpenFolder {
-    path: PathBuf,
-    handle: File,
 }
 
 /// The name of the VM's file.
@@ -69,7 +60,7 @@ impl TemporaryPlace {
         loop {
             let folder = self.make_one()?;
             // Another program may have removed it before it was locked.
-            if folder.opened.path.exists() {
+            if folder.opened.path().exists() {
                 return Ok(folder);
             }
         }
@@ -86,7 +77,7 @@ impl TemporaryPlace {
             let is_left_behind = name
                 .to_str()
                 .and_then(|name| program_of(name, &self.prefix))
-                .is_some_and(|program| !Path::new("/proc").join(program.to_string()).exists());
+                .is_some_and(|program| !process_is_there(program));
             if is_left_behind {
                 let _ = remove_unlocked(&entry.path());
             }
@@ -97,17 +88,17 @@ impl TemporaryPlace {
         let path = loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let path = self.parent.join(format!("{}.{number}", self.name));
-            match DirBuilder::new().mode(0o700).create(&path) {
+            match PrivateFolder::create(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 answer => break answer.map(|()| path),
             }
         };
         let path = path.map_err(|error| at(&self.parent, error))?;
-        let opened = OpenFolder::open(&path).map_err(|error| at(&path, error))?;
+        let opened = PrivateFolder::open(&path).map_err(|error| at(&path, error))?;
         let opened = Arc::new(opened);
         *self.current.lock() = Some(opened.clone());
         // On a file system without locks the process number decides.
-        let _ = opened.handle.try_lock();
+        let _ = opened.try_lock();
         Ok(Folder {
             opened,
             current: self.current.clone(),
@@ -117,7 +108,7 @@ impl TemporaryPlace {
     /// Removes the current folder, which will not be dropped any more.
     pub(super) fn clear(&self) {
         if let Some(folder) = self.current.lock().take() {
-            folder.remove();
+            remove(&folder);
         }
     }
 }
@@ -131,43 +122,21 @@ fn program_of(name: &str, prefix: &str) -> Option<u32> {
 
 /// Removes a folder of this user that nobody has locked.
 fn remove_unlocked(path: &Path) -> io::Result<()> {
-    let folder = OpenFolder::open(path)?;
-    if folder.handle.try_lock().is_ok() {
-        folder.remove();
+    let folder = PrivateFolder::open(path)?;
+    if folder.try_lock() {
+        remove(&folder);
     }
     Ok(())
 }
 
-impl OpenFolder {
-    /// Opens a folder of this user; a link is an error.
-    fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-        let handle = options.read(true).custom_flags(flags).open(path)?;
-        let found = handle.metadata()?;
-        // It belongs to the user of this process.
-        let own = fs::metadata("/proc/self")?.uid();
-        let path = path.to_owned();
-        match found.uid() == own {
-            true => Ok(Self { path, handle }),
-            false => Err(io::ErrorKind::PermissionDenied.into()),
-        }
+/// Removes the files in a folder, and the folder if nothing else has its path. What cannot be removed stays.
+fn remove(folder: &PrivateFolder) {
+    let files = fs::read_dir(folder.by_handle()).into_iter().flatten();
+    for file in files.flatten() {
+        let _ = fs::remove_file(file.path());
     }
-
-    /// Returns a path that leads to it and nowhere else.
-    fn by_handle(&self) -> PathBuf {
-        format!("/proc/self/fd/{}", self.handle.as_raw_fd()).into()
-    }
-
-    /// Removes the files in it, and the folder if nothing else has its path. What cannot be removed stays.
-    fn remove(&self) {
-        let files = fs::read_dir(self.by_handle()).into_iter().flatten();
-        for file in files.flatten() {
-            let _ = fs::remove_file(file.path());
-        }
-        // Fails for a folder in which there is something.
-        let _ = fs::remove_dir(&self.path);
-    }
+    // Fails for a folder in which there is something.
+    let _ = fs::remove_dir(folder.path());
 }
 
 fn at(path: &Path, error: io::Error) -> io::Error {
@@ -183,20 +152,21 @@ impl Folder {
     /// Returns the same path for the VM. It has ASCII letters alone: the VM decodes it in the encoding of the user's locale,
     /// which may have no others.
     pub(super) fn name_for_the_vm(&self) -> io::Result<CString> {
-        CString::new(self.file().into_os_string().into_vec()).map_err(io::Error::from)
+        c_path(self.file())
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         // It may have been removed already.
-        self.opened.remove();
+        remove(&self.opened);
         *self.current.lock() = None;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
@@ -216,7 +186,7 @@ mod tests {
     fn the_folder_is_the_users_alone_and_goes_with_all_in_it() {
         let (parent, target) = target("x.hprof");
         let folder = TemporaryPlace::beside(&target).make().expect("room");
-        let mode = fs::metadata(&folder.opened.path)
+        let mode = fs::metadata(folder.opened.path())
             .expect("there")
             .permissions()
             .mode();
@@ -268,14 +238,14 @@ mod tests {
         let (parent, target) = target("x.hprof");
         let folder = TemporaryPlace::beside(&target).make().expect("room");
         let path = |name: &str| parent.path().join(name);
-        fs::rename(&folder.opened.path, path("moved")).expect("it is ours");
+        fs::rename(folder.opened.path(), path("moved")).expect("it is ours");
         fs::create_dir(path("precious")).expect("a folder");
         fs::write(path("precious/a"), "a").expect("a file");
-        fs::rename(path("precious"), &folder.opened.path).expect("it is ours");
+        fs::rename(path("precious"), folder.opened.path()).expect("it is ours");
         let name = folder.name_for_the_vm().expect("no NUL");
         fs::write(name.to_str().expect("ASCII"), "a dump").expect("it works");
         assert!(path("moved/heap").exists());
-        let exchanged = folder.opened.path.clone();
+        let exchanged = folder.opened.path().to_owned();
         drop(folder);
         assert!(exchanged.join("a").exists());
         assert!(!path("moved/heap").exists());

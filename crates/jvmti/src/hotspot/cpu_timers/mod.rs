@@ -12,12 +12,12 @@ mod interrupted_threads;
 mod layout;
 mod pending_signals;
 mod registers;
+mod samples;
 mod signal;
 mod timed_thread;
 mod timer;
 mod trace;
 
-use std::fmt;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,13 +25,13 @@ use std::time::{Duration, Instant};
 
 use super::super::call_contexts;
 use super::super::clock::ThreadCpuClock;
-use super::super::env::{Env, FrameInfo};
+use super::super::env::Env;
 use super::super::jni::{Jni, Object};
 use super::super::native_code::{NativeCode, NativeFunction};
 use super::super::own_time;
 use super::fault_guard;
 use super::sample_ring::Ring;
-use super::stack_walk::{ClassMethod, InterruptedWalker, refused};
+use super::stack_walk::{InterruptedWalker, refused};
 use super::thread_layout::JavaThread;
 use locks::{Mutex, rank};
 
@@ -44,6 +44,7 @@ use pending_signals::PendingSignals;
 use timed_thread::HeldRecord;
 use timer::Timer;
 
+pub use samples::{NoCpuTimers, NoStack, SampledFrame, SampledStack, StackSample};
 pub use timed_thread::TimedThread;
 pub(super) use trace::CallFrame;
 
@@ -71,29 +72,6 @@ pub struct CpuTimerSupport {
     layout: VmLayout,
 }
 
-/// The reason why such samples are not possible.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoCpuTimers {
-    /// The VM lacks something.
-    #[error("{0}")]
-    Vm(&'static str),
-    /// The system refused.
-    #[error("the system refuses a timer on a thread's CPU clock: {0}")]
-    Timer(String),
-    /// Further timers would leave too little to the user's other programs.
-    #[error("more than three quarters of the user's pending signals (`ulimit -i`) are in use")]
-    PendingSignals,
-    /// The program uses the signal itself.
-    #[error("the program has taken over SIGVTALRM, the signal of the timers")]
-    Signal,
-    /// There is no memory for the samples that wait to be fetched.
-    #[error("{0} for samples")]
-    Memory(OutOfMemory),
-    /// Samples are being taken already.
-    #[error("an earlier session has not ended")]
-    InUse,
-}
-
 /// Takes samples until dropped.
 pub struct CpuTimers {
     layout: VmLayout,
@@ -104,34 +82,6 @@ pub struct CpuTimers {
     /// `Some` if frames of native code are wanted.
     native: Option<Mutex<NativeCode, rank::NativeCode>>,
     reading: Mutex<(), rank::RingReading>,
-}
-
-/// A sample.
-pub struct StackSample {
-    /// The serial number of the thread.
-    pub thread: u32,
-    /// The number of samples begun before.
-    pub number: u64,
-    /// `true` if it is a thread of the VM's own; `thread` is then what [`CpuTimers::add_vm_thread`] was given.
-    pub is_vm_thread: bool,
-    /// The serial number of the virtual thread that it ran, 0 if there was none.
-    pub virtual_thread: u32,
-    /// The number of intervals it stands for.
-    pub weight: u32,
-    /// `true` if the thread was in the agent's own code.
-    pub in_agent: bool,
-    /// The stack, as far as it could be seen.
-    pub stack: SampledStack,
-}
-
-/// The stack of a sample.
-pub enum SampledStack {
-    /// The frames, innermost first.
-    Frames(Vec<SampledFrame>),
-    /// The thread ran no Java.
-    NoJava,
-    /// The stack could not be walked.
-    Unwalkable(NoStack),
 }
 
 impl SampledStack {
@@ -145,64 +95,7 @@ impl SampledStack {
     }
 }
 
-/// A frame of a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SampledFrame {
-    /// A method of Java, whose class may be gone by now ([`FrameClasses`](super::FrameClasses)), and the bytecode index, -1
-    /// in a native method.
-    Java {
-        /// The method.
-        method: ClassMethod,
-        /// The index.
-        location: i64,
-    },
-    /// A method of Java by the VM's id, as AsyncGetCallTrace gives it.
-    Known(FrameInfo),
-    /// Native code, at the address of an instruction.
-    Native(usize),
-    /// Frames of a virtual thread that the VM has not brought back from the heap.
-    InHeap,
-    /// Frames that were not walked, because it took too long.
-    Cut,
-}
-
-/// The reason why a stack could not be walked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoStack {
-    /// The thread ran on another stack than the VM knows.
-    OtherStack,
-    /// It was between two frames of the interpreter, or on the way into or out of one.
-    Interpreter,
-    /// It was where a compiled method makes its frame or gives it up.
-    Method,
-    /// It was in a stub.
-    Stub,
-    /// It was in code of the VM's for exceptions, or for frames that are discarded.
-    Discarding,
-    /// A frame further out has no known shape.
-    Frame,
-    /// The frames of a virtual thread were only in part on the stack.
-    Continuation,
-    /// It was in C code that leaves no frame pointers.
-    NativeCode,
-    /// AsyncGetCallTrace refused.
-    AsyncGetCallTrace,
-}
-
 impl NoStack {
-    /// All reasons, in the order in which they are declared.
-    pub const ALL: [Self; 9] = [
-        Self::OtherStack,
-        Self::Interpreter,
-        Self::Method,
-        Self::Stub,
-        Self::Discarding,
-        Self::Frame,
-        Self::Continuation,
-        Self::NativeCode,
-        Self::AsyncGetCallTrace,
-    ];
-
     fn from_number(number: i32) -> Self {
         match number {
             refused::OTHER_STACK => Self::OtherStack,
@@ -215,22 +108,6 @@ impl NoStack {
             refused::NATIVE_CODE => Self::NativeCode,
             _ => Self::AsyncGetCallTrace,
         }
-    }
-}
-
-impl fmt::Display for NoStack {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::OtherStack => "on a stack of its own",
-            Self::Interpreter => "between frames of the interpreter",
-            Self::Method => "where a frame is made or given up",
-            Self::Stub => "in a stub",
-            Self::Discarding => "where frames are discarded",
-            Self::Frame => "above an unknown frame",
-            Self::Continuation => "in a continuation",
-            Self::NativeCode => "in C code without frame pointers",
-            Self::AsyncGetCallTrace => "refused by AsyncGetCallTrace",
-        })
     }
 }
 
@@ -509,10 +386,4 @@ pub(super) fn samples_begun() -> u64 {
 /// Begins a sample whose stack a thread takes of itself; returns its number. Called before the stack is taken.
 pub(super) fn begin_sample() -> u64 {
     STATE.begun.fetch_add(1, Ordering::SeqCst)
-}
-
-/// Returns the system's id of the current thread.
-pub fn current_tid() -> i32 {
-    // SAFETY: gettid takes no arguments.
-    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }

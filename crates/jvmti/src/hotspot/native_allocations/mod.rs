@@ -8,6 +8,7 @@
 mod countdown;
 mod entries;
 mod hooks;
+mod samples;
 mod tracked;
 
 use std::arch::asm;
@@ -32,6 +33,7 @@ use crate::native_code::{NativeCode, NativeFunction, UnwindTable};
 use crate::stack_bounds::StackBounds;
 use locks::{Mutex, rank};
 
+pub use samples::{AllocationSample, LostAllocations, NoNativeAllocations};
 pub use tracked::TrackedBlock;
 
 /// The most frames of a sample.
@@ -55,23 +57,6 @@ static CURRENT: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// Set from the beginning of a session to its end.
 static IN_USE: AtomicBool = AtomicBool::new(false);
-
-/// The reason why native allocations cannot be sampled.
-#[derive(Debug, thiserror::Error)]
-pub enum NoNativeAllocations {
-    /// The VM is another one than those that the agent knows.
-    #[error("{0}")]
-    Vm(&'static str),
-    /// No library has the function.
-    #[error("there is no malloc to be found")]
-    NoAllocator,
-    /// The system has no memory left.
-    #[error("there is no memory for the samples")]
-    Memory,
-    /// They are being sampled already.
-    #[error("an earlier session has not ended")]
-    InUse,
-}
 
 /// The content of a slot of the ring besides the frames.
 #[derive(Clone, Copy, Default)]
@@ -114,33 +99,6 @@ pub struct NativeAllocations {
     reading: Mutex<(), rank::RingReading>,
     /// The code of the hooks, whose frames are the innermost of each stack.
     own_code: Range<usize>,
-}
-
-/// An allocation.
-pub struct AllocationSample {
-    /// The number of samples begun before.
-    pub number: u64,
-    /// The system's id of the thread.
-    pub tid: i32,
-    /// The function that mapped memory, and the library that has it; `None` for a block of an allocator's.
-    pub mapped_by: Option<NativeFunction>,
-    /// The size of the block.
-    pub bytes: u64,
-    /// The number of blocks of this size that it stands for.
-    pub stands_for: f64,
-    /// `None` if it is not known when the block is freed.
-    pub block: Option<TrackedBlock>,
-    /// The stack.
-    pub stack: SampledStack,
-}
-
-/// Samples that were lost because the ring was full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LostAllocations {
-    /// Their number.
-    pub samples: u64,
-    /// The bytes that they stand for.
-    pub bytes: u64,
 }
 
 /// Takes a sample of an allocation of the current thread.

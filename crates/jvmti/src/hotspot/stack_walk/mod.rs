@@ -45,11 +45,13 @@
 mod cache;
 mod compiled;
 mod frame;
+#[cfg_attr(windows, path = "interrupted/windows.rs")]
 mod interrupted;
 mod last_walk;
 mod layout;
 mod method_ids;
 mod own_stack;
+#[cfg_attr(windows, path = "probe_windows.rs")]
 mod probe;
 mod step;
 mod sums;
@@ -72,11 +74,12 @@ use own_stack::OwnStack;
 use sums::Sums;
 
 pub use cache::WalkCache;
+pub(super) use interrupted::ClassMethod;
 pub(super) use interrupted::MethodLayout;
-pub(super) use interrupted::{
-    ClassMethod, Interrupted, InterruptedWalker, refused, thread_cpu_nanos,
-};
+#[cfg(unix)]
+pub(super) use interrupted::{Interrupted, InterruptedWalker, refused, thread_cpu_nanos};
 pub(super) use method_ids::MethodIds;
+#[cfg(unix)]
 pub(super) use probe::can_read;
 pub use sums::SequenceHash;
 

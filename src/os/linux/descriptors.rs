@@ -7,10 +7,10 @@ use rustix::process::{Resource, getrlimit};
 
 /// The number that must be free: two for the output, the rest for the VM, which opens libraries and jars while it
 /// starts.
-pub(super) const NEEDED: u64 = 10;
+pub(crate) const NEEDED: u64 = 10;
 
 /// Returns `true` if too few are free (`ulimit -n`). If the system does not tell, there are enough.
-pub(super) fn are_scarce() -> bool {
+pub(crate) fn are_scarce() -> bool {
     let Some(limit) = getrlimit(Resource::Nofile).current else {
         return false;
     };
@@ -28,6 +28,6 @@ pub(super) fn are_scarce() -> bool {
 }
 
 /// Returns `true` if the error means that no descriptor is left, in this process or in the whole system.
-pub(super) fn is_lack(error: &io::Error) -> bool {
+pub(crate) fn is_lack(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }

@@ -9,6 +9,8 @@
 //! no later one, so once the VM visits it, everything else has been visited. There the child ends. The object itself must
 //! be known without the walk, and so must what it refers to, by other references.
 
+mod messages;
+
 use std::ffi::c_int;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -19,7 +21,6 @@ use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::error::JvmtiError;
 use super::fields::Primitive;
 use super::heap_walk::{
     HeapVisitor, PrimitiveField, Referee, Reference, Referrer, RootReference, Tags, Visit,
@@ -27,6 +28,8 @@ use super::heap_walk::{
 };
 use super::jni::LocalRef;
 use super::prepared_classes::PreparedClasses;
+
+pub use messages::{ChildMessage, ForkedVisitor, NoChild};
 
 /// The seconds after which a child without progress is ended by the kernel.
 const PATIENCE: u32 = 10;
@@ -55,48 +58,11 @@ const REAPING: Duration = Duration::from_secs(30);
 /// The most bytes of a message, more than those of the largest record.
 const MOST_BYTES: u64 = 1 << 33;
 
-/// A visitor that works in a forked child.
-pub trait ForkedVisitor: HeapVisitor {
-    /// Called in the child when all objects have been visited but the last. Returns the child's last message.
-    fn finish(&mut self) -> Vec<u8>;
-}
-
 /// The connection between the program and its child.
 pub struct ChildLink {
     parent: UnixStream,
     child: UnixStream,
     is_child: AtomicBool,
-}
-
-/// A message of the child.
-#[derive(Debug)]
-pub enum ChildMessage {
-    /// Output.
-    Content(Vec<u8>),
-    /// A question, for which the child waits.
-    Question(Vec<u8>),
-    /// The last message.
-    Last(Vec<u8>),
-}
-
-/// The reason why there is no walk in a child.
-#[derive(Debug, thiserror::Error)]
-pub enum NoChild {
-    /// The VM refused the walk.
-    #[error(transparent)]
-    Jvmti(#[from] JvmtiError),
-    /// The system refused the fork.
-    #[error("the process cannot be forked: {0}")]
-    Fork(io::Error),
-    /// The VM begins with another object than before.
-    #[error("the VM's list of threads has changed")]
-    OtherThread,
-    /// The program has begun to use classes that the visitor does not know.
-    #[error("classes were loaded meanwhile")]
-    OtherClasses,
-    /// There is nothing to walk over.
-    #[error("the VM reports no object")]
-    NoRoot,
 }
 
 const CONTENT: u8 = 0;

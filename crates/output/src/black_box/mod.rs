@@ -5,20 +5,22 @@
 //! end the VM. A write holds up only the thread that makes it, and an error costs only the file. The system has what was
 //! written as soon as the call returns, whatever becomes of the process.
 
+mod buffer;
+mod error;
+
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use hprof_format::{BLACK_BOX_BYTES, Snapshot, black_box_head, is_black_box, snapshot_offset};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use super::Sink;
-use super::open::{self, FileError};
-use locks::{Mutex, rank};
+use super::open;
+
+pub use buffer::SnapshotBuffer;
+pub use error::NoBlackBox;
 
 /// The number of bytes that are written at once where a file cannot be preallocated otherwise.
 const PIECE: usize = 64 * 1024;
@@ -29,26 +31,6 @@ pub struct BlackBoxFile {
     path: PathBuf,
     /// The file's device and inode numbers, by which it is recognized.
     id: (u64, u64),
-}
-
-/// The reason there is no such file.
-#[derive(Debug, thiserror::Error)]
-pub enum NoBlackBox {
-    /// It cannot be created.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// A file of another kind has its name.
-    #[error("a file of that name exists, and is no black box")]
-    Taken,
-    /// The profile goes to something else than a file.
-    #[error("the profile does not go to a regular file")]
-    NoPlace,
-}
-
-impl From<io::Error> for NoBlackBox {
-    fn from(error: io::Error) -> Self {
-        Self::File(error.into())
-    }
 }
 
 impl BlackBoxFile {
@@ -129,44 +111,6 @@ fn set_aside(path: &Path, old: &Path) -> Result<(), NoBlackBox> {
         return Err(NoBlackBox::Taken);
     }
     Ok(fs::rename(path, old)?)
-}
-
-/// Bytes in memory, and how many there would be without a limit. Clones share them.
-#[derive(Clone, Default)]
-pub struct SnapshotBuffer(Arc<Mutex<Kept, rank::SnapshotBytes>>);
-
-#[derive(Default)]
-struct Kept {
-    bytes: Vec<u8>,
-    is_cut: bool,
-}
-
-impl SnapshotBuffer {
-    /// Takes what has been written; `None` if that was too much for a snapshot.
-    pub fn take(&self) -> Option<Vec<u8>> {
-        let Kept { bytes, is_cut } = std::mem::take(&mut *self.0.lock());
-        (!is_cut).then_some(bytes)
-    }
-}
-
-impl Sink for SnapshotBuffer {
-    fn name(&self) -> String {
-        "a snapshot".to_owned()
-    }
-
-    /// Keeps a piece if there is room for it. What comes after one that is left out is of no use.
-    fn write(&mut self, piece: &[u8], _: &AtomicBool) -> io::Result<()> {
-        let mut kept = self.0.lock();
-        kept.is_cut |= (kept.bytes.len() + piece.len()) as u64 > BLACK_BOX_BYTES / 2;
-        if !kept.is_cut {
-            kept.bytes.extend_from_slice(piece);
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, _: &AtomicBool) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -253,20 +197,5 @@ mod tests {
         fs::rename(&old, &path).expect("it is replaced");
         file.remove();
         assert_eq!(fs::read(&path).expect("a file"), b"mine, too");
-    }
-
-    #[test]
-    fn a_buffer_has_a_limit() {
-        let buffer = SnapshotBuffer::default();
-        let half = usize::try_from(BLACK_BOX_BYTES / 2).expect("it fits");
-        let is_ending = AtomicBool::new(false);
-        let write = |bytes: &[u8]| buffer.clone().write(bytes, &is_ending).expect("memory");
-        write(&vec![1; half]);
-        assert_eq!(buffer.take().map(|bytes| bytes.len()), Some(half));
-        for length in [half, 1, 1] {
-            write(&vec![1; length]);
-        }
-        assert_eq!(buffer.take(), None);
-        assert_eq!(buffer.take().map(|bytes| bytes.len()), Some(0));
     }
 }

@@ -1,6 +1,8 @@
 //! Opens the file of `file=`, never so that another user gets the profile, and never blocking until another process
 //! opens its end.
 
+mod error;
+
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -9,6 +11,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+
+pub use error::FileError;
+pub(super) use error::Opened;
 
 /// Only the user may read a profile: names in it may be secret.
 const PRIVATE: u32 = 0o600;
@@ -29,54 +34,6 @@ const FIRST_BYTES: u64 = 64;
 /// Bits of a mode: others may write; only owners may replace what is in a folder.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 const STICKY: u32 = 0o1000;
-
-/// The reason a file does not get the profile.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// The system refused.
-    #[error(transparent)]
-    System(#[from] io::Error),
-    /// Another user owns the file, and could read the profile.
-    #[error("it belongs to another user (uid {0})")]
-    Foreign(u32),
-    /// Another user can change the target of the link.
-    #[error("it is a link that other users control")]
-    ForeignLink,
-    /// The file is a pipe without a reader, and a write would wait for one that may never come.
-    #[error("nobody reads from this pipe")]
-    NoReader,
-    /// Not a file that can hold a profile, such as a disk.
-    #[error("it is neither a file nor a pipe nor a terminal")]
-    Kind,
-    /// Not a regular file (a pipe, for example), where several files are to follow one another.
-    #[error("it is not a regular file, which rotate= needs")]
-    NotPlain,
-    /// Another profile is being written there, whose records would be lost.
-    #[error("another profile is being written into it")]
-    InUse,
-}
-
-impl FileError {
-    /// Returns `true` if another profile is being written to the file.
-    pub fn is_in_use(&self) -> bool {
-        matches!(self, Self::InUse)
-    }
-
-    /// Returns `true` if the file should have been new but exists.
-    pub fn exists_already(&self) -> bool {
-        matches!(self, Self::System(error) if error.kind() == ErrorKind::AlreadyExists)
-    }
-}
-
-/// An opened file.
-pub(super) struct Opened {
-    pub(super) file: File,
-    /// `true` for a regular file that nobody else writes to, which may be replaced and truncated.
-    pub(super) is_plain: bool,
-    pub(super) is_pipe: bool,
-    /// The path behind all links; `None` if the file did not exist before.
-    pub(super) found_at: Option<PathBuf>,
-}
 
 /// Creates the file, or opens an existing one, which is left unchanged for now.
 pub(super) fn open(path: &Path) -> Result<Opened, FileError> {

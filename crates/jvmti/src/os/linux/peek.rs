@@ -6,13 +6,13 @@ use std::ptr;
 
 /// Reads single words through the kernel, which reports an error if there is no memory. (`process_vm_readv` is refused
 /// in many containers.)
-pub(super) struct Peek {
+pub(crate) struct Peek {
     read_end: libc::c_int,
     write_end: libc::c_int,
 }
 
 impl Peek {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let mut ends = [-1; 2];
         // SAFETY: both descriptors are written there.
         match unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } {
@@ -26,7 +26,7 @@ impl Peek {
 
     /// Returns the word at an address; `None` if there is no memory. If the memory has been reused, the word is
     /// whatever is there now.
-    pub(super) fn word(&self, address: usize) -> Option<usize> {
+    pub(crate) fn word(&self, address: usize) -> Option<usize> {
         let mut word = 0_usize;
         let length = size_of::<usize>();
         let from = ptr::without_provenance::<c_void>(address);

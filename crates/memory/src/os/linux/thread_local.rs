@@ -1,11 +1,11 @@
 //! The variables that the standard library and other crates declare with `thread_local!`. The C library allocates one when
 //! a thread first uses it, and ends the process if there is no memory then. This module makes it do neither. The agent's
-//! own values are in [`super::PerThread`].
+//! own values are in [`crate::PerThread`].
 
 use std::arch::global_asm;
 use std::ffi::{c_int, c_void};
 
-use super::PerThread;
+use crate::PerThread;
 
 type Destructor = unsafe extern "C" fn(*mut c_void);
 
