@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use super::current_tid;
 use super::handler::{MARK, MARK_SHIFT, STATE, SignalInfo, on_cpu_timer};
 use super::interrupted_threads::InterruptedThreads;
 use super::trace::{AsyncGetCallTrace, CallTrace};
+use crate::clock::current_tid;
 use crate::hotspot::sample_ring::Ring;
 use crate::hotspot::thread_layout::JavaThread;
 use crate::sys;
