@@ -418,6 +418,7 @@ mod tests {
         let age = Duration::from_secs(11);
         Profile {
             history: History {
+                memory: Vec::new(),
                 peak: None,
                 ages: vec![SiteAge {
                     stack,
@@ -549,6 +550,7 @@ mod tests {
     fn little_is_not_judged() {
         assert_eq!(growth(&Profile::default()).err(), Some(NoGrowth::NoCourse));
         let history = History {
+            memory: Vec::new(),
             course: Some(Course::default()),
             ..History::default()
         };
