@@ -88,13 +88,15 @@ check_agent() {
     same_rows Alloc sites.txt
     both "cpu=times,$text,file=times.txt" Calls
     same_rows Calls times.txt
+    # It waits for the file.
+    touch "$work/linux/go" "$work/windows/go"
     both heap=dump,format=b,file=graph.hprof Graph
     same_objects Graph graph.hprof
     profile windows "monitor=y,$text,file=monitors.txt" Contend
     has_rows "MONITOR TIME" monitors.txt
     profile windows "cpu=samples,$text,file=samples.txt" Calls
     has_rows "CPU SAMPLES" samples.txt
-    [[ -z $(find "$work/windows" -name '.*' -mindepth 1) ]] || die "the agent has left something on Windows"
+    [[ -z $(find "$work/windows" -mindepth 1 -name '.*') ]] || die "the agent has left something on Windows"
     check_agent_refusals
 }
 
@@ -124,7 +126,7 @@ same_rows() {
 check_agent_refusals() {
     local refused
     for refused in engine=async,cpu=samples native=y,cpu=samples native=malloc vmthreads=y,cpu=samples blackbox=y,heap=sites \
-        dumper=fork,heap=dump wall=20; do
+        dumper=fork,heap=dump wall=20ms; do
         if (cd "$work/windows" && wine "$windows_jre/bin/java.exe" "-agentpath:Z:${work//\//\\}\\hprof.dll=$refused,file=refused.txt" \
             -cp ../classes Alloc >out 2>&1 </dev/null); then
             die "\`$refused\` is not refused on Windows"
