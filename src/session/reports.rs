@@ -89,12 +89,13 @@ impl Session {
         report.say(&dumping);
         // A heap dump says which ids the classes have in it, and readers use the first that they see.
         let is_binary = self.context.options.format == Format::Binary;
-        let mut engines: Vec<&dyn Engine> = self.engines.iter().collect();
-        engines.sort_by_key(|engine| is_binary && !engine.numbers_classes());
-        for engine in engines
-            .into_iter()
+        let comes_first = |engine: &&dyn Engine| !is_binary || engine.numbers_classes();
+        let (first, others): (Vec<&dyn Engine>, Vec<_>) = self
+            .engines
+            .iter()
             .filter(|&engine| section(engine).is_some())
-        {
+            .partition(comes_first);
+        for engine in first.into_iter().chain(others) {
             if caught(|| write(engine)).is_err() {
                 report.failed.set(true);
                 if !memory::is_out() {

@@ -183,7 +183,7 @@ impl Account {
             .map(|(part, amounts)| (amounts.resident, part))
             .filter(|(bytes, _)| *bytes > 0)
             .collect();
-        parts.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        parts.sort_unstable_by_key(|&(bytes, part)| (std::cmp::Reverse(bytes), part as usize));
         let mut line = format!("{} bytes resident:", self.resident());
         for (number, (bytes, part)) in parts.into_iter().enumerate() {
             let comma = if number > 0 { "," } else { "" };
@@ -344,8 +344,10 @@ impl Claims {
                 add(heap, Part::Malloc);
             }
         }
-        claims.sort_by_key(|claim| claim.range.start);
-        Self(claims)
+        // The first that claims an address has it.
+        let mut ordered: Vec<(usize, Claim)> = claims.into_iter().enumerate().collect();
+        ordered.sort_unstable_by_key(|(place, claim)| (claim.range.start, *place));
+        Self(ordered.into_iter().map(|(_, claim)| claim).collect())
     }
 
     /// Divides a mapping. Pieces that nothing claims are of its kind.

@@ -140,7 +140,9 @@ pub fn verdict(first: Option<&Account>, last: &Account) -> Vec<Finding> {
     ];
     let mut findings: Vec<Finding> = rules.iter().filter_map(|rule| rule(&looks)).collect();
     findings.extend(other_growth(&looks));
-    findings.sort_by_key(|finding| std::cmp::Reverse(weight(finding)));
+    let mut ordered: Vec<(usize, Finding)> = findings.into_iter().enumerate().collect();
+    ordered.sort_unstable_by_key(|(place, finding)| (std::cmp::Reverse(weight(finding)), *place));
+    let mut findings: Vec<Finding> = ordered.into_iter().map(|(_, finding)| finding).collect();
     findings.extend(nothing_grows(&looks));
     findings
 }

@@ -18,7 +18,7 @@ mod register {
 }
 
 /// Where a frame ends, and where it keeps its caller's registers. Offsets are in words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FrameRule {
     /// Nothing is known, or nothing that is simple enough.
     Unknown,
@@ -34,7 +34,7 @@ pub(crate) enum FrameRule {
 }
 
 /// Where a frame keeps its caller's registers, as words from its end; `None` if they are still in the registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Saved {
     /// The frame pointer.
     pub frame_pointer: Option<i8>,
@@ -106,7 +106,9 @@ impl Frames {
         self.functions.sort_unstable();
         let entries = &mut self.entries;
         // The end of a function is often the beginning of the next, which counts.
-        entries.sort_by_key(|entry| (entry.begin, entry.rule != FrameRule::Unknown));
+        entries.sort_unstable_by_key(|entry| {
+            (entry.begin, entry.rule != FrameRule::Unknown, entry.rule)
+        });
         let mut kept: usize = 0;
         for at in 0..entries.len() {
             let entry = entries[at];

@@ -43,7 +43,9 @@ impl Symbols {
         {
             symbols.add(table.symbols());
         }
-        symbols.functions.sort_by_key(|symbol| symbol.begin);
+        // Those of one address stay in their order, which is that of their names.
+        let functions = &mut symbols.functions;
+        functions.sort_unstable_by_key(|symbol| (symbol.begin, symbol.name));
         symbols
     }
 

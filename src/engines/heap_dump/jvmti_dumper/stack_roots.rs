@@ -55,7 +55,14 @@ impl StackRoots {
     pub(super) fn take(&mut self, threads: &[ThreadRoot<'_>]) -> Vec<(ObjectId, Root)> {
         let mut roots = std::mem::take(&mut self.0);
         // If any root of a frame has the frame's location, the first one has it.
-        roots.sort_by_key(|root| (root.thread, root.place.depth, root.place.location.is_none()));
+        roots.sort_unstable_by_key(
+            |StackRoot {
+                 thread,
+                 place,
+                 object,
+                 ..
+             }| { (*thread, place.depth, place.location.is_none(), object.0) },
+        );
         let mut found = Vec::with_capacity(roots.len());
         for roots in roots.chunk_by(|one, next| one.thread == next.thread) {
             let ThreadRoot { serial, frames, .. } = threads[roots[0].thread];
@@ -106,16 +113,16 @@ impl Overlay {
             places.retain(|place| place.depth < count);
         }
         let outermost = places.last()?.depth;
-        let mut fitting: Vec<Self> = (0..count)
+        let fitting: Vec<Self> = (0..count)
             .map(|index| Self::new(frames, &places, outermost - index))
             .filter(|overlay| overlay.agreement != Agreement::default())
             .collect();
-        fitting.sort_by_key(|overlay| overlay.agreement);
-        let best = fitting.pop()?;
-        let is_only = fitting
-            .last()
-            .is_none_or(|next| next.agreement < best.agreement);
-        is_only.then_some(best)
+        let best = fitting.iter().map(|overlay| overlay.agreement).max()?;
+        let mut best = fitting
+            .into_iter()
+            .filter(|overlay| overlay.agreement == best);
+        let first = best.next()?;
+        best.next().is_none().then_some(first)
     }
 
     fn new(frames: &[FrameInfo], places: &[StackPlace], shift: i32) -> Self {

@@ -357,7 +357,7 @@ mod tests {
         loaded[23] = 5;
         first_pass.record(0x02, &loaded).expect("a record");
         first_pass.heap(&mut block, 0).expect("records");
-        assert_eq!(first_pass.undescribed(), []);
+        assert!(first_pass.undescribed().is_empty());
         let mut kept = Kept::default();
         let numbering = Numbering::default();
         let mut rewriter = DumpRewriter {
