@@ -435,6 +435,7 @@ mod tests {
                     }],
                     ..Course::default()
                 }),
+                memory: Vec::new(),
             },
             ..Profile::default()
         }
