@@ -436,6 +436,7 @@ mod tests {
                     }],
                     ..Course::default()
                 }),
+                memory: Vec::new(),
             },
             ..Profile::default()
         }
