@@ -418,7 +418,6 @@ mod tests {
         let age = Duration::from_secs(11);
         Profile {
             history: History {
-                memory: Vec::new(),
                 peak: None,
                 ages: vec![SiteAge {
                     stack,
