@@ -363,13 +363,14 @@ impl Calls {
     /// Adds the entries; `None` if the pool has no room.
     fn add(hooks: &Hooks, pool: &mut Additions) -> Option<Self> {
         let tracker = pool.class(hooks.tracker)?;
-        let (entry, exit): (&[u8], &[u8]) = match hooks.caught {
-            Some(_) => (b"(I)J", b"(J)V"),
-            None => (b"(I)V", b"(I)V"),
+        let (of_entry, descriptor) = match hooks.caught {
+            Some(_) => (pool.utf8(b"(I)J")?, pool.utf8(b"(J)V")?),
+            None => {
+                let descriptor = pool.utf8(b"(I)V")?;
+                (descriptor, descriptor)
+            }
         };
-        let descriptor = pool.utf8(entry)?;
-        let entry = pool.method(tracker, hooks.entry, descriptor)?;
-        let descriptor = pool.utf8(exit)?;
+        let entry = pool.method(tracker, hooks.entry, of_entry)?;
         let exit = pool.method(tracker, hooks.exit, descriptor)?;
         let exception_exit = match hooks.exception_exit == hooks.exit {
             true => exit,
