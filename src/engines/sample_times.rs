@@ -194,7 +194,7 @@ impl<K: TimedKey> Times<K> {
         let mut rest: Vec<StepCount> = rest
             .map(|(step, count)| StepCount { step, count })
             .collect();
-        rest.sort_unstable_by_key(|count| count.step);
+        memory::sort_by_numbers(&mut rest, |count| [count.step.into(), 0]);
         Some(ListedTimes {
             began,
             begin,

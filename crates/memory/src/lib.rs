@@ -25,6 +25,7 @@ mod os;
 mod per_thread;
 mod reserve;
 mod set_aside;
+mod sorting;
 
 pub use allocator::{
     ends_session, is_out, lend_reserve, own_mappings, own_memory, prepare, put_reserve_away,
@@ -34,6 +35,7 @@ pub use allocator::{
 pub use malloc_use::{MallocUse, malloc_use};
 pub use os::{SystemThread, return_free_memory};
 pub use per_thread::PerThread;
+pub use sorting::sort_by_numbers;
 
 /// The system has no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

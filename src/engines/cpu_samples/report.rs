@@ -95,7 +95,7 @@ fn rows(samples: Samples, cutoff: f64) -> (u64, Vec<(TraceId, u64)>) {
         .filter(|&(_, count)| count > 0)
         .collect();
     let total: u64 = rows.iter().map(|&(_, count)| count).sum();
-    rows.sort_unstable_by(|left, right| right.1.cmp(&left.1).then(left.0.cmp(&right.0)));
+    memory::sort_by_numbers(&mut rows, |&(trace, count)| [!count, trace.index().into()]);
     let end = rows.partition_point(|&(_, count)| count as f64 / total as f64 >= cutoff);
     rows.truncate(end);
     (total, rows)
@@ -114,7 +114,7 @@ fn folded_rows(samples: Samples, cutoff: f64, folded: FrameId, traces: &Traces) 
     });
     let sums = fold(small.collect(), [total], cutoff, folded, traces);
     rows.extend(sums.iter().map(|row| (row.trace, row.values[0])));
-    rows.sort_unstable_by_key(|&(trace, count)| (std::cmp::Reverse(count), trace));
+    memory::sort_by_numbers(&mut rows, |&(trace, count)| [!count, trace.index().into()]);
     Selected {
         total,
         rows,

@@ -125,7 +125,9 @@ fn allowed(share: f64, counting: f64, process: f64) -> f64 {
 /// Returns the methods that are called most, until the others have no more than `share` of all calls.
 fn most_called(mut called: Vec<(FrameId, u64)>, share: f64) -> Vec<FrameId> {
     called.retain(|&(_, calls)| calls > 0);
-    called.sort_unstable_by_key(|&(method, calls)| (std::cmp::Reverse(calls), method));
+    memory::sort_by_numbers(&mut called, |&(method, calls)| {
+        [!calls, method.index().into()]
+    });
     let mut left: u64 = called.iter().map(|&(_, calls)| calls).sum();
     let enough = left as f64 * share;
     let most = called.into_iter().take(MOST).take_while(|&(_, calls)| {

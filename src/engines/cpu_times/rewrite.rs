@@ -222,7 +222,9 @@ impl ClassRewriter {
     pub(super) fn over_budget(&self, budget: u8) -> Vec<String> {
         let over_budget = self.over_budget.lock().clone();
         let mut methods: Vec<(FrameId, u64)> = over_budget.into_iter().collect();
-        methods.sort_unstable_by_key(|&(frame, calls)| (std::cmp::Reverse(calls), frame));
+        memory::sort_by_numbers(&mut methods, |&(frame, calls)| {
+            [!calls, frame.index().into()]
+        });
         let notes = methods.into_iter().map(|(frame, calls)| {
             let method = self.tables.frames.get(frame).method;
             let method = self.full_name(&(method.class, method.name, method.signature));

@@ -123,7 +123,7 @@ impl PendingWaits {
             });
             all.extend(monitors);
         }
-        all.sort_unstable_by_key(|&(thread, _)| thread);
+        memory::sort_by_numbers(&mut all, |&(thread, _)| [thread.0.into(), 0]);
         all
     }
 

@@ -90,11 +90,9 @@ struct MonitorSelection {
 }
 
 /// Returns the rows above the cutoff: the costliest first, equal ones in the order in which they were first seen.
-fn select(rows: Vec<(ContentionKey, Contended)>, cutoff: f64) -> MonitorSelection {
+fn select(mut rows: Vec<(ContentionKey, Contended)>, cutoff: f64) -> MonitorSelection {
     let total = sum(&rows);
-    let mut ordered: Vec<_> = rows.into_iter().enumerate().collect();
-    ordered.sort_unstable_by_key(|&(place, (_, row))| (std::cmp::Reverse(row.nanos), place));
-    let mut rows: Vec<_> = ordered.into_iter().map(|(_, row)| row).collect();
+    memory::sort_by_numbers(&mut rows, |(_, row)| [!row.nanos, 0]);
     let end = rows.partition_point(|(_, row)| row.nanos as f64 >= cutoff * total.nanos as f64);
     let cut = rows.split_off(end);
     MonitorSelection {

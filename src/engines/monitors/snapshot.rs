@@ -83,9 +83,9 @@ pub(super) fn snapshot(
     snapshot.platform_threads()?;
     snapshot.virtual_threads();
     snapshot.waits();
-    snapshot
-        .threads
-        .sort_unstable_by_key(|(_, state)| state.thread);
+    memory::sort_by_numbers(&mut snapshot.threads, |(_, state)| {
+        [state.thread.0.into(), 0]
+    });
     let mut monitors = Vec::new();
     for wanted in std::mem::take(&mut snapshot.wanted) {
         let state = snapshot.monitor(wanted)?;

@@ -48,7 +48,7 @@ impl KnownVirtualThreads {
                 None => self.forget(*serial),
             }
         }
-        all.sort_unstable_by_key(|&(serial, _)| serial);
+        memory::sort_by_numbers(&mut all, |&(serial, _)| [serial.0.into(), 0]);
         all
     }
 }

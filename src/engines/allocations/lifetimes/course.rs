@@ -221,17 +221,20 @@ impl Course {
 
     /// Returns the sites with most live bytes, and then those of the others that grew in most steps.
     fn best(&self, largest: usize, growing: usize) -> Vec<SiteId> {
-        memory::need(self.sites.len() * size_of::<(SiteId, u64, i64)>());
+        // Sorting takes as much again for the numbers, and for the sites on their way.
+        memory::need(3 * self.sites.len() * size_of::<(SiteId, u64, i64)>());
         let ranked = self.sites.iter();
         let mut ranked: Vec<(SiteId, u64, i64)> = ranked
             .map(|(&site, series)| (site, series.most_bytes(), series.rises()))
             .collect();
-        ranked.sort_unstable_by_key(|&(site, bytes, _)| (std::cmp::Reverse(bytes), site));
-        let others = largest.min(ranked.len());
-        ranked[others..].sort_unstable_by_key(|&(site, bytes, rises)| {
-            (std::cmp::Reverse((rises, bytes)), site)
-        });
-        ranked.truncate(others + growing);
+        // Those of the same size come in the order of the sites.
+        memory::sort_by_numbers(&mut ranked, |&(site, ..)| [site.index() as u64, 0]);
+        memory::sort_by_numbers(&mut ranked, |&(_, bytes, _)| [!bytes, 0]);
+        let mut others = ranked.split_off(largest.min(ranked.len()));
+        let fewest = |rises: i64| (i64::MAX / 2 - rises).cast_unsigned();
+        memory::sort_by_numbers(&mut others, |&(.., rises)| [fewest(rises), 0]);
+        others.truncate(growing);
+        ranked.extend(others);
         ranked.into_iter().map(|(site, ..)| site).collect()
     }
 
