@@ -56,8 +56,10 @@ impl SitesNotes {
                 let words = rest.split(' ').filter_map(|word| word.parse::<u64>().ok());
                 let numbers: Vec<u64> = words.collect();
                 self.errors = Some(numbers.try_into().expect("four numbers"));
-            } else if note.starts_with("bytes of the object header, ") {
-                // It is about the heap dump after the sites.
+            } else if note.starts_with("bytes of the object header, ")
+                || note.starts_with("memory after ")
+            {
+                // These are about the heap dump after the sites, and the process.
             } else {
                 assert_eq!(note, "live as of the last garbage collection");
                 self.as_of_last_gc = true;
