@@ -115,7 +115,7 @@ fn rows_by_time(costs: Vec<TraceCost>, limit: RowLimit, traces: &Traces) -> Meth
             },
         }));
     }
-    costs.sort_unstable_by_key(|row| (std::cmp::Reverse(row.cost.own), row.trace));
+    memory::sort_by_numbers(&mut costs, |row| [!row.cost.own, row.trace.index().into()]);
     MethodSelection {
         total,
         rows: costs,
@@ -146,8 +146,10 @@ fn rows_by_calls(tables: &Tables, costs: &[TraceCost]) -> Vec<(CallPair, Cost)> 
     }
     let called = |(_, cost): &(CallPair, Cost)| cost.calls > 0;
     let mut rows: Vec<(CallPair, Cost)> = pairs.into_iter().filter(called).collect();
-    let order = |&(pair, cost): &(CallPair, Cost)| (std::cmp::Reverse(cost.calls), pair);
-    rows.sort_unstable_by_key(order);
+    memory::sort_by_numbers(&mut rows, |&((callee, caller), cost)| {
+        let caller = caller.map_or(0, |caller| u64::from(caller.index()) + 1);
+        [!cost.calls, u64::from(callee.index()) << 32 | caller]
+    });
     rows
 }
 

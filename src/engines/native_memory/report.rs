@@ -45,9 +45,11 @@ impl Section {
                 let traces = &entry.tables.traces;
                 rows.extend(fold(small, limits, self.cutoff, folded, traces));
             }
-            rows.sort_unstable_by_key(|row| {
+            // What is equal stays in the order of the traces.
+            memory::sort_by_numbers(&mut rows, |row| [row.trace.index().into(), 0]);
+            memory::sort_by_numbers(&mut rows, |row| {
                 let [live, _, _, _, allocated, ..] = row.values;
-                (std::cmp::Reverse((live, allocated)), row.trace)
+                [!live, !allocated]
             });
             for row in &rows {
                 entry.trace(row.trace);

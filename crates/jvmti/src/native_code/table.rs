@@ -46,7 +46,7 @@ impl MappedCode {
 
 impl UnwindTable {
     pub(super) fn new(mut codes: Vec<MappedCode>) -> Self {
-        codes.sort_unstable_by_key(|code| code.begin);
+        memory::sort_by_numbers(&mut codes, |code| [code.begin as u64, 0]);
         Self(codes.into())
     }
 

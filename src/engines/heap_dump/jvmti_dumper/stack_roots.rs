@@ -55,14 +55,14 @@ impl StackRoots {
     pub(super) fn take(&mut self, threads: &[ThreadRoot<'_>]) -> Vec<(ObjectId, Root)> {
         let mut roots = std::mem::take(&mut self.0);
         // If any root of a frame has the frame's location, the first one has it.
-        roots.sort_unstable_by_key(
-            |StackRoot {
-                 thread,
-                 place,
-                 object,
-                 ..
-             }| { (*thread, place.depth, place.location.is_none(), object.0) },
-        );
+        memory::sort_by_numbers(&mut roots, |StackRoot { thread, place, .. }| {
+            let depth = i64::from(place.depth) - i64::from(i32::MIN);
+            let without_location = u64::from(place.location.is_none());
+            [
+                *thread as u64,
+                depth.cast_unsigned() << 1 | without_location,
+            ]
+        });
         let mut found = Vec::with_capacity(roots.len());
         for roots in roots.chunk_by(|one, next| one.thread == next.thread) {
             let ThreadRoot { serial, frames, .. } = threads[roots[0].thread];
