@@ -97,13 +97,17 @@ fn what_is_not_freed_for_long_is_old() {
         return;
     };
     let old = |function: &str| total(&run, "native-old-bytes", function);
-    let leak = "memory.so.Java_Native_leak";
-    let leaked = total(&run, "native-live-bytes", leak);
-    assert_eq!(old(leak), leaked);
+    let leaked = total(&run, "native-live-bytes", "Native.leaks");
+    assert_eq!(old("Native.leaks"), leaked);
     assert_near(leaked, LEAKED, 64.0, "leaks");
-    assert_eq!(old("memory.so.Java_Native_grow"), 0.0);
+    assert_eq!(old("Native.grows"), 0.0);
     let top = run.top("x.txt", "native-old-bytes");
-    assert_eq!(top["rows"][0]["name"], "memory.so.take", "{top}");
+    // Until the agent has read a library that was just loaded, the library's own frames are missing.
+    let first = top["rows"][0]["name"].as_str();
+    assert!(
+        matches!(first, Some("memory.so.take" | "Native.leak")),
+        "{top}"
+    );
 }
 
 #[test]
