@@ -77,6 +77,14 @@ pub struct Time {
     pub method: String,
 }
 
+/// The beginnings of notes about CPU TIME and MONITOR TIME.
+const OF_TIMES: [&str; 4] = [
+    "(only waiting for monitors",
+    "(counts are exact, times are sampled",
+    "(the standard error of t ms is ",
+    "(in no method that is counted, ",
+];
+
 impl Profile {
     pub fn parse(text: &str) -> Self {
         let mut lines = text.lines().peekable();
@@ -175,7 +183,7 @@ impl Profile {
                 .starts_with("(the system gives the agent no memory; the profile ends here")
             {
                 profile.no_memory = true;
-            } else if line.starts_with("(only waiting for monitors")
+            } else if OF_TIMES.iter().any(|begin| line.starts_with(begin))
                 || line.starts_with("(left out below") && !line.contains(" live bytes")
             {
                 let is_of_times = |next: &&str| {
