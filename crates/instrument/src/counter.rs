@@ -1,4 +1,4 @@
-//! The class that counts calls by itself: its methods are bytecode that the compilers inline, and that reads and writes
+//! The class that counts calls without help: its methods are bytecode that the compilers inline, and that reads and writes
 //! memory of the agent through `jdk.internal.misc.Unsafe`. Whatever is not simple goes to native methods of the same class.
 
 use crate::hooks::Hooks;
@@ -427,7 +427,7 @@ impl<'a> Counter<'a> {
         Some(code)
     }
 
-    /// `static long find(long cache, long caller, int method)`: the callee's context, 0 if the cache does not have it. By itself,
+    /// `static long find(long cache, long caller, int method)`: the callee's context, 0 if the cache does not have it. It is a method of its own,
     /// so that the compilers still inline the entry.
     fn find(&mut self) -> Option<Code> {
         const CACHE: u8 = 0;

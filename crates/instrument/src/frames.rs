@@ -248,7 +248,7 @@ impl LocalType {
 struct FrameLocals(Vec<LocalType>);
 
 impl FrameLocals {
-    /// Goes on to a frame.
+    /// Continues to a frame.
     fn advance(&mut self, frame: &MapFrame) -> Result<(), Fault> {
         let locals = &mut self.0;
         match frame.kind {

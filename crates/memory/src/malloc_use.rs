@@ -46,7 +46,7 @@ mod tests {
     fn what_is_freed_between_two_blocks_is_free() {
         const SIZE: usize = 2_000;
         const COUNT: usize = 5_000;
-        // SAFETY: any size may be asked for.
+        // SAFETY: any size may be requested.
         let blocks: Vec<*mut libc::c_void> =
             (0..COUNT).map(|_| unsafe { libc::malloc(SIZE) }).collect();
         let (last, others) = blocks.split_last().expect("blocks");

@@ -169,7 +169,7 @@ fn get(callee: &Callee) -> (u32, u32) {
 }
 
 #[inline]
-fn set(callee: &Callee, (method, context): (u32, u32)) {
+fn set(callee: &Callee, method: u32, context: u32) {
     callee.method.store(method, Ordering::Relaxed);
     callee.context.store(context, Ordering::Relaxed);
 }
@@ -177,7 +177,7 @@ fn set(callee: &Callee, (method, context): (u32, u32)) {
 fn new_node() -> Node {
     let node = Node::default();
     for callee in &node.recent {
-        set(callee, (NO_METHOD, ROOT));
+        set(callee, NO_METHOD, ROOT);
     }
     node
 }
@@ -200,8 +200,9 @@ fn sums(node: &Node, cell_use: CellUse) -> CallSums {
 #[inline]
 fn looked_up(node: &Node, method: u32, context: u32) {
     let [latest, earlier] = &node.recent;
-    set(earlier, get(latest));
-    set(latest, (method, context));
+    let (method_before, context_before) = get(latest);
+    set(earlier, method_before, context_before);
+    set(latest, method, context);
 }
 
 impl AsRef<[ContextCell]> for Block {

@@ -18,7 +18,7 @@ class MemoryView {
     const { app, memory } = this;
     if (!memory) {
       this.tools.replaceChildren(element('span', { className: 'hint' },
-        'Nobody looked at the memory of this run: the agent does so with blackbox=y.'));
+        'The memory of this run was not recorded; blackbox=y records it.'));
       this.chart.replaceChildren();
       this.readout.replaceChildren();
       this.table.show(this.columns(), [], 'most', '');

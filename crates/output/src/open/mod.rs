@@ -194,7 +194,7 @@ fn open_place(path: &Path) -> io::Result<File> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
-/// Returns `true` if there is nothing at a path, or a regular file of which `is_of_kind` says so, given its first bytes. A
+/// Returns `true` if there is nothing at a path, or a regular file that `is_of_kind` accepts by its first bytes. A
 /// pipe is not waited for, and a link not followed.
 pub fn may_be_replaced(path: &Path, is_of_kind: impl FnOnce(&[u8]) -> bool) -> io::Result<bool> {
     let mut options = OpenOptions::new();

@@ -105,7 +105,7 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     files::create_new(path)
 }
 
-/// Returns `true` if there is nothing at a path, or a regular file of which `is_of_kind` says so, given its first bytes. A
+/// Returns `true` if there is nothing at a path, or a regular file that `is_of_kind` accepts by its first bytes. A
 /// link is not followed.
 pub fn may_be_replaced(path: &Path, is_of_kind: impl FnOnce(&[u8]) -> bool) -> io::Result<bool> {
     match fs::symlink_metadata(path) {

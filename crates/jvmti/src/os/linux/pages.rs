@@ -10,7 +10,7 @@ const IS_PRESENT: u64 = 1 << 63;
 const IS_OF_FILE: u64 = 1 << 61;
 const IS_EXCLUSIVE: u64 = 1 << 56;
 const ENTRY: usize = size_of::<u64>();
-/// The pages that are asked for at once: the kernel holds a lock of the process meanwhile, for which threads that map memory wait.
+/// The pages that are requested at once: the kernel holds a lock of the process meanwhile, for which threads that map memory wait.
 const PAGES: usize = 2048;
 
 /// Tells which pages are in RAM.

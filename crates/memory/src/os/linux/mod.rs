@@ -67,7 +67,7 @@ pub(crate) fn current_thread() -> usize {
     thread
 }
 
-/// Waits before the system is asked for memory again.
+/// Waits before memory is requested from the system again.
 pub(crate) fn pause() {
     // SAFETY: a pointer to a time, and null for the remaining time, which is not needed.
     unsafe { libc::nanosleep(&PAUSE, ptr::null_mut()) };

@@ -11,7 +11,7 @@ const STACK: usize = 1 << 20;
 
 type Body = Box<dyn FnOnce() + Send>;
 
-/// A thread that can be joined. If it is dropped, the thread goes on by itself.
+/// A thread that can be joined. If it is dropped, the thread continues alone.
 pub struct SystemThread(libc::pthread_t);
 
 impl SystemThread {

@@ -47,11 +47,11 @@ pub(crate) fn current_thread() -> usize {
     unsafe { GetCurrentThreadId() as usize }
 }
 
-/// Waits before the system is asked for memory again.
+/// Waits before memory is requested from the system again.
 pub(crate) fn pause() {
     // SAFETY: takes a number.
     unsafe { Sleep(PAUSE) };
 }
 
-/// Does nothing: the heap of Windows gives memory back by itself.
+/// Does nothing: the heap of Windows returns memory on its own.
 pub fn return_free_memory() {}

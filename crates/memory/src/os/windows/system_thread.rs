@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 /// The size of a thread's stack.
 const STACK: usize = 1 << 20;
 
-/// A thread that can be joined. If it is dropped, the thread goes on by itself.
+/// A thread that can be joined. If it is dropped, the thread continues alone.
 pub struct SystemThread(JoinHandle<()>);
 
 impl SystemThread {
