@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::answer::{Answered, LONGEST_ANSWER};
+use hprof_os::AGENT_LIBRARY;
+
+use super::answer::Answered;
 use super::error::Error;
 use super::limit::Limit;
 use super::listener;
-use super::process::{self, LIBRARY, Process};
+use super::process::{self, Process};
+use super::protocol::LONGEST_ANSWER;
 use super::reply::Reply;
 
 /// Returns the path of the library that the program has loaded, in the program's file system. `named` is the one the
@@ -20,7 +23,7 @@ pub fn loaded(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error>
         .and_then(Path::file_name)
         .and_then(|name| name.to_str());
     let mut found = Err(Error::NoAgent(pid));
-    let files = process.mapped(name.unwrap_or(LIBRARY));
+    let files = process.mapped(name.unwrap_or(AGENT_LIBRARY));
     for (path, is_there) in files.map_err(|_| Error::NoProcess(pid))? {
         if named.is_some_and(|named| !is_same(process, &path, named)) {
             continue;
@@ -73,7 +76,7 @@ pub fn beside_this_command() -> Result<PathBuf, Error> {
     let installed = folder.parent().unwrap_or(folder).join("lib");
     [folder, &installed]
         .into_iter()
-        .map(|folder| folder.join(LIBRARY))
+        .map(|folder| folder.join(AGENT_LIBRARY))
         .find(|library| library.is_file())
         .ok_or(Error::NoLibrary(folder.to_owned()))
 }

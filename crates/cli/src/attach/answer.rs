@@ -3,9 +3,8 @@
 use std::io::{self, Read};
 
 use super::error::Error;
+use super::protocol::LONGEST_ANSWER;
 
-/// The most bytes of an answer.
-pub const LONGEST_ANSWER: u64 = 64 << 10;
 /// The most letters of an answer that cannot be understood.
 const LONGEST_SHOWN: usize = 80;
 

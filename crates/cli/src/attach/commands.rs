@@ -1,12 +1,13 @@
 //! The commands `hprof list`, `attach`, `status`, `dump`, `stop` and `agent-path`.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hprof_format::printable;
 use serde::Serialize;
 
 use super::error::Error;
+use super::library::Library;
 use super::pause::{Consent, DumpWay};
 use super::process::{self, Process};
 use super::program::{self, Program};
@@ -103,31 +104,6 @@ pub struct Dumping {
     consent: Consent,
 }
 
-/// The agent's library.
-#[derive(Default, clap::Args)]
-pub struct Library {
-    /// The agent, libhprof.so, as the program sees it [default: the one the program has, or the one next to
-    /// this command]
-    #[arg(long, value_name = "FILE")]
-    agent: Option<PathBuf>,
-}
-
-impl Library {
-    /// Returns the path that was given.
-    pub fn named(&self) -> Option<&Path> {
-        self.agent.as_deref()
-    }
-
-    /// Returns the path of the library for a program that is yet to start.
-    pub fn for_new_program(&self) -> Result<PathBuf, Failure> {
-        let Some(named) = &self.agent else {
-            return Ok(agent::beside_this_command()?);
-        };
-        let about = |error| Failure::about(named, error);
-        named.canonicalize().map_err(about)
-    }
-}
-
 impl Attach {
     /// Starts a profile in the program, loading the agent if necessary.
     pub fn run(&self) -> Result<(), Failure> {
@@ -164,7 +140,7 @@ impl Running {
     /// Prints the status.
     pub fn status(&self) -> Result<(), Failure> {
         let process = self.program.find()?;
-        match agent::loaded(&process, self.library.agent.as_deref()) {
+        match agent::loaded(&process, self.library.named()) {
             // That is an answer, too.
             Err(none @ Error::NoAgent(_)) => say(&none.to_string()),
             _ => say(&self.session()?.status()?),

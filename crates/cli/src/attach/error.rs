@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::answer::LONGEST_ANSWER;
-use super::listener;
-use super::process::LIBRARY;
+use hprof_os::AGENT_LIBRARY;
+
+use super::protocol::{LONGEST_ANSWER, LONGEST_ARGUMENT};
 use crate::failure::Failure;
 
 /// The reason a program cannot be reached, or its refusal.
@@ -102,13 +102,13 @@ pub enum Error {
     Broken { pid: u32, error: io::Error },
     #[error("process {pid} sent an answer that cannot be understood: {answer}")]
     Unreadable { pid: u32, answer: String },
-    #[error("the options are {0} bytes long; a running VM accepts at most {max}", max = listener::LONGEST)]
+    #[error("the options are {0} bytes long; a running VM accepts at most {max}", max = LONGEST_ARGUMENT)]
     TooLong(usize),
-    #[error("{library} is neither in {} nor in the ../lib next to it: name it with --agent", .0.display(), library = LIBRARY)]
+    #[error("{library} is neither in {} nor in the ../lib next to it: name it with --agent", .0.display(), library = AGENT_LIBRARY)]
     NoLibrary(PathBuf),
     #[error(
         "process {pid} does not see {}: it has a file system of its own (a container); copy {library} into it, and \
-         name it with --agent as the process sees it", path.display(), library = LIBRARY
+         name it with --agent as the process sees it", path.display(), library = AGENT_LIBRARY
     )]
     NotVisible { pid: u32, path: PathBuf },
     #[error(

@@ -18,11 +18,10 @@ use rustix::fs::FileType;
 use super::answer::Answer;
 use super::limit::Limit;
 use super::process::Process;
+use super::protocol::LONGEST_ARGUMENT;
 use super::view::{Folder, FoundFile};
 use super::{Error, TEMPORARY, perf_data, socket as streams, temporary};
 
-/// The most bytes of an argument.
-pub const LONGEST: usize = 1024;
 /// The longest that a VM may take to open its socket.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -36,7 +35,7 @@ pub fn request(
     if let Some(long) = arguments
         .iter()
         .map(|text| text.len())
-        .find(|&length| length > LONGEST)
+        .find(|&length| length > LONGEST_ARGUMENT)
     {
         return Err(Error::TooLong(long));
     }

@@ -17,8 +17,6 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use super::view::{Folder, View};
 use super::{Error, TEMPORARY};
 
-/// The agent's file.
-pub const LIBRARY: &str = "libhprof.so";
 /// The bit of SIGQUIT in the masks of /proc/<pid>/status.
 const QUIT: u64 = 1 << 2;
 /// The most bytes that are read of a command line.

@@ -8,11 +8,12 @@ use hprof_options::Request;
 
 use super::client_socket::{ClientSocket, Connection};
 use super::error::Error;
+use super::library::Library;
 use super::pause::{self, Consent, DumpWay, Stops};
 use super::process::Process;
 use super::program::{Program, main_class};
 use super::threads::{self, ThreadTime};
-use super::{Library, agent, perf_data};
+use super::{agent, perf_data};
 use crate::failure::Failure;
 
 /// The longest that a VM may take for what stops no program, and to start a profile without a look at the heap.

@@ -8,7 +8,7 @@ pub mod pipe;
 pub mod private_file;
 pub mod process;
 pub mod programs;
-mod remote_call;
+pub mod remote_call;
 mod security;
 pub mod signals;
 pub mod sockets;

@@ -1,6 +1,6 @@
 //! Other programs of this user.
 
-use std::ffi::{CStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::windows::ffi::OsStringExt;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
@@ -14,8 +14,6 @@ use windows_sys::Win32::System::Threading::{
     OpenProcess, PROCESS_CREATE_THREAD, PROCESS_QUERY_INFORMATION, PROCESS_SYNCHRONIZE,
     PROCESS_VM_OPERATION, PROCESS_VM_READ, PROCESS_VM_WRITE, WaitForSingleObject,
 };
-
-pub use super::remote_call::Call;
 
 /// The most programs, and the most libraries of one, that are looked at.
 const MOST: usize = 4096;
@@ -122,16 +120,11 @@ impl Program {
         (length > 0).then(|| OsString::from_wide(&path).into())
     }
 
-    /// Begins to call a function of one of its libraries, in a thread of its own, with five texts.
-    ///
-    /// # Errors
-    /// If it has not loaded the library, if that has no such function, and if the system refuses the thread.
-    pub fn call(&self, library: &Path, function: &CStr, texts: [&CStr; 5]) -> io::Result<Call<'_>> {
+    /// Returns where it has loaded a library.
+    pub(super) fn address_of(&self, library: &Path) -> Option<usize> {
         let mut modules = self.modules().into_iter();
-        let module =
-            modules.find(|&module| self.path_of(module).is_some_and(|path| path == library));
-        let module = module.ok_or(io::ErrorKind::NotFound)?;
-        Call::begin(self, (library, module as usize), function, texts)
+        let module = modules.find(|&module| self.path_of(module).as_deref() == Some(library));
+        module.map(|module| module as usize)
     }
 }
 

@@ -59,15 +59,20 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn begin(
+    /// Begins to call a function of one of a program's libraries, in a thread of its own, with five texts.
+    ///
+    /// # Errors
+    /// If it has not loaded the library, if that has no such function, and if the system refuses the thread.
+    pub fn begin(
         program: &'a Program,
-        (library, base): (&Path, usize),
+        library: &Path,
         function: &CStr,
         texts: [&CStr; 5],
     ) -> io::Result<Call<'a>> {
         if !cfg!(target_arch = "x86_64") {
             return Err(io::ErrorKind::Unsupported.into());
         }
+        let base = program.address_of(library).ok_or(io::ErrorKind::NotFound)?;
         let function = base + offset_in(library, function)?;
         let mut at = size_of::<Arguments>();
         let places = texts.map(|text| {
@@ -242,7 +247,6 @@ impl Drop for Memory<'_> {
 mod tests {
     use super::*;
 
-    /// A function of five texts, exported by no library: so the test calls one of the system's, in this program.
     #[test]
     fn a_function_that_a_library_lacks_is_an_error() {
         let library = system_library();
@@ -254,12 +258,12 @@ mod tests {
     fn a_thread_of_the_program_makes_the_call_and_tells_its_outcome() {
         let program = Program::open(std::process::id()).expect("this program");
         let texts = [c"a", c"b", c"c", c"d", c"e"];
-        let call = program.call(&system_library(), c"GetCurrentProcessId", texts);
+        let call = Call::begin(&program, &system_library(), c"GetCurrentProcessId", texts);
         let call = call.expect("a thread");
         assert_eq!(call.wait(Duration::from_secs(60)), Some(std::process::id()));
         // The first text is an argument that arrives: strlen in another register would not.
         let library = library("msvcrt.dll");
-        let call = program.call(&library, c"strlen", [c"four", c"", c"", c"", c""]);
+        let call = Call::begin(&program, &library, c"strlen", [c"four", c"", c"", c"", c""]);
         assert_eq!(
             call.expect("a thread").wait(Duration::from_secs(60)),
             Some(4)

@@ -12,10 +12,9 @@ use super::answer::Answer;
 use super::error::Error;
 use super::limit::Limit;
 use super::process::Process;
+use super::protocol::LONGEST_ARGUMENT;
 use crate::random;
 
-/// The most bytes of an argument.
-pub const LONGEST: usize = 1023;
 /// The beginning of the names of pipes that a VM may be told of.
 const PIPE: &str = r"\\.\pipe\hprof-attach-";
 /// The time between two looks for a signal, and at the program.
@@ -33,7 +32,7 @@ pub fn request(
 ) -> Result<Answer, Error> {
     let pid = process.pid();
     let mut lengths = arguments.iter().map(|text| text.len());
-    if let Some(long) = lengths.find(|&length| length > LONGEST) {
+    if let Some(long) = lengths.find(|&length| length > LONGEST_ARGUMENT) {
         return Err(Error::TooLong(long));
     }
     let limit = Limit::start(pid, limit);

@@ -13,6 +13,8 @@ mod commands;
 mod doctor;
 #[path = "../error.rs"]
 mod error;
+#[path = "../library.rs"]
+mod library;
 #[path = "../limit.rs"]
 mod limit;
 mod listener;
@@ -26,6 +28,8 @@ mod perf_data;
 mod process;
 #[path = "../program.rs"]
 mod program;
+#[path = "../protocol.rs"]
+mod protocol;
 mod reply;
 #[path = "../session.rs"]
 mod session;
@@ -34,8 +38,9 @@ mod threads;
 use std::path::Path;
 
 use crate::failure::Failure;
-pub use commands::{AgentPath, Attach, Dumping, Library, List, Running};
+pub use commands::{AgentPath, Attach, Dumping, List, Running};
 pub use doctor::Doctor;
+pub use library::Library;
 pub use live_dump::LiveDump;
 pub use no_agent::{NoAgent, no_agent};
 pub use pause::{Consent, DumpWay};

@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use hprof_os::programs::{Call, Program};
+use hprof_os::programs::Program;
+use hprof_os::remote_call::Call;
 
 use super::error::Error;
 
-/// The agent's file.
-pub const LIBRARY: &str = "hprof.dll";
 /// The VM's library.
 const VM: &str = "jvm.dll";
 /// The longest that a program that has closed all its files may take to end.
@@ -54,7 +53,7 @@ impl Process {
 
     /// Has a thread of the program call a function of its VM with these texts.
     pub(super) fn call_vm(&self, function: &CStr, texts: [&CStr; 5]) -> io::Result<Call<'_>> {
-        self.program.call(&self.vm, function, texts)
+        Call::begin(&self.program, &self.vm, function, texts)
     }
 
     /// Returns whether there is a regular file at a path; `None` if there is nothing. The program's working folder is not known.
