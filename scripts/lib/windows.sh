@@ -188,10 +188,16 @@ check_paths() {
 # What a system lacks, and wrong arguments.
 check_refusals() {
     local command
-    for command in "record -- java Main" list "attach 1 cpu=samples" "dump 1" "stop 1" "status 1" "live 1" agent-path "leaks 1" "memory 1"; do
+    for command in "record -- java Main" "live 1" "leaks 1" "memory 1"; do
         # shellcheck disable=SC2086 # Words.
-        expect "there is no agent for Windows" 1 $command
+        expect "this command works on Linux alone" 1 $command
     done
+    # Nobody has so high a number.
+    for command in "attach 4294967292 cpu=samples" "status 4294967292" "dump 4294967292" "stop 4294967292"; do
+        # shellcheck disable=SC2086 # Words.
+        expect "no process 4294967292" 1 $command
+    done
+    expect "name what to measure" 2 attach 4294967292
     expect "no    programs" 1 doctor
     expect "x.hprof" 1 check 'C:\no such folder\x.hprof'
     expect "is the file to be read" 1 redact growth.hprof.gz -o GROWTH.hprof.gz

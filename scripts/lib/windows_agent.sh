@@ -11,6 +11,7 @@ test_agent() {
     install_for_windows
     note "building the agent for Windows"
     windows_cargo build -p hprof-agent >&2
+    build_for_windows
     linux_agent=${HPROF_AGENT:-}
     if [[ -z $linux_agent ]]; then
         cargo build --locked -p hprof-agent
@@ -25,8 +26,9 @@ test_agent() {
     work=$(mktemp -d)
     trap 'wineserver --kill; rm -rf "$work"' EXIT
     cp "$windows_agent" "$work/hprof.dll"
+    cp "$windows_hprof" "$work/hprof.exe"
     "$(newest_compiler)/bin/javac" -nowarn -Xlint:-options -g --release 11 -d "$work/classes" \
-        java-tests/sites/Alloc.java java-tests/times/Calls.java java-tests/monitor/Contend.java java-tests/dump/Graph.java
+        java-tests/sites/Alloc.java java-tests/times/Calls.java java-tests/monitor/Contend.java java-tests/dump/Graph.java java-tests/attach/Steps.java
     for wheel in $windows_wheels; do
         feature=${wheel%%:*}
         if (($#)) && [[ " $* " != *" $feature "* ]]; then continue; fi
@@ -97,7 +99,52 @@ check_agent() {
     profile windows "cpu=samples,$text,file=samples.txt" Calls
     has_rows "CPU SAMPLES" samples.txt
     [[ -z $(find "$work/windows" -mindepth 1 -name '.*') ]] || die "the agent has left something on Windows"
+    check_attach
     check_agent_refusals
+}
+
+# attached ARGUMENT...: the command, in the folder of Windows.
+attached() { (cd "$work/windows" && wine ../hprof.exe "$@" </dev/null 2>&1 | tr -d '\r'); }
+
+# await FILE TEXT: waits until a program has written this.
+await() {
+    local tries
+    for ((tries = 0; tries < 600; tries++)); do
+        if grep -q "$2" "$1" 2>/dev/null; then return; fi
+        sleep 0.1
+    done
+    die "\`$2\` never came: $(cat "$1")"
+}
+
+# says TEXT ARGUMENT...
+says() {
+    local said
+    said=$(attached "${@:2}") || true
+    [[ $said == *"$1"* ]] || die "\`hprof ${*:2}\` does not say \`$1\`, but: $said"
+}
+
+# A profile of a running program, from its start to its end.
+check_attach() {
+    local folder="$work/windows" file="Z:${work//\//\\}\windows\attached.txt" pid
+    (cd "$folder" && exec wine "$windows_jre/bin/java.exe" -XX:+UseSerialGC -cp ../classes Steps make:300 end >steps 2>&1 </dev/null) &
+    await "$folder/steps" ready
+    pid=$(attached list | awk '$NF == "end" && / Steps / { print $1 }')
+    [[ -n $pid ]] || die "\`hprof list\` does not show the program: $(attached list)"
+    says "the agent is not loaded" status "$pid"
+    says "option cpu=fast" attach "$pid" "cpu=fast,file=$file"
+    says "profiling into" attach "$pid" "heap=sites,cutoff=0,depth=3,verbose=n,file=$file"
+    says "exists, and is not replaced" attach "$pid" "heap=sites,file=$file"
+    touch "$folder/go1"
+    await "$folder/steps" "done 1"
+    says "profiling for" status "$pid"
+    says "dumped" dump "$pid"
+    says "stopped; the profile is in" stop "$pid"
+    grep -Eq ' 300 +[0-9]+ Steps\$Thing' "$folder/attached.txt" || die "the attached profile has no 300 things: $(grep Thing "$folder/attached.txt")"
+    says "no profile is running" status "$pid"
+    touch "$folder/end"
+    wait $!
+    echo "Steps: attached to, and stopped"
+    rm "$folder"/{go1,end}
 }
 
 # same_objects PROGRAM FILE: both dumps have the same objects of the program's classes.
