@@ -13,6 +13,7 @@ mod tracked;
 
 use std::arch::asm;
 use std::ops::Range;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -89,13 +90,13 @@ struct Shared {
     lost: AtomicU64,
     lost_bytes: AtomicU64,
     untracked: AtomicU64,
+    entries: Mutex<Entries, rank::NativeEntries>,
 }
 
 /// Samples allocations until it is stopped.
 pub struct NativeAllocations {
     shared: Option<Box<Shared>>,
     native: Mutex<NativeCode, rank::NativeCode>,
-    entries: Mutex<Entries, rank::NativeEntries>,
     reading: Mutex<(), rank::RingReading>,
     /// The code of the hooks, whose frames are the innermost of each stack.
     own_code: Range<usize>,
@@ -117,6 +118,21 @@ fn sample(function: Function, address: usize, bytes: usize) {
     drop(paused);
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+}
+
+/// Has the allocations sampled of libraries that have just been loaded, as the current thread looks up a function.
+fn look_for_libraries() {
+    INSIDE.fetch_add(1, Ordering::SeqCst);
+    let _ = catch_unwind(|| {
+        // SAFETY: as for a sample.
+        if let Some(shared) = unsafe { CURRENT.load(Ordering::SeqCst).as_ref() }
+            // This thread may hold the linker's lock, for which whoever has this one waits.
+            && let Some(mut entries) = shared.entries.try_lock()
+        {
+            entries.look();
+        }
+    });
+    INSIDE.fetch_sub(1, Ordering::SeqCst);
 }
 
 impl Shared {
@@ -297,6 +313,7 @@ impl NativeAllocations {
             lost: AtomicU64::new(0),
             lost_bytes: AtomicU64::new(0),
             untracked: AtomicU64::new(0),
+            entries: Mutex::default(),
         });
         let native = NativeCode::read();
         native.publish(&shared.native);
@@ -308,20 +325,20 @@ impl NativeAllocations {
         );
         let seed = Instant::now().elapsed().as_nanos() as u64 ^ begin_sample() << 32;
         countdown::begin(interval.into(), seed ^ u64::from(std::process::id()) << 40);
-        let allocations = Self {
+        shared.entries.lock().look();
+        Ok(Self {
             shared: Some(shared),
             native: Mutex::new(native),
-            entries: Mutex::default(),
             reading: Mutex::new(()),
             own_code,
-        };
-        allocations.entries.lock().look();
-        Ok(allocations)
+        })
     }
 
     /// Has the allocations of libraries sampled that the program has loaded since. What is not fast must not delay it.
     pub fn look_for_libraries(&self) {
-        self.entries.lock().look();
+        if let Some(shared) = &self.shared {
+            shared.entries.lock().look();
+        }
     }
 
     /// Has the frames of libraries known that the program has loaded since. Returns `true` if libraries have come or gone:
@@ -344,7 +361,9 @@ impl NativeAllocations {
     pub fn stop(&self) {
         countdown::end();
         // Otherwise a thread of the agent waits for the linker. The hooks then do nothing but call the allocator.
-        if let Some(mut entries) = self.entries.try_lock_for(TIMEOUT) {
+        if let Some(shared) = &self.shared
+            && let Some(mut entries) = shared.entries.try_lock_for(TIMEOUT)
+        {
             entries.restore();
         }
         CURRENT.store(ptr::null_mut(), Ordering::SeqCst);
@@ -352,7 +371,8 @@ impl NativeAllocations {
 
     /// Returns the function of native code that an instruction belongs to; `None` if it is in no code that is known.
     pub fn native_function(&self, instruction: usize) -> Option<NativeFunction> {
-        self.native.lock().function(instruction)
+        let instruction = self.native.lock().instruction(instruction)?;
+        Some(instruction.function())
     }
 
     /// Moves available samples to `samples`. Concurrent calls wait for each other.
