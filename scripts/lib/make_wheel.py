@@ -1,7 +1,8 @@
 """Makes a Python wheel of the command and the library: make_wheel.py ROOT PLATFORM VERSION FOLDER.
 
 A wheel is a zip file; this one has no Python in it. pip puts `hprof` with the commands of its environment, and
-`libhprof.so` into `lib` beside them, where the command looks for it. Windows and macOS have the command alone.
+`libhprof.so` into `lib` beside them, where the command looks for it; on Windows `hprof.dll` goes into the folder of the command. macOS has
+the command alone.
 """
 
 import base64
@@ -36,10 +37,21 @@ HPROF, the heap and CPU profiling agent, for today's JVMs: the library and the c
     hprof report java.hprof.txt -o java.html
 """
 
+ON_WINDOWS = """\
+# hprof
+
+HPROF, the heap and CPU profiling agent, for today's JVMs: the library and the command `hprof`.
+
+    pip install hprof-agent
+    for /f "delims=" %a in ('hprof agent-path') do java "-agentpath:%a=heap=sites" Main
+    hprof attach PID cpu=samples
+    hprof report java.hprof.txt -o java.html
+"""
+
 READER = """\
 # hprof
 
-The command `hprof`, which reads heap dumps and profiles of JVMs. The agent that writes profiles runs on Linux.
+The command `hprof`, which reads heap dumps and profiles of JVMs. The agent that writes profiles runs on Linux and Windows.
 
     pip install hprof-agent
     hprof heap leaks java.hprof
@@ -56,7 +68,9 @@ def main() -> None:
     wheel = Wheel(folder / f"{name}-{tag}.whl")
     program = "hprof.exe" if system == "windows" else "bin/hprof"
     wheel.add(f"{data}/scripts/{Path(program).name}", (root / program).read_bytes(), executable=True)
-    if system not in SYSTEMS:
+    if system == "windows":
+        wheel.add(f"{data}/scripts/hprof.dll", (root / "hprof.dll").read_bytes())
+    elif system not in SYSTEMS:
         wheel.add(f"{data}/data/lib/libhprof.so", (root / "lib/libhprof.so").read_bytes())
     for page in sorted(root.glob("share/man/man1/*")):
         wheel.add(f"{data}/data/share/man/man1/{page.name}", page.read_bytes())
@@ -83,7 +97,7 @@ def main() -> None:
         'Requires-Dist: hprof-fleet; extra == "fleet"',
         "Description-Content-Type: text/markdown",
         "",
-        READER if system in SYSTEMS else DESCRIPTION,
+        {"windows": ON_WINDOWS, "macos": READER}.get(system, DESCRIPTION),
     ]
     wheel.add(f"{info}/METADATA", "\n".join(metadata).encode())
     tags = [f"Tag: py3-none-{one}" for one in tag.removeprefix("py3-none-").split(".")]

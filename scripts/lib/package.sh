@@ -1,11 +1,10 @@
 # shellcheck shell=bash
-# The steps of `scripts/package`. A platform is <architecture>-<C library>, or <architecture>-<system> where there is no agent.
+# The steps of `scripts/package`. A platform is <architecture>-<C library> on Linux, and <architecture>-<system> elsewhere.
 
 packaging=${target:?common.sh comes first}/package
 dist=$packaging/dist
-platforms="x86_64-gnu aarch64-gnu x86_64-musl aarch64-musl"
-# These have the command alone.
-readers="x86_64-windows aarch64-macos x86_64-macos"
+linux_platforms="x86_64-gnu aarch64-gnu x86_64-musl aarch64-musl"
+other_platforms="x86_64-windows aarch64-macos x86_64-macos"
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 summary="Heap and CPU profiling agent for today's JVMs"
 description="HPROF, which the JDK shipped until version 8, rebuilt for JDK 11, 17, 21,
@@ -35,13 +34,17 @@ install_package_tools() {
     [[ -x $objcopy ]] || rustup component add llvm-tools >&2 || die "Rust's component llvm-tools could not be added"
 }
 
-has_agent() { [[ " $platforms " == *" $1 "* ]]; }
+is_linux() { [[ " $linux_platforms " == *" $1 "* ]]; }
+
+# macOS has the command alone.
+has_agent() { [[ $1 != *-macos ]]; }
 
 # check_platforms PLATFORM...
 check_platforms() {
     local platform
     for platform; do
-        [[ " $platforms $readers " == *" $platform "* ]] || die "there is no platform $platform, but $platforms $readers"
+        [[ " $linux_platforms $other_platforms " == *" $platform "* ]] ||
+            die "there is no platform $platform, but $linux_platforms $other_platforms"
     done
 }
 
@@ -181,26 +184,26 @@ make_wheel() { python3 scripts/lib/make_wheel.py "$packaging/root/$1" "$1" "$ver
 list_licences() {
     local platform rust_targets=()
     note "listing licences"
-    for platform in $platforms; do rust_targets+=("$(rust_target "$platform")"); done
+    for platform in $linux_platforms; do rust_targets+=("$(rust_target "$platform")"); done
     python3 scripts/lib/third_party.py "${rust_targets[@]}" >"$dist/THIRD-PARTY.txt"
 }
 
-# lay_out_reader PLATFORM: the command for a system that has no agent, and what it is read with, below
-# target/package/readers/<platform>.
-lay_out_reader() {
-    local rust_target notes home=$packaging/readers/$1
+# lay_out_elsewhere PLATFORM: what another system than Linux gets, below target/package/elsewhere/<platform>.
+lay_out_elsewhere() {
+    local built rust_target notes home=$packaging/elsewhere/$1
     rust_target=$(rust_target "$1")
+    built=$packaging/build/$rust_target/release
     rm -rf "$home"
     case $1 in
     *-windows)
         notes=$home
         mkdir -p "$home"
-        cp "$packaging/build/$rust_target/release/hprof.exe" "$home/"
+        cp "$built/hprof.exe" "$built/hprof.dll" "$home/"
         ;;
     *)
         notes=$home/share/doc/hprof
         mkdir -p "$home"/{bin,share/man/man1} "$notes"
-        cp "$packaging/build/$rust_target/release/hprof" "$home/bin/"
+        cp "$built/hprof" "$home/bin/"
         command_of_this_machine manual "$home/share/man/man1"
         gzip -9 -n "$home"/share/man/man1/*.1
         ;;
@@ -211,9 +214,9 @@ lay_out_reader() {
     touch_all "$home"
 }
 
-# pack_reader PLATFORM: the zip for Windows, the tarball for macOS.
-pack_reader() {
-    local home=$packaging/readers/$1 name=hprof-$version-${1#*-}-${1%-*}
+# pack_elsewhere PLATFORM: the zip for Windows, the tarball for macOS, and the wheel.
+pack_elsewhere() {
+    local home=$packaging/elsewhere/$1 name=hprof-$version-${1#*-}-${1%-*}
     case $1 in
     *-windows) python3 scripts/lib/make_zip.py "$home" "$name" "$dist" ;;
     *) pack "$home" "$name" ;;
@@ -304,18 +307,28 @@ END
     mv "$work/$architecture/hprof-$version-1.$architecture.rpm" "$dist/"
 }
 
+# put_into_jar NAME FILE...
+put_into_jar() {
+    local home=$packaging/jar/native/$1
+    mkdir -p "$home"
+    cp "${@:2}" "$home/"
+    (cd "$home" && sha256sum -- * >"$packaging/SHA256" && mv "$packaging/SHA256" .)
+}
+
+# make_jars PLATFORM...
 make_jars() {
-    local platform home artifact
+    local platform artifact
     if ! need_command mvn maven; then
         skip "the jars: Maven could not be installed"
         return
     fi
     rm -rf "$packaging/jar"
     for platform in "$@"; do
-        home=$packaging/jar/native/linux-$platform
-        mkdir -p "$home"
-        cp "$packaging/root/$platform"/{bin/hprof,lib/libhprof.so} "$home/"
-        (cd "$home" && sha256sum hprof libhprof.so >SHA256)
+        if is_linux "$platform"; then
+            put_into_jar "linux-$platform" "$packaging/root/$platform"/{bin/hprof,lib/libhprof.so}
+        else
+            put_into_jar "${platform#*-}-${platform%-*}" "$packaging/elsewhere/$platform"/{hprof.exe,hprof.dll}
+        fi
     done
     mkdir -p "$packaging/jar/META-INF"
     cp LICENSE-MIT LICENSE-APACHE "$dist/THIRD-PARTY.txt" "$packaging/jar/META-INF/"
@@ -331,7 +344,7 @@ make_jars() {
 
 print_sizes() {
     printf '%12s  %s\n' bytes file
-    (cd "$packaging" && find . -type f \( -path './r*/bin/hprof' -o -path './root/*/libhprof.so' -o -name hprof.exe -path './readers/*' \) -exec stat -c '%12s  %n' {} +)
+    (cd "$packaging" && find . -type f \( -path './root/*/bin/hprof' -o -path './root/*/libhprof.so' -o -path './elsewhere/*/hprof.???' -o -path './elsewhere/*/bin/hprof' \) -exec stat -c '%12s  %n' {} +)
     (cd "$dist" && stat -c '%12s  %n' -- *)
 }
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 ROOTS = ["hprof-agent", "hprof-cli"]
-# There is no agent for other systems.
-ROOTS_ELSEWHERE = ["hprof-cli"]
+# There is no agent for macOS.
+ROOTS_OF_MACOS = ["hprof-cli"]
 NOTICES = ("licen", "copying", "notice", "copyright", "unlicense")
 
 HEAD = """\
@@ -29,8 +29,8 @@ def main() -> None:
     for target in sys.argv[1:]:
         linked |= linked_into(target)
     crates = sorted(linked.values(), key=lambda crate: (crate["name"], crate["version"]))
-    has_agent = any("linux" in target for target in sys.argv[1:])
-    files = "libhprof.so and the command hprof contain" if has_agent else "The command hprof contains"
+    library = "hprof.dll" if "windows" in sys.argv[1] else "libhprof.so"
+    files = "The command hprof contains" if "apple" in sys.argv[1] else f"{library} and the command hprof contain"
     print(HEAD.format(files=files, runtime=GCC if sys.argv[1].endswith("windows-gnu") else LLVM))
     for crate in crates:
         print(f"{crate['name']} {crate['version']}: {crate['license'] or crate['license_file']}  {crate['repository'] or ''}")
@@ -49,7 +49,7 @@ def linked_into(target: str) -> dict[str, dict]:
     metadata = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    roots = ROOTS if "linux" in target else ROOTS_ELSEWHERE
+    roots = ROOTS_OF_MACOS if "apple" in target else ROOTS
     waiting = [id for id, package in packages.items() if package["name"] in roots]
     seen = set(waiting)
     while waiting:

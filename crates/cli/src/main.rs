@@ -18,8 +18,9 @@
     allow(dead_code, unused_imports)
 )]
 
-// Where a system has no agent, `elsewhere` has the same commands, which end with an error.
-#[cfg_attr(not(target_os = "linux"), path = "elsewhere/attach.rs")]
+// Where a system has no agent, `elsewhere` has the same commands, which end with an error. Windows has some of them.
+#[cfg_attr(windows, path = "attach/windows/mod.rs")]
+#[cfg_attr(target_os = "macos", path = "elsewhere/attach.rs")]
 mod attach;
 #[cfg(feature = "live")]
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/live.rs")]

@@ -25,6 +25,8 @@ pub use system::process;
 pub use system::signals;
 pub use system::sockets;
 pub use system::terminal;
+#[cfg(windows)]
+pub use system::{pipe, programs, remote_call};
 
 /// The name of the system, as its users call it.
 pub const NAME: &str = if cfg!(windows) {
@@ -34,3 +36,14 @@ pub const NAME: &str = if cfg!(windows) {
 } else {
     "Linux"
 };
+
+/// `true` if there is an agent for the system.
+pub const HAS_AGENT: bool = !cfg!(target_os = "macos");
+/// The file of the agent.
+pub const AGENT_LIBRARY: &str = if cfg!(windows) {
+    "hprof.dll"
+} else {
+    "libhprof.so"
+};
+/// `true` if a program can be copied with its memory, so that the copy dumps its heap.
+pub const FORKS_PROGRAMS: bool = cfg!(target_os = "linux");

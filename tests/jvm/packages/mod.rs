@@ -2,12 +2,12 @@
 //! documented, and each package, installed alone, profiles a program.
 
 mod binaries;
+mod elsewhere;
 mod installs;
 mod jar;
 mod jmh;
 mod maven;
 mod musl;
-mod readers;
 
 use std::fs;
 use std::path::{Path, PathBuf};

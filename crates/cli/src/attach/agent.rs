@@ -1,23 +1,19 @@
 //! The agent's library, and its commands.
 
-use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{FileType, FlockOperation, OFlags, flock};
-use rustix::process::geteuid;
-use tempfile::NamedTempFile;
+use hprof_os::AGENT_LIBRARY;
 
+use super::answer::Answered;
+use super::error::Error;
 use super::limit::Limit;
-use super::process::Process;
-use super::view::Folder;
-use super::{Error, LONGEST_ANSWER, TEMPORARY, bounded, listener, temporary};
-use crate::interrupts::BeforeTheEnd;
-
-const LIBRARY: &str = "libhprof.so";
+use super::listener;
+use super::process::{self, Process};
+use super::protocol::LONGEST_ANSWER;
+use super::reply::Reply;
 
 /// Returns the path of the library that the program has loaded, in the program's file system. `named` is the one the
 /// user gave.
@@ -27,7 +23,7 @@ pub fn loaded(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error>
         .and_then(Path::file_name)
         .and_then(|name| name.to_str());
     let mut found = Err(Error::NoAgent(pid));
-    let files = process.mapped(name.unwrap_or(LIBRARY));
+    let files = process.mapped(name.unwrap_or(AGENT_LIBRARY));
     for (path, is_there) in files.map_err(|_| Error::NoProcess(pid))? {
         if named.is_some_and(|named| !is_same(process, &path, named)) {
             continue;
@@ -42,8 +38,7 @@ pub fn loaded(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error>
 
 fn is_same(process: &Process, path: &Path, named: &Path) -> bool {
     let named = std::path::absolute(named).unwrap_or(named.to_owned());
-    let find = |path: &Path| process.view().find(path).ok();
-    path == named || find(path).is_some_and(|one| find(&named).is_some_and(|other| one.is(&other)))
+    path == named || process.has_same_file(path, &named)
 }
 
 /// Returns the path of the library that the program is to load.
@@ -56,8 +51,7 @@ pub fn to_load(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error
         None => beside_this_command()?,
     };
     // A program with a different root sees other files.
-    let seen = process.view().find(&library);
-    if seen.is_ok_and(|seen| seen.kind() == FileType::RegularFile) {
+    if process.is_regular(&library) == Some(true) {
         return Ok(library);
     }
     if library.is_file() {
@@ -74,17 +68,15 @@ pub fn to_load(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error
 
 /// Returns the library installed with this command.
 pub fn beside_this_command() -> Result<PathBuf, Error> {
-    let command = std::env::current_exe()
-        .and_then(fs::canonicalize)
-        .map_err(|error| Error::File {
-            path: "hprof".into(),
-            error,
-        })?;
+    let command = process::path_of_this_command().map_err(|error| Error::File {
+        path: "hprof".into(),
+        error,
+    })?;
     let folder = command.parent().unwrap_or(Path::new("/"));
     let installed = folder.parent().unwrap_or(folder).join("lib");
     [folder, &installed]
         .into_iter()
-        .map(|folder| folder.join(LIBRARY))
+        .map(|folder| folder.join(AGENT_LIBRARY))
         .find(|library| library.is_file())
         .ok_or(Error::NoLibrary(folder.to_owned()))
 }
@@ -167,87 +159,5 @@ fn send(
             pid,
             answer: answer.text.replace('\n', " "),
         }),
-    }
-}
-
-/// A file for the agent's answer, which the VM does not return. It is removed on drop, or by the next process if this
-/// one is killed: each keeps its file locked for as long as it lives.
-struct Reply {
-    file: NamedTempFile,
-    _end: BeforeTheEnd,
-    /// Declared after the file, which is removed from it.
-    _folder: Folder,
-}
-
-enum Answered {
-    Done(String),
-    Refused(String),
-}
-
-/// The prefix of the files' names.
-const REPLY: &str = ".hprof-reply-";
-/// The number of attempts if a new file is removed by another process before it is locked.
-const ROUNDS: usize = 10;
-
-impl Reply {
-    fn create(process: &Process) -> Result<Self, Error> {
-        let folder = temporary(process)?;
-        sweep(&folder);
-        let failed = |error: io::Error| Error::Theirs {
-            pid: process.pid(),
-            path: Path::new(TEMPORARY).join(REPLY),
-            // Without the path, which only this process can use.
-            error: error.kind().into(),
-        };
-        for _ in 0..ROUNDS {
-            // Created with mode 0600; fails if the name is taken.
-            let mut builder = tempfile::Builder::new();
-            let builder = builder.prefix(REPLY).rand_bytes(12);
-            let file = builder.tempfile_in(folder.path()).map_err(failed)?;
-            let _ = flock(file.as_file(), FlockOperation::LockExclusive);
-            let links = file.as_file().metadata().map(|metadata| metadata.nlink());
-            if links.is_ok_and(|links| links > 0) {
-                let path = file.path().to_owned();
-                return Ok(Self {
-                    file,
-                    _end: BeforeTheEnd::call(move || drop(fs::remove_file(path))),
-                    _folder: folder,
-                });
-            }
-        }
-        Err(failed(ErrorKind::NotFound.into()))
-    }
-
-    /// Returns the path as the program sees it.
-    fn own_path(&self) -> PathBuf {
-        let name = self.file.path().file_name().unwrap_or_default();
-        Path::new(TEMPORARY).join(name)
-    }
-
-    /// Returns the answer, if there is one yet.
-    fn read(&self, pid: u32) -> Result<Option<Answered>, Error> {
-        let Some(text) =
-            bounded(self.file.as_file(), LONGEST_ANSWER).unwrap_or(Some(String::new()))
-        else {
-            return Err(Error::TooMuch(pid));
-        };
-        Ok(match text.split_once('\n') {
-            Some(("done", text)) => Some(Answered::Done(text.to_owned())),
-            Some(("refused", text)) => Some(Answered::Refused(text.to_owned())),
-            _ => None,
-        })
-    }
-}
-
-/// Removes the files of killed clients.
-fn sweep(folder: &Folder) {
-    let user = geteuid().as_raw();
-    for name in folder.names(REPLY) {
-        let Ok(file) = folder.open(&name, user, OFlags::RDWR) else {
-            continue;
-        };
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            folder.remove(&name);
-        }
     }
 }

@@ -12,10 +12,10 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use tempfile::TempDir;
 
-use super::limit::{self, Limit};
+use super::limit::Limit;
 use super::process::Process;
 use super::view::Folder;
-use super::{Error, TEMPORARY, temporary};
+use super::{Error, TEMPORARY, socket as streams, temporary};
 use crate::interrupts::BeforeTheEnd;
 
 /// The prefix of the folders' names.
@@ -23,6 +23,9 @@ const FOLDER: &str = ".hprof-live-";
 const SOCKET: &str = "socket";
 /// The longest that the connection of an agent that has answered may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connection to the agent.
+pub type Connection = UnixStream;
 
 /// A socket in a folder that only the program's user can enter. Both are removed on drop, or by the next process if this
 /// one is killed.
@@ -102,7 +105,7 @@ fn sweep(folder: &Folder) {
             continue;
         };
         let socket = private.path().join(SOCKET);
-        let answer = limit::connect(socket);
+        let answer = streams::connect(socket);
         if answer.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
             private.remove(SOCKET);
             // Another user's cannot be removed.

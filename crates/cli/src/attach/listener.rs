@@ -15,25 +15,15 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::fs::FileType;
 
-use super::limit::{self, Limit};
+use super::answer::Answer;
+use super::limit::Limit;
 use super::process::Process;
+use super::protocol::LONGEST_ARGUMENT;
 use super::view::{Folder, FoundFile};
-use super::{Error, TEMPORARY, perf_data, temporary};
+use super::{Error, TEMPORARY, perf_data, socket as streams, temporary};
 
-/// The most bytes of an argument.
-pub const LONGEST: usize = 1024;
-/// The most letters of an answer that cannot be understood.
-const LONGEST_SHOWN: usize = 80;
 /// The longest that a VM may take to open its socket.
 const TIMEOUT: Duration = Duration::from_secs(15);
-
-/// The VM's answer to a request.
-pub struct Answer {
-    /// 0 if the VM carried out the request.
-    pub code: i32,
-    /// The text of the answer.
-    pub text: String,
-}
 
 /// Sends one request, and waits so long for an answer of at most so many bytes.
 pub fn request(
@@ -45,7 +35,7 @@ pub fn request(
     if let Some(long) = arguments
         .iter()
         .map(|text| text.len())
-        .find(|&length| length > LONGEST)
+        .find(|&length| length > LONGEST_ARGUMENT)
     {
         return Err(Error::TooLong(long));
     }
@@ -57,7 +47,7 @@ pub fn request(
     let pid = process.pid();
     let limit = Limit::start(pid, limit);
     let mut socket = connect(process, &limit)?;
-    let answer = limit.ask(&mut socket, &request, longest);
+    let answer = streams::ask(&limit, &mut socket, &request, longest);
     let answer = match answer {
         // The VM closes the connection without a word if it does not trust the client, and when it ends.
         Ok(None) => return Err(Error::TooMuch(pid)),
@@ -67,21 +57,7 @@ pub fn request(
         Ok(_) => return Err(Error::NoWord(pid)),
         Err(error) => return Err(error),
     };
-    let (code, text) = answer.split_once('\n').unwrap_or((&answer, ""));
-    match code.trim().parse() {
-        Ok(code) => Ok(Answer {
-            code,
-            text: text.trim_end().to_owned(),
-        }),
-        Err(_) => Err(Error::Unreadable {
-            pid,
-            // `{:.80?}` would not cut it.
-            answer: format!(
-                "{:?}",
-                answer.chars().take(LONGEST_SHOWN).collect::<String>()
-            ),
-        }),
-    }
+    Answer::parse(pid, &answer)
 }
 
 /// Connects to the program's VM, and to no other process.
@@ -94,7 +70,7 @@ fn connect(process: &Process, limit: &Limit) -> Result<UnixStream, Error> {
         Some(found) => found,
         None => wake(process, &folder, limit)?,
     };
-    let stream = match limit::connect(found.path()) {
+    let stream = match streams::connect(found.path()) {
         Ok(stream) => stream,
         Err(_) if process.has_ended() => return Err(Error::Ended(process.pid())),
         Err(error) if found.owner() != process.owner() => {

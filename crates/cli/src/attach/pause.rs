@@ -171,7 +171,7 @@ impl Stops {
         };
         let is_exact = options.sample.is_none();
         // The heap of ZGC is mapped shared, which the agent refuses.
-        let may_fork = has_objects && !heap.collector.starts_with('Z');
+        let may_fork = hprof_os::FORKS_PROGRAMS && has_objects && !heap.collector.starts_with('Z');
         let forks = may_fork && matches!(options.dumper, Dumper::Fork | Dumper::ForkOnly);
         let gigabytes = heap.bytes as f64 / 1e9;
         let seconds = |is_done: bool, rate: f64| if is_done { rate * gigabytes } else { 0.0 };

@@ -7,9 +7,6 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::path::Path;
-
-use rustix::fs::OFlags;
 
 use super::process::Process;
 
@@ -127,15 +124,9 @@ fn read(process: &Process) -> Option<Facts> {
 }
 
 fn file(process: &Process) -> Option<Vec<u8>> {
-    let temporary = process.view().folder(Path::new("/tmp")).ok()?;
-    let name = process.own_pid().to_string();
-    let file = temporary.names("hsperfdata_").iter().find_map(|folder| {
-        // A file of that name that belongs to another user is left over, or a trap.
-        let folder = temporary.folder(folder).ok()?;
-        folder.open(&name, process.owner(), OFlags::RDONLY).ok()
-    });
     let mut bytes = Vec::new();
-    file?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    let file = process.perf_data()?;
+    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

@@ -1,10 +1,10 @@
 //! Information about a program in /proc.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Pid, Signal, Uid, geteuid, kill_process, pidfd_send_signal};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use super::Error;
 use super::view::{Folder, View};
+use super::{Error, TEMPORARY};
 
 /// The bit of SIGQUIT in the masks of /proc/<pid>/status.
 const QUIT: u64 = 1 << 2;
@@ -133,13 +133,30 @@ impl Process {
         self.working_folder.as_ref()
     }
 
-    /// Returns the kind of the file at a path, as the program sees it; `None` if there is none.
-    pub fn kind_of(&self, path: &Path) -> Option<FileType> {
+    /// Returns whether there is a regular file at a path, as the program sees it; `None` if there is nothing.
+    pub fn is_regular(&self, path: &Path) -> Option<bool> {
         if path.is_absolute() {
-            return Some(self.view.find(path).ok()?.kind());
+            return Some(self.view.find(path).ok()?.kind() == FileType::RegularFile);
         }
         let found = self.working_folder()?.path().join(path).metadata().ok()?;
-        Some(FileType::from_raw_mode(found.mode()))
+        Some(found.is_file())
+    }
+
+    /// Returns `true` if two paths lead to one file, as the program sees it.
+    pub fn has_same_file(&self, one: &Path, other: &Path) -> bool {
+        let find = |path: &Path| self.view.find(path).ok();
+        find(one).is_some_and(|one| find(other).is_some_and(|other| one.is(&other)))
+    }
+
+    /// Opens the file in which its VM publishes data: /tmp/hsperfdata_<user>/<pid>.
+    pub fn perf_data(&self) -> Option<File> {
+        let temporary = self.view.folder(Path::new(TEMPORARY)).ok()?;
+        let name = self.own_pid().to_string();
+        temporary.names("hsperfdata_").iter().find_map(|folder| {
+            // A file of that name that belongs to another user is left over, or a trap.
+            let folder = temporary.folder(folder).ok()?;
+            folder.open(&name, self.owner(), OFlags::RDONLY).ok()
+        })
     }
 
     /// Iterates over the files of that name that it has mapped, and whether each still exists.
@@ -336,6 +353,16 @@ impl Status {
             is_over: is_in(['Z', 'X']),
         })
     }
+}
+
+/// Returns the path of this command, without links.
+pub fn path_of_this_command() -> io::Result<PathBuf> {
+    std::env::current_exe().and_then(fs::canonicalize)
+}
+
+/// Returns a path as it is printed for a shell to read.
+pub fn bytes_of(path: &Path) -> Cow<'_, [u8]> {
+    path.as_os_str().as_bytes().into()
 }
 
 /// Returns the process ids of all programs, in order.

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use hprof_format::nearest;
 
+use super::error::Error;
+use super::perf_data;
 use super::process::{self, Process};
-use super::{Error, perf_data};
 
 /// The options of `java` whose value is the next argument.
 const WITH_VALUE: [&str; 9] = [

@@ -1,19 +1,19 @@
 //! A profile in a running program, from its start to its end.
 
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use hprof_footprint::Account;
 use hprof_options::Request;
-use rustix::fs::FileType;
 
-use super::client_socket::ClientSocket;
+use super::client_socket::{ClientSocket, Connection};
+use super::error::Error;
+use super::library::Library;
 use super::pause::{self, Consent, DumpWay, Stops};
 use super::process::Process;
 use super::program::{Program, main_class};
 use super::threads::{self, ThreadTime};
-use super::{Error, Library, agent, perf_data};
+use super::{agent, perf_data};
 use crate::failure::Failure;
 
 /// The longest that a VM may take for what stops no program, and to start a profile without a look at the heap.
@@ -38,7 +38,7 @@ impl Session {
     /// Finds the program and a library for it, and takes on the rights of the program's user.
     pub fn with(program: &Program, library: &Library) -> Result<Self, Failure> {
         let process = program.find()?;
-        let named = library.agent.as_deref();
+        let named = library.named();
         let library = match agent::loaded(&process, named) {
             Err(Error::NoAgent(_)) => agent::to_load(&process, named)?,
             library => library?,
@@ -50,7 +50,7 @@ impl Session {
     /// Finds the program and the library that it has loaded, and takes on the rights of the program's user.
     pub fn running(program: &Program, library: &Library) -> Result<Self, Failure> {
         let process = program.find()?;
-        let library = agent::loaded(&process, library.agent.as_deref())?;
+        let library = agent::loaded(&process, library.named())?;
         process.act_as_its_user()?;
         Ok(Self { process, library })
     }
@@ -68,13 +68,13 @@ impl Session {
             _ => return Ok(options.to_owned()),
         };
         let file = Path::new(&profile.file);
-        match self.process.kind_of(file) {
-            Some(FileType::RegularFile) => Err(Failure::about(
+        match self.process.is_regular(file) {
+            Some(true) => Err(Failure::about(
                 file,
                 "exists, and is not replaced; name another file, or replace it with force=y",
             )),
             // A pipe or a device is not replaced, but written to.
-            Some(_) => Ok(options.to_owned()),
+            Some(false) => Ok(options.to_owned()),
             // Should it come into being meanwhile, or have `%` in its name, the agent writes to one beside it.
             None => Ok(format!("{options},force=n")),
         }
@@ -190,7 +190,7 @@ impl Session {
     }
 
     /// Starts a profile that goes to this process over a connection of its own, with these options beside `live=`.
-    pub fn start_live(&self, options: &str) -> Result<UnixStream, Failure> {
+    pub fn start_live(&self, options: &str) -> Result<Connection, Failure> {
         let socket = ClientSocket::create(&self.process)?;
         let path = socket.own_path();
         let options = format!("{options},live={}", path.display());

@@ -5,31 +5,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+#[path = "no_agent.rs"]
+mod no_agent;
+
 use crate::failure::Failure;
+pub use no_agent::{NoAgent, no_agent};
 
 /// The commands that need the agent.
 const COMMANDS: &str = "record, live, list, attach, status, dump, stop, agent-path, and leaks and heap of a running program";
-
-/// Returns the failure of a command that needs the agent.
-pub fn no_agent() -> Failure {
-    Failure::Message(format!(
-        "there is no agent for {}, and no program can be profiled here: this command works on Linux; the files of a profile or \
-         a heap dump from there can be read here",
-        hprof_os::NAME
-    ))
-}
-
-/// A command that needs the agent, with any arguments.
-#[derive(clap::Args)]
-pub struct NoAgent {
-    #[arg(
-        hide = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "ARGUMENT"
-    )]
-    _arguments: Vec<String>,
-}
 
 /// Start a profile in a running program (on Linux)
 #[derive(clap::Args)]

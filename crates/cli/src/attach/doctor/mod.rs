@@ -77,7 +77,7 @@ impl Finding {
 impl Doctor {
     /// Prints all findings; fails if something would not work.
     pub fn run(&self) -> Result<(), Failure> {
-        let named = self.library.agent.as_deref();
+        let named = self.library.named();
         let mut findings = here::findings(named);
         match self.program.as_ref().map(Program::find) {
             None => findings.extend(here::programs()),

@@ -1,5 +1,6 @@
 package io.hprof;
 
+import java.io.File;
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Files;
@@ -18,7 +19,8 @@ public final class Agent {
      * A profile that nobody reads: only what the program counts matters. The depth is enough for the stack of a test below
      * its runner.
      */
-    private static final String COUNTING = "heap=sites,depth=512,cutoff=0,doe=n,gc=n,verbose=n,file=/dev/null";
+    private static final String COUNTING = "heap=sites,depth=512,cutoff=0,doe=n,gc=n,verbose=n,file="
+            + (File.separatorChar == '\\' ? "NUL" : "/dev/null");
 
     private static boolean loaded;
     /** {@code true} once the library has been loaded and a count has been tried. */

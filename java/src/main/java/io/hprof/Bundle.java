@@ -10,28 +10,23 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.PosixFileAttributes;
-import java.nio.file.attribute.PosixFilePermission;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserPrincipal;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import java.util.Locale;
-import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The native files of one platform, {@code linux-x86_64-gnu} and the like: the agent's library and the command.
+ * The native files of one platform, {@code linux-x86_64-gnu}, {@code windows-x86_64} and the like: the agent's library and the command.
  *
  * <p>They are in the jar, and are extracted when they are first needed: into the folder that the system property
  * {@code hprof.folder} names, or into one in the temporary folder. It must belong to this user, and nobody else may write
  * to it.
  */
 public final class Bundle {
-    private static final Set<PosixFilePermission> OWNER_WRITES = PosixFilePermissions.fromString("rwxr-xr-x");
-
     private final String platform;
+    private final Rights rights = Rights.ofThisSystem();
     /** The folder of its files, set when one is first needed. */
     private Path folder;
 
@@ -41,27 +36,42 @@ public final class Bundle {
 
     /** Returns the files for this VM's platform. */
     public static Bundle ofThisVm() throws IOException {
+        String system = System.getProperty("os.name");
+        if (system.startsWith("Windows")) {
+            return of("windows-" + architecture());
+        }
+        if (!system.equals("Linux")) {
+            throw new IOException("hprof runs on Linux and Windows alone");
+        }
         return of("linux-" + architecture() + "-" + (usesMusl() ? "musl" : "gnu"));
     }
 
     /** Returns the files of another platform. */
     public static Bundle of(String platform) throws IOException {
         Bundle bundle = new Bundle(platform);
-        if (!platform.matches("[a-z0-9_-]+") || Bundle.class.getResource(bundle.resource("libhprof.so")) == null) {
+        if (!platform.matches("[a-z0-9_-]+") || Bundle.class.getResource(bundle.resource(bundle.libraryName())) == null) {
             throw new FileNotFoundException("this jar has nothing for " + platform);
         }
         return bundle;
     }
 
-    /** Returns the path of {@code libhprof.so}, extracted. */
+    /** Returns the path of the library, {@code libhprof.so} or {@code hprof.dll}, extracted. */
     public Path library() throws IOException {
-        return extract("libhprof.so");
+        return extract(libraryName());
     }
 
     /** Returns the path of the command {@code hprof}, extracted; it finds the library next to it. */
     public Path command() throws IOException {
-        extract("libhprof.so");
-        return extract("hprof");
+        library();
+        return extract(isForWindows() ? "hprof.exe" : "hprof");
+    }
+
+    private boolean isForWindows() {
+        return platform.startsWith("windows-");
+    }
+
+    private String libraryName() {
+        return isForWindows() ? "hprof.dll" : "libhprof.so";
     }
 
     private String resource(String name) {
@@ -87,7 +97,7 @@ public final class Bundle {
         Path whole = Files.createTempFile(folder, name, ".new");
         try {
             Files.write(whole, content);
-            Files.setPosixFilePermissions(whole, OWNER_WRITES);
+            rights.restrict(whole, Files.getOwner(whole));
             return Files.move(whole, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
         } finally {
             Files.deleteIfExists(whole);
@@ -110,41 +120,36 @@ public final class Bundle {
     }
 
     /** Returns the folder of that path, which is created if it is missing; it must not be another user's. */
-    private static Path checked(Path folder) throws IOException {
-        UserPrincipal user = Files.getOwner(Paths.get("/proc/self"));
-        Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(OWNER_WRITES));
-        PosixFileAttributes found = Files.readAttributes(folder, PosixFileAttributes.class);
-        boolean isTrusted = found.owner().equals(user) || found.owner().getName().equals("root");
-        if (!isTrusted || found.permissions().contains(PosixFilePermission.OTHERS_WRITE)) {
-            throw new IOException("-Dhprof.folder=" + folder + ": it belongs to " + found.owner().getName() + " ("
-                    + PosixFilePermissions.toString(found.permissions())
-                    + "); it must be a folder of this user or root that others may not write to");
-        }
+    private Path checked(Path folder) throws IOException {
+        UserPrincipal user = rights.user();
+        Files.createDirectories(folder, rights.ofFolder(user));
+        rights.check(folder, user);
         return folder;
     }
 
     /** Returns a folder of this user in the temporary folder, where others may have put folders, too. */
     private Path findIn(Path temporary, Path mine) throws IOException {
         UserPrincipal user = Files.getOwner(mine);
-        String name = "hprof-" + user.getName() + "-" + digest();
+        // On Windows the name of a user has that of the machine before it.
+        String name = "hprof-" + user.getName().replaceAll(".*\\\\", "") + "-" + digest();
         Path shared = temporary.resolve(name);
         try {
-            return Files.createDirectory(shared, PosixFilePermissions.asFileAttribute(OWNER_WRITES));
+            return Files.createDirectory(shared, rights.ofFolder(user));
         } catch (FileAlreadyExistsException there) {
-            if (isOfAlone(shared, user)) {
+            if (rights.isOfAlone(shared, user)) {
                 return shared;
             }
         }
         // Another user has put it there. An earlier VM of this user has found that, too.
         try (DirectoryStream<Path> others = Files.newDirectoryStream(temporary, name + "-*")) {
             for (Path other : others) {
-                if (isOfAlone(other, user)) {
+                if (rights.isOfAlone(other, user)) {
                     return other;
                 }
             }
         }
         Path own = temporary.resolve(name + mine.getFileName().toString().substring("hprof".length()));
-        Files.setPosixFilePermissions(mine, OWNER_WRITES);
+        rights.restrict(mine, user);
         return Files.move(mine, own);
     }
 
@@ -163,19 +168,8 @@ public final class Bundle {
         }
     }
 
-    private static boolean isOfAlone(Path folder, UserPrincipal user) throws IOException {
-        PosixFileAttributes found = Files.readAttributes(folder, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
-        return found.isDirectory()
-                && found.owner().equals(user)
-                && !found.permissions().contains(PosixFilePermission.GROUP_WRITE)
-                && !found.permissions().contains(PosixFilePermission.OTHERS_WRITE);
-    }
-
-    private static String architecture() throws IOException {
+    private static String architecture() {
         String name = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
-        if (!System.getProperty("os.name").equals("Linux")) {
-            throw new IOException("hprof runs on Linux alone");
-        }
         return name.equals("amd64") ? "x86_64" : name;
     }
 

@@ -1,5 +1,6 @@
-//! The packages for systems that have the command but no agent.
+//! The packages for Windows and macOS.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,20 +35,93 @@ fn unpacked(end: &str, folder: &Path) -> Option<PathBuf> {
     Some(folder.join(name))
 }
 
+/// Returns the names in a folder.
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    names
+        .map(|name| name.to_str().expect("a name in Unicode").to_owned())
+        .collect()
+}
+
+/// The libraries that every Windows has.
+const OF_WINDOWS: [&str; 12] = [
+    "advapi32.dll",
+    "api-ms-win-core-synch-l1-2-0.dll",
+    "bcrypt.dll",
+    "bcryptprimitives.dll",
+    "iphlpapi.dll",
+    "kernel32.dll",
+    "msvcrt.dll",
+    "ntdll.dll",
+    "ole32.dll",
+    "shell32.dll",
+    "userenv.dll",
+    "ws2_32.dll",
+];
+
 #[test]
-fn the_zip_reads_profiles_on_windows() {
+fn the_zip_has_the_command_and_the_library_and_they_need_only_windows() {
     let folder = TempDir::new().expect("a folder");
     let Some(home) = unpacked("-windows-x86_64.zip", folder.path()) else {
         return;
     };
-    for name in [
-        "LICENSE-MIT",
+    let expected = [
+        "CHANGELOG.md",
         "LICENSE-APACHE",
+        "LICENSE-MIT",
         "THIRD-PARTY.txt",
-        "book/index.md",
-    ] {
-        assert!(home.join(name).is_file(), "{name}");
+        "book",
+        "hprof.dll",
+        "hprof.exe",
+    ];
+    assert_eq!(names(&home), BTreeSet::from(expected.map(str::to_owned)));
+    assert!(home.join("book/index.md").is_file());
+    if !has("objdump") {
+        return;
     }
+    for name in ["hprof.exe", "hprof.dll"] {
+        let head = run(Command::new("objdump").arg("-p").arg(home.join(name)));
+        assert!(head.contains("file format pei-x86-64"), "{name}: {head}");
+        let needed = head
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("DLL Name: "));
+        let strange: Vec<_> = needed
+            .filter(|library| !OF_WINDOWS.contains(&library.to_lowercase().as_str()))
+            .collect();
+        assert!(strange.is_empty(), "{name}: {strange:?}");
+        if name == "hprof.dll" {
+            for entry in ["Agent_OnLoad", "Agent_OnAttach"] {
+                assert!(head.contains(&format!("] {entry}\n")), "{entry}: {head}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_jar_has_the_library_for_windows() {
+    // What `scripts/package` makes of all platforms, or of this one.
+    let (Some(jar), Some(_)) = (
+        package("hprof-", ".jar"),
+        package("hprof-", "-windows-x86_64.zip"),
+    ) else {
+        return;
+    };
+    let listed = run(Command::new("python3")
+        .args(["-m", "zipfile", "-l"])
+        .arg(&jar));
+    for name in ["hprof.exe", "hprof.dll", "SHA256"] {
+        let path = format!("native/windows-x86_64/{name}");
+        assert!(listed.contains(&path), "{path}: {listed}");
+    }
+}
+
+#[test]
+fn the_command_of_the_zip_reads_profiles_on_windows() {
+    let folder = TempDir::new().expect("a folder");
+    let Some(home) = unpacked("-windows-x86_64.zip", folder.path()) else {
+        return;
+    };
     if !has("wine") {
         return;
     }
