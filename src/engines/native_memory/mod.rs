@@ -296,7 +296,7 @@ impl NativeState {
             bytes: sample.bytes,
             stands_for: sample.stands_for,
             tracked: sample.block,
-            since: Instant::now(),
+            since: sample.time,
         };
         self.sites.lock().add(block);
     }

@@ -63,6 +63,8 @@ static IN_USE: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, Copy, Default)]
 struct Head {
     number: u64,
+    /// `None` in a slot that was never used.
+    time: Option<Instant>,
     tid: i32,
     function: Function,
     bytes: u64,
@@ -158,6 +160,7 @@ impl Shared {
         }
         let head = Head {
             number,
+            time: Some(Instant::now()),
             // SAFETY: gettid takes no arguments.
             tid: unsafe { libc::syscall(libc::SYS_gettid) } as i32,
             function,
@@ -390,6 +393,7 @@ impl NativeAllocations {
         drop(reading);
         samples.extend(copied.into_iter().map(|(head, stack)| AllocationSample {
             number: head.number,
+            time: head.time.unwrap_or_else(Instant::now),
             tid: head.tid,
             mapped_by: head.function.maps().then(|| self.allocator(head.function)),
             bytes: head.bytes,
