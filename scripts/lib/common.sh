@@ -60,6 +60,8 @@ show_help() {
 # Options that a user's shell gives to every JVM would change what is measured and printed.
 clean_java_environment() {
     unset JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS JDK_JAVAC_OPTIONS _JAVA_HPROF_OPTIONS
+    # File names of the JDK take other ways where the locale is not of UTF-8.
+    export LC_ALL=C.UTF-8
 }
 
 build_release() {

@@ -167,7 +167,7 @@ impl MemoryLook {
     pub(super) fn look(&mut self, jni: Jni<'_>) -> Account {
         Account {
             buffer_sites: buffer_sites(jni),
-            ..self.look_with(jni.direct_buffers())
+            ..self.look_with(self.env.direct_buffers(jni))
         }
     }
 

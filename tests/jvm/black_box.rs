@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::cells::Cell;
-use crate::harness::{Finished, Jvm, Program, agent, any_jvm, cli, may_mount, skip};
+use crate::harness::{Finished, Jvm, Program, Running, agent, any_jvm, cli, may_mount, skip};
 use crate::profile::Profile;
 use crate::sites::count;
 
@@ -43,6 +43,16 @@ fn killed(program: Program, wanted: &[&str], millis: u64) -> Finished {
     let run = run.wait();
     assert_eq!(run.signal(), Some(9), "{}", run.stderr);
     run
+}
+
+/// Waits for a snapshot of what the program has done by now: the newest may be older, and so may the one that is being made.
+fn wait_for_new_snapshots(run: &Running) {
+    let file = run.path(BLACK_BOX);
+    for _ in 0..2 {
+        // Each says how long the profile was.
+        let before = snapshot(&file);
+        run.wait_until(|| snapshot(&file).is_some_and(|text| Some(text) != before));
+    }
 }
 
 fn has_all(text: &str, wanted: &[&str]) -> bool {
@@ -91,7 +101,13 @@ on_every_jvm!(what_a_slow_thread_keeps_is_in_it);
 fn what_a_slow_thread_keeps_is_in_it(jvm: &Jvm) {
     let options = "heap=sites,sample=512k,blackbox=y,file=x.txt,verbose=n";
     let program = Program::java(jvm, options, &["-Xmx600m"]).program("blackbox", "Slow");
-    let run = killed(program, &["Slow.keep"], 0);
+    let run = program.start();
+    run.wait_for_output("kept");
+    run.wait_until(|| snapshot(&run.path(BLACK_BOX)).is_some());
+    wait_for_new_snapshots(&run);
+    run.send("KILL");
+    let run = run.wait();
+    assert_eq!(run.signal(), Some(9), "{}", run.stderr);
     let (text, _) = autopsy(&run);
     let profile = Profile::parse(&text);
     let arrays = count(&profile, profile.one_sites(), "byte[]", "Slow.keep");

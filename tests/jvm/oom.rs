@@ -161,7 +161,7 @@ on_paired_cells!(errors_in_a_row_leave_as_many_files_as_wanted, row 1);
 
 fn errors_in_a_row_leave_as_many_files_as_wanted(cell: &Cell) {
     let rows = [
-        ("", 200, vec![FILE]),
+        ("", 40, vec![FILE]),
         (",oom_count=2", 20, vec![FILE, "x.oom-2.hprof"]),
     ];
     for (option, errors, files) in rows {

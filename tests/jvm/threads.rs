@@ -89,6 +89,49 @@ fn main_is_the_first_and_no_thread_is_ours(jvm: &Jvm) {
     );
 }
 
+const WITH_LOADER: &[&str] = &["-Djava.system.class.loader=Loader"];
+
+on_every_jvm!(the_agent_asks_no_class_loader_of_the_program, and 25);
+
+/// On a thread that runs no Java code, JNI's FindClass calls the system loader, which initializes what it finds: code of the
+/// program, with its locks.
+fn the_agent_asks_no_class_loader_of_the_program(jvm: &Jvm) {
+    for options in [
+        "heap=all,blackbox=y,file=x.txt",
+        "heap=sites,sample=512k,monitor=y,native=malloc,blackbox=y,file=x.txt",
+        "cpu=samples,wall=20ms,monitor=y,blackbox=y,file=x.txt",
+        "cpu=times,blackbox=y,file=x.txt",
+    ] {
+        let program = Program::java(jvm, options, WITH_LOADER);
+        let run = program.program("loader", "Loaded").run_well();
+        assert!(
+            run.stdout.ends_with("asked 0\n"),
+            "{options}: {}",
+            run.stdout
+        );
+    }
+}
+
+on_every_jvm!(an_attached_agent_asks_no_class_loader_of_the_program, and 26);
+
+fn an_attached_agent_asks_no_class_loader_of_the_program(jvm: &Jvm) {
+    let program = Program::bare_java(jvm, WITH_LOADER).program("loader", "Loaded");
+    let run = program.arg("attached").start();
+    run.wait_for_output("ready");
+    run.hprof_well("memory", &[]);
+    for options in [
+        "heap=sites,file=x1.txt",
+        "cpu=samples,monitor=y,blackbox=y,file=x2.txt",
+    ] {
+        run.hprof_well("attach", &[options]);
+        run.hprof_well("memory", &[]);
+        run.hprof_well("stop", &[]);
+    }
+    std::fs::write(run.path("end"), "").expect("a file");
+    let run = run.wait();
+    assert!(run.stdout.ends_with("asked 0\n"), "{}", run.stdout);
+}
+
 on_every_jvm!(a_renamed_thread_has_both_names, and 25);
 
 fn a_renamed_thread_has_both_names(jvm: &Jvm) {

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, 
 use std::sync::{Arc, OnceLock};
 
 use crate::error::JvmtiError;
+use crate::os::key::{self, Key};
+use crate::os::map_pages;
 use crate::sys;
 
 /// The number of threads that can have a slot in the table at one time.
@@ -460,44 +462,28 @@ static TABLE: OnceLock<Option<&'static [Slot; SLOTS]>> = OnceLock::new();
 /// Returns the table of slots, which is never freed: its address is in bytecode.
 fn table() -> Option<&'static [Slot; SLOTS]> {
     *TABLE.get_or_init(|| {
+        let pages = map_pages(size_of::<[Slot; SLOTS]>())?;
+        pages.as_ptr().expose_provenance();
         // SAFETY: new memory, of zeros, which are a valid slot; pages are aligned well enough. It stays.
-        unsafe {
-            let pages = libc::mmap(
-                ptr::null_mut(),
-                size_of::<[Slot; SLOTS]>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            );
-            (pages != libc::MAP_FAILED).then(|| {
-                pages.expose_provenance();
-                let slots = &*pages.cast::<[Slot; SLOTS]>();
-                // The number of a thread is 0 while its object is being made, and that must not be the key of a slot.
-                slots[0].key.store(NO_THREAD, Ordering::Relaxed);
-                slots
-            })
-        }
+        let slots = unsafe { pages.cast::<[Slot; SLOTS]>().as_ref() };
+        // The number of a thread is 0 while its object is being made, and that must not be the key of a slot.
+        slots[0].key.store(NO_THREAD, Ordering::Relaxed);
+        Some(slots)
     })
 }
 
 /// The key under which a thread has the address of its slot, for the handler.
-static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+static KEY: OnceLock<Option<Key>> = OnceLock::new();
 
 /// Returns the key, which is created if need be; `None` if the process has no more keys.
-pub(super) fn key() -> Option<libc::pthread_key_t> {
-    *KEY.get_or_init(|| {
-        let mut key = 0;
-        // SAFETY: `key` receives the answer. There is no destructor, so the values may be anything.
-        let status = unsafe { libc::pthread_key_create(&mut key, None) };
-        (status == 0).then_some(key)
-    })
+pub(super) fn key() -> Option<Key> {
+    *KEY.get_or_init(key::new)
 }
 
 fn set_current(slot: *mut Slot) {
     if let Some(key) = key() {
-        // SAFETY: the key is never deleted. Out of memory is an answer, and leaves the thread's samples without a context.
-        unsafe { libc::pthread_setspecific(key, slot.cast()) };
+        // Without memory for the value the thread's samples have no context.
+        key::set(key, slot.cast());
     }
 }
 

@@ -148,6 +148,14 @@ impl Env {
         })
     }
 
+    /// Returns `true` if the class has been initialized: reading a static field of another class would initialize it.
+    pub(super) fn is_initialized(self, class: Object<'_>) -> bool {
+        let mut status = 0;
+        // SAFETY: `status` receives the answer.
+        let answer = unsafe { jvmti!(self, GetClassStatus, class.raw, &mut status) };
+        answer.is_ok() && status as u32 & sys::JVMTI_CLASS_STATUS_INITIALIZED != 0
+    }
+
     /// Returns the interfaces that a class declares itself.
     pub fn interfaces<'a>(
         self,

@@ -2,7 +2,6 @@
 //! the function table directly, because wrappers that attach threads or allocate are not acceptable there. Calls of
 //! Java code are in `java_calls`.
 
-use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
@@ -95,16 +94,6 @@ impl<'a> Jni<'a> {
     pub fn superclass(self, class: Object<'_>) -> Option<LocalRef<'a>> {
         // SAFETY: the reference is valid, and of a class: JNI answers null for what has no superclass.
         LocalRef::new(self, unsafe { jni!(self, GetSuperclass, class.raw) })
-    }
-
-    /// Returns a class that is visible to every class; `None` if there is none of that name.
-    pub(super) fn find_class(self, name: &CStr) -> Option<LocalRef<'a>> {
-        // SAFETY: the name is NUL-terminated.
-        let raw = unsafe { jni!(self, FindClass, name.as_ptr()) };
-        if self.clear_exception() {
-            return None;
-        }
-        LocalRef::new(self, raw)
     }
 
     /// Clears an exception that a call left behind, so that the program never sees it.

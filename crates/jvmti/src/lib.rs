@@ -9,6 +9,7 @@
 #![warn(unreachable_pub)]
 
 mod agent_thread;
+mod boot_classes;
 mod call_contexts;
 mod callbacks;
 mod capabilities;

@@ -54,7 +54,7 @@ const NO_FRAMES: &str = "in native code without frames";
 pub(super) struct NativeMemory {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
-    /// Looks for new libraries, and does nothing else.
+    /// Looks for new libraries, and does nothing that takes longer.
     libraries: Worker,
     shared: Arc<NativeState>,
     cutoff: f64,
@@ -76,6 +76,8 @@ struct NativeState {
     functions: Mutex<HashMap<usize, FrameId, FixedState>, rank::NativeFunctions>,
     /// Samples that were lost, or whose blocks are not tracked: they may not have been freed.
     untracked: AtomicU64,
+    /// `true` if libraries have come or gone since functions were last looked up.
+    has_other_libraries: AtomicBool,
     has_stopped: AtomicBool,
     fetching: Mutex<(), rank::FetchedSamples>,
 }
@@ -94,6 +96,7 @@ impl NativeMemory {
             sites: Mutex::default(),
             functions: Mutex::default(),
             untracked: AtomicU64::new(0),
+            has_other_libraries: AtomicBool::new(false),
             has_stopped: AtomicBool::new(false),
             fetching: Mutex::default(),
         };
@@ -135,7 +138,7 @@ impl Engine for NativeMemory {
         }
         let look = {
             let shared = shared.clone();
-            move |_: Jni<'_>, worker: &Worker| shared.look_for_libraries(worker)
+            move |jni: Jni<'_>, worker: &Worker| shared.look_for_libraries(jni, worker)
         };
         self.libraries.start(
             &self.agent_threads,
@@ -212,10 +215,15 @@ impl NativeMemory {
 }
 
 impl NativeState {
-    fn look_for_libraries(&self, worker: &Worker) {
+    /// The thread that names the samples does not do this: it may be reading the symbols of a large library for seconds.
+    fn look_for_libraries(&self, jni: Jni<'_>, worker: &Worker) {
         while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
-            if let Some(Ok(allocations)) = self.allocations.get() {
-                allocations.look_for_libraries();
+            let Some(Ok(allocations)) = self.allocations.get() else {
+                continue;
+            };
+            allocations.look_for_libraries();
+            if allocations.refresh(jni) {
+                self.has_other_libraries.store(true, Ordering::SeqCst);
             }
         }
     }
@@ -224,11 +232,6 @@ impl NativeState {
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
         let mut interval = FETCH_INTERVAL;
         while worker.sleep_until(Instant::now() + interval) {
-            if let Some(Ok(allocations)) = self.allocations.get()
-                && allocations.refresh(jni)
-            {
-                self.functions.lock().clear();
-            }
             interval = match self.fetch(Some(jni)) >= NativeAllocations::MANY {
                 true => SHORT_FETCH_INTERVAL,
                 false => FETCH_INTERVAL,
@@ -253,6 +256,9 @@ impl NativeState {
             Some(_) => WAIT_FOR_FETCH,
             None => SHORT_WAIT_FOR_FETCH,
         });
+        if self.has_other_libraries.swap(false, Ordering::SeqCst) {
+            self.functions.lock().clear();
+        }
         for _ in 0..NativeAllocations::MOST_READS {
             let mut samples = Vec::new();
             allocations.read(&mut samples);
@@ -290,7 +296,7 @@ impl NativeState {
             bytes: sample.bytes,
             stands_for: sample.stands_for,
             tracked: sample.block,
-            since: Instant::now(),
+            since: sample.time,
         };
         self.sites.lock().add(block);
     }

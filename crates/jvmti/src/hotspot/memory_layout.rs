@@ -382,39 +382,44 @@ impl Memory for ProcessMemory {
     }
 }
 
-impl Jni<'_> {
+impl Env {
     /// Returns what `java.nio.Bits` counts of direct buffers: bytes, buffers, and the most bytes; nothing in a VM that keeps
-    /// them elsewhere.
-    pub fn direct_buffers(self) -> VmFacts {
+    /// them elsewhere, or that has not made any.
+    pub fn direct_buffers(self, jni: Jni<'_>) -> VmFacts {
         let mut facts = VmFacts::default();
         // SAFETY: may be called with an exception pending.
-        if unsafe { jni!(self, ExceptionCheck) } {
+        if unsafe { jni!(jni, ExceptionCheck) } {
             return facts;
         }
         let (Some(bits), Some(number)) = (
-            self.find_class(c"java/nio/Bits"),
-            self.find_class(c"java/util/concurrent/atomic/AtomicLong"),
+            jni.find_class(c"java/nio/Bits"),
+            jni.find_class(c"java/util/concurrent/atomic/AtomicLong"),
         ) else {
             return facts;
         };
-        let value = self.field(number.object(), c"value", c"J");
+        if !self.is_initialized(bits.object()) {
+            facts.direct = Some(0);
+            facts.direct_buffers = Some(0);
+            return facts;
+        }
+        let value = jni.field(number.object(), c"value", c"J");
         let counter = |name| {
             let signature = c"Ljava/util/concurrent/atomic/AtomicLong;";
-            let field = self.static_field(bits.object(), name, signature)?;
+            let field = jni.static_field(bits.object(), name, signature)?;
             // SAFETY: the field is a static one of the class, and of this type; so is the field of the object.
             let count = unsafe {
-                let counter = jni!(self, GetStaticObjectField, bits.object().raw, field);
-                let counter = crate::jni::LocalRef::new(self, counter)?;
-                jni!(self, GetLongField, counter.object().raw, value?)
+                let counter = jni!(jni, GetStaticObjectField, bits.object().raw, field);
+                let counter = crate::jni::LocalRef::new(jni, counter)?;
+                jni!(jni, GetLongField, counter.object().raw, value?)
             };
             u64::try_from(count).ok()
         };
         facts.direct = counter(c"RESERVED_MEMORY");
         facts.direct_buffers = counter(c"COUNT");
-        let limit = self.static_field(bits.object(), c"MAX_MEMORY", c"J");
+        let limit = jni.static_field(bits.object(), c"MAX_MEMORY", c"J");
         facts.direct_limit = limit.and_then(|field| {
             // SAFETY: the field is a static one of the class, and a long.
-            let limit = unsafe { jni!(self, GetStaticLongField, bits.object().raw, field) };
+            let limit = unsafe { jni!(jni, GetStaticLongField, bits.object().raw, field) };
             u64::try_from(limit).ok()
         });
         facts

@@ -47,6 +47,13 @@ pub(super) struct NativeCode {
     loaded: Option<(u64, u64)>,
 }
 
+/// An instruction of a library.
+pub(super) struct NativeInstruction {
+    library: Arc<Library>,
+    /// Its address in the file.
+    address: usize,
+}
+
 impl NativeCode {
     /// Reads what is loaded.
     pub(super) fn read() -> Self {
@@ -91,13 +98,13 @@ impl NativeCode {
         code.map_or(0..0, |code| code.addresses())
     }
 
-    /// Returns the function that an address belongs to; `None` if it is in no code that is known.
-    pub(super) fn function(&self, pc: usize) -> Option<NativeFunction> {
+    /// Returns the library that an address is in; `None` if it is in no code that is known.
+    pub(super) fn instruction(&self, pc: usize) -> Option<NativeInstruction> {
         let tables = std::iter::once(&self.table).chain(self.retired.iter().rev());
         let code = tables.into_iter().find_map(|table| table.code_at(pc))?;
-        Some(NativeFunction {
-            library: code.library.name.clone(),
-            name: code.library.function(code.address_in_file(pc)),
+        Some(NativeInstruction {
+            library: code.library.clone(),
+            address: code.address_in_file(pc),
         })
     }
 
@@ -117,6 +124,17 @@ impl NativeCode {
         }
         self.libraries = libraries;
         UnwindTable::new(codes)
+    }
+}
+
+impl NativeInstruction {
+    /// Returns the function that it belongs to. The first call for a library reads its symbols, which takes seconds for a
+    /// large one on a busy machine: nobody who needs a new table should have to wait for that.
+    pub(super) fn function(&self) -> NativeFunction {
+        NativeFunction {
+            library: self.library.name.clone(),
+            name: self.library.function(self.address),
+        }
     }
 }
 
@@ -150,16 +168,17 @@ mod tests {
     fn own_functions_and_those_of_the_c_library_have_names() {
         let code = NativeCode::read();
         let here = loaded_libraries as *const () as usize;
-        let function = code.function(here + 1).expect("the test's own code");
+        let function = |pc| Some(code.instruction(pc)?.function());
+        let own = function(here + 1).expect("the test's own code");
         assert!(
-            function.name.contains("native_code::loaded_libraries"),
-            "{function:?}"
+            own.name.contains("native_code::loaded_libraries"),
+            "{own:?}"
         );
         let malloc = libc::malloc as *const () as usize;
-        let function = code.function(malloc + 1).expect("the C library");
-        assert!(function.library.starts_with("libc"), "{function:?}");
-        assert!(function.name.contains("malloc"), "{function:?}");
-        assert_eq!(code.function(0x10), None);
+        let of_libc = function(malloc + 1).expect("the C library");
+        assert!(of_libc.library.starts_with("libc"), "{of_libc:?}");
+        assert!(of_libc.name.contains("malloc"), "{of_libc:?}");
+        assert_eq!(function(0x10), None);
     }
 
     #[test]

@@ -310,7 +310,8 @@ impl CpuTimers {
 
     /// Returns the function of native code that an instruction belongs to; `None` if it is in no code that is known.
     pub fn native_function(&self, instruction: usize) -> Option<NativeFunction> {
-        self.native.as_ref()?.lock().function(instruction)
+        let instruction = self.native.as_ref()?.lock().instruction(instruction)?;
+        Some(instruction.function())
     }
 
     /// Moves available samples to `samples`, some of them if there are many; none if there are none left. Concurrent

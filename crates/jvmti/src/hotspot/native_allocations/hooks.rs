@@ -13,14 +13,19 @@
 //!
 //! The functions are not for signal handlers, and neither are the hooks; one that interrupts a hook and allocates all the
 //! same finds it in order, because each step leaves the tables whole.
+//!
+//! `dlsym` is the function that a program calls after it has loaded a library and before it calls the library. Its hook has
+//! the new library's allocations sampled, for which it waits for the linker and allocates: `dlsym` does the one itself, and no
+//! code in the linker's care calls it.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::arch::naked_asm;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::countdown::is_due;
-use super::{sample, tracked};
+use super::{look_for_libraries, sample, tracked};
 
 /// A function that allocates, as it is seen in a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,8 +66,11 @@ impl Hook {
     }
 }
 
-/// The functions, in the order of [`Function`].
-pub(super) static HOOKS: [Hook; 11] = [
+/// The place of `dlsym` among the hooks.
+const DLSYM: usize = 11;
+
+/// The functions, in the order of [`Function`], and `dlsym`.
+pub(super) static HOOKS: [Hook; DLSYM + 1] = [
     Hook::new(c"malloc", malloc as *const c_void),
     Hook::new(c"calloc", calloc as *const c_void),
     Hook::new(c"realloc", realloc as *const c_void),
@@ -74,6 +82,7 @@ pub(super) static HOOKS: [Hook; 11] = [
     Hook::new(c"mmap64", mmap64 as *const c_void),
     Hook::new(c"free", free as *const c_void),
     Hook::new(c"munmap", munmap as *const c_void),
+    Hook::new(c"dlsym", dlsym as *const c_void),
 ];
 
 impl Function {
@@ -291,4 +300,44 @@ unsafe extern "C" fn munmap(address: *mut c_void, bytes: usize) -> c_int {
             address, bytes,
         )
     }
+}
+
+/// Has new libraries looked at, and returns the linker's `dlsym`.
+extern "C" fn before_dlsym() -> *const c_void {
+    look_for_libraries();
+    HOOKS[DLSYM].original.load(Ordering::Relaxed)
+}
+
+/// Jumps to the linker's `dlsym`, which asks which library calls it.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void {
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        before = sym before_dlsym
+    )
+}
+
+/// Jumps to the linker's `dlsym`, which asks which library calls it.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void {
+    naked_asm!(
+        "stp x29, x30, [sp, #-32]!",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "bl {before}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        "br x16",
+        before = sym before_dlsym
+    )
 }

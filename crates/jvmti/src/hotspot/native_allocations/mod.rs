@@ -13,6 +13,7 @@ mod tracked;
 
 use std::arch::asm;
 use std::ops::Range;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -62,6 +63,8 @@ static IN_USE: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, Copy, Default)]
 struct Head {
     number: u64,
+    /// `None` in a slot that was never used.
+    time: Option<Instant>,
     tid: i32,
     function: Function,
     bytes: u64,
@@ -89,13 +92,13 @@ struct Shared {
     lost: AtomicU64,
     lost_bytes: AtomicU64,
     untracked: AtomicU64,
+    entries: Mutex<Entries, rank::NativeEntries>,
 }
 
 /// Samples allocations until it is stopped.
 pub struct NativeAllocations {
     shared: Option<Box<Shared>>,
     native: Mutex<NativeCode, rank::NativeCode>,
-    entries: Mutex<Entries, rank::NativeEntries>,
     reading: Mutex<(), rank::RingReading>,
     /// The code of the hooks, whose frames are the innermost of each stack.
     own_code: Range<usize>,
@@ -117,6 +120,21 @@ fn sample(function: Function, address: usize, bytes: usize) {
     drop(paused);
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+}
+
+/// Has the allocations sampled of libraries that have just been loaded, as the current thread looks up a function.
+fn look_for_libraries() {
+    INSIDE.fetch_add(1, Ordering::SeqCst);
+    let _ = catch_unwind(|| {
+        // SAFETY: as for a sample.
+        if let Some(shared) = unsafe { CURRENT.load(Ordering::SeqCst).as_ref() }
+            // This thread may hold the linker's lock, for which whoever has this one waits.
+            && let Some(mut entries) = shared.entries.try_lock()
+        {
+            entries.look();
+        }
+    });
+    INSIDE.fetch_sub(1, Ordering::SeqCst);
 }
 
 impl Shared {
@@ -142,6 +160,7 @@ impl Shared {
         }
         let head = Head {
             number,
+            time: Some(Instant::now()),
             // SAFETY: gettid takes no arguments.
             tid: unsafe { libc::syscall(libc::SYS_gettid) } as i32,
             function,
@@ -297,6 +316,7 @@ impl NativeAllocations {
             lost: AtomicU64::new(0),
             lost_bytes: AtomicU64::new(0),
             untracked: AtomicU64::new(0),
+            entries: Mutex::default(),
         });
         let native = NativeCode::read();
         native.publish(&shared.native);
@@ -308,20 +328,20 @@ impl NativeAllocations {
         );
         let seed = Instant::now().elapsed().as_nanos() as u64 ^ begin_sample() << 32;
         countdown::begin(interval.into(), seed ^ u64::from(std::process::id()) << 40);
-        let allocations = Self {
+        shared.entries.lock().look();
+        Ok(Self {
             shared: Some(shared),
             native: Mutex::new(native),
-            entries: Mutex::default(),
             reading: Mutex::new(()),
             own_code,
-        };
-        allocations.entries.lock().look();
-        Ok(allocations)
+        })
     }
 
     /// Has the allocations of libraries sampled that the program has loaded since. What is not fast must not delay it.
     pub fn look_for_libraries(&self) {
-        self.entries.lock().look();
+        if let Some(shared) = &self.shared {
+            shared.entries.lock().look();
+        }
     }
 
     /// Has the frames of libraries known that the program has loaded since. Returns `true` if libraries have come or gone:
@@ -344,7 +364,9 @@ impl NativeAllocations {
     pub fn stop(&self) {
         countdown::end();
         // Otherwise a thread of the agent waits for the linker. The hooks then do nothing but call the allocator.
-        if let Some(mut entries) = self.entries.try_lock_for(TIMEOUT) {
+        if let Some(shared) = &self.shared
+            && let Some(mut entries) = shared.entries.try_lock_for(TIMEOUT)
+        {
             entries.restore();
         }
         CURRENT.store(ptr::null_mut(), Ordering::SeqCst);
@@ -352,7 +374,8 @@ impl NativeAllocations {
 
     /// Returns the function of native code that an instruction belongs to; `None` if it is in no code that is known.
     pub fn native_function(&self, instruction: usize) -> Option<NativeFunction> {
-        self.native.lock().function(instruction)
+        let instruction = self.native.lock().instruction(instruction)?;
+        Some(instruction.function())
     }
 
     /// Moves available samples to `samples`. Concurrent calls wait for each other.
@@ -370,6 +393,7 @@ impl NativeAllocations {
         drop(reading);
         samples.extend(copied.into_iter().map(|(head, stack)| AllocationSample {
             number: head.number,
+            time: head.time.unwrap_or_else(Instant::now),
             tid: head.tid,
             mapped_by: head.function.maps().then(|| self.allocator(head.function)),
             bytes: head.bytes,

@@ -1,5 +1,7 @@
 //! What a sample consists of, and why there may be none.
 
+use std::time::Instant;
+
 use super::TrackedBlock;
 use crate::hotspot::cpu_timers::SampledStack;
 use crate::native_code::NativeFunction;
@@ -25,6 +27,8 @@ pub enum NoNativeAllocations {
 pub struct AllocationSample {
     /// The number of samples begun before.
     pub number: u64,
+    /// When the block was allocated.
+    pub time: Instant,
     /// The system's id of the thread.
     pub tid: i32,
     /// The function that mapped memory, and the library that has it; `None` for a block of an allocator's.

@@ -1,8 +1,9 @@
-//! The pages of the process that are in RAM.
+//! Pages of memory, and those of the process that are in RAM.
 
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::ptr::{self, NonNull};
 
 /// Bits of an entry of `/proc/self/pagemap`, and its bytes. The kernel's pages of zeros, which are in the place of memory that
 /// was only read and are no part of the resident set, are neither of a file nor exclusive.
@@ -12,6 +13,15 @@ const IS_EXCLUSIVE: u64 = 1 << 56;
 const ENTRY: usize = size_of::<u64>();
 /// The pages that are requested at once: the kernel holds a lock of the process meanwhile, for which threads that map memory wait.
 const PAGES: usize = 2048;
+
+/// Maps pages of zeros, which take up RAM once they are used; `None` if the system refuses.
+pub(crate) fn map_pages(size: usize) -> Option<NonNull<u8>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new private mapping at an address of the system's choice.
+    let pages = unsafe { libc::mmap(ptr::null_mut(), size, access, kind, -1, 0) };
+    (pages != libc::MAP_FAILED).then_some(NonNull::new(pages.cast())?)
+}
 
 /// Tells which pages are in RAM.
 pub(crate) struct Pages {
