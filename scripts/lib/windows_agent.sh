@@ -26,7 +26,7 @@ test_agent() {
     work=$(mktemp -d)
     trap 'wineserver --kill; rm -rf "$work"' EXIT
     cp "$windows_agent" "$work/hprof.dll"
-    cp "$windows_hprof" "$work/hprof.exe"
+    cp "${windows_hprof:?}" "$work/hprof.exe"
     "$(newest_compiler)/bin/javac" -nowarn -Xlint:-options -g --release 11 -d "$work/classes" \
         java-tests/sites/Alloc.java java-tests/times/Calls.java java-tests/monitor/Contend.java java-tests/dump/Graph.java java-tests/attach/Steps.java
     for wheel in $windows_wheels; do
@@ -126,9 +126,9 @@ says() {
 # A profile of a running program, from its start to its end.
 check_attach() {
     local folder="$work/windows" file="Z:${work//\//\\}\windows\attached.txt" pid
-    (cd "$folder" && exec wine "$windows_jre/bin/java.exe" -XX:+UseSerialGC -cp ../classes Steps make:300 end >steps 2>&1 </dev/null) &
+    (cd "$folder" && exec wine "$windows_jre/bin/java.exe" -XX:+UseSerialGC -cp ../classes Steps make:300 >steps 2>&1 </dev/null) &
     await "$folder/steps" ready
-    pid=$(attached list | awk '$NF == "end" && / Steps / { print $1 }')
+    pid=$(attached list | awk '/ Steps make:300/ { print $1 }')
     [[ -n $pid ]] || die "\`hprof list\` does not show the program: $(attached list)"
     says "the agent is not loaded" status "$pid"
     says "option cpu=fast" attach "$pid" "cpu=fast,file=$file"
@@ -139,7 +139,7 @@ check_attach() {
     says "profiling for" status "$pid"
     says "dumped" dump "$pid"
     says "stopped; the profile is in" stop "$pid"
-    grep -Eq ' 300 +[0-9]+ Steps\$Thing' "$folder/attached.txt" || die "the attached profile has no 300 things: $(grep Thing "$folder/attached.txt")"
+    grep -Eq " 300 +[0-9]+ Steps[$]Thing" "$folder/attached.txt" || die "the attached profile has no 300 things: $(grep Thing "$folder/attached.txt")"
     says "no profile is running" status "$pid"
     touch "$folder/end"
     wait $!
