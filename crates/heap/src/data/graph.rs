@@ -296,6 +296,11 @@ impl Graph {
         }
     }
 
+    /// Returns the class object of each kind of objects; [`ObjectNumber::NONE`] if it is a root or not in the dump.
+    pub(crate) fn classes(&self) -> &[ObjectNumber] {
+        &self.class_of_kind
+    }
+
     /// Returns how many parts the objects have, for threads that each read one at a time.
     pub(crate) fn parts(&self) -> usize {
         (self.rows.objects() as usize).div_ceil(PART)
@@ -322,10 +327,7 @@ impl Graph {
     ) {
         for (number, row) in self.rows.iter_in(self.part(part)) {
             let number = ObjectNumber(number);
-            let class = self.class_of_kind[objects.kind(number)];
-            if class != ObjectNumber::NONE {
-                visit(number, To::Class(class));
-            }
+            visit(number, To::ClassOfKind(objects.kind(number)));
             let mut at = row.start();
             while let Some(to) = row.next(&mut at) {
                 visit(number, To::Other(ObjectNumber(to)));
@@ -343,18 +345,9 @@ struct Enough;
 /// An object that another refers to.
 #[derive(Clone, Copy)]
 pub(crate) enum To {
-    /// Its class.
-    Class(ObjectNumber),
+    /// The class of objects of a kind, if it is one of [`Graph::classes`].
+    ClassOfKind(usize),
     Other(ObjectNumber),
-}
-
-impl To {
-    #[inline]
-    pub(crate) fn number(self) -> ObjectNumber {
-        match self {
-            To::Class(number) | To::Other(number) => number,
-        }
-    }
 }
 
 /// The objects that an object refers to, without roots.

@@ -303,6 +303,16 @@ impl Sequence {
         number
     }
 
+    /// Returns a reader for numbers most of which are after the one before, and near it.
+    pub(crate) fn near(&self) -> NearInSequence<'_> {
+        NearInSequence {
+            sequence: self,
+            last: None,
+            after: 0,
+            numbers: [0; BLOCK],
+        }
+    }
+
     /// Iterates over the numbers from an index on.
     pub(crate) fn iter_from(&self, start: usize) -> impl Iterator<Item = u32> {
         let mut numbers = [0; BLOCK];
@@ -345,6 +355,44 @@ impl Sequence {
     pub(crate) fn load(index: &mut SectionReader) -> Option<Sequence> {
         let differences = Packed::load(index)?;
         Some(Sequence { differences })
+    }
+}
+
+/// A reader that remembers the numbers of the last block.
+pub(crate) struct NearInSequence<'a> {
+    sequence: &'a Sequence,
+    last: Option<usize>,
+    /// The byte after the last block.
+    after: usize,
+    numbers: [u32; BLOCK],
+}
+
+impl NearInSequence<'_> {
+    /// Returns the number at an index, which is below the length.
+    #[inline]
+    pub(crate) fn get(&mut self, index: usize) -> u32 {
+        let number = index / BLOCK;
+        if self.last != Some(number) {
+            self.read(number);
+        }
+        self.numbers[index % BLOCK]
+    }
+
+    fn read(&mut self, number: usize) {
+        let column = &self.sequence.differences;
+        let is_next = self.last.is_some_and(|last| last + 1 == number);
+        let block = if is_next {
+            Block::at(&column.bytes, self.after)
+        } else {
+            column.block(number)
+        };
+        let (mut last, mut used) = (0, 0);
+        block.each(BLOCK, |folded| {
+            last = with_difference(last, folded);
+            self.numbers[used] = last;
+            used += 1;
+        });
+        (self.last, self.after) = (Some(number), block.end());
     }
 }
 
@@ -429,6 +477,9 @@ mod tests {
             for (index, &number) in numbers.iter().enumerate() {
                 assert_eq!(sequence.get(index), number, "{index}");
             }
+            let mut near = sequence.near();
+            let some = (0..numbers.len()).step_by(3).chain((0..numbers.len()).rev());
+            some.for_each(|index| assert_eq!(near.get(index), numbers[index], "{index}"));
         }
     }
 

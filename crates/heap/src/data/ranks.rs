@@ -41,6 +41,11 @@ impl NewSet {
         self.words[number as usize / WORD] |= 1 << (number as usize % WORD);
     }
 
+    #[inline]
+    pub(crate) fn contains(&self, number: u32) -> bool {
+        self.words[number as usize / WORD] >> (number as usize % WORD) & 1 != 0
+    }
+
     /// Counts the numbers, so that each has a rank.
     pub(crate) fn rank(self, memory: &Memory) -> io::Result<Ranks> {
         let mut before: Numbers<u32> = memory.table(self.words.len())?;

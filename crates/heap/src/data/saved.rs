@@ -335,6 +335,7 @@ fn read<'a>(
         usual_suspects: OnceLock::new(),
         usual: OnceLock::from(usual),
         zones: OnceLock::from(zones),
+        callback_classes: OnceLock::new(),
     })
 }
 

@@ -403,17 +403,18 @@ impl Heap<'_> {
         if self.class_of_object(self.dominators.object(node)).is_none() {
             return node;
         }
-        let mut classes: HashMap<ClassIndex, (u64, Node)> = HashMap::default();
-        for child in self.dominators.children(node) {
-            let class = self.objects.class(self.dominators.object(child));
-            let (sum, largest) = classes.entry(class).or_insert((0, child));
-            *sum += self.retained(child);
-            if self.retained(child) > self.retained(*largest) {
-                *largest = child;
+        // The bytes of all of a class, with the largest and its bytes.
+        let mut classes: HashMap<ClassIndex, (u64, Node, u64)> = HashMap::default();
+        for child in self.children(node) {
+            let class = self.objects.class(child.object);
+            let (sum, largest, most) = classes.entry(class).or_insert((0, child.node, 0));
+            *sum += child.retained;
+            if child.retained > *most {
+                (*largest, *most) = (child.node, child.retained);
             }
         }
         let largest = classes.into_values().max();
-        largest.map_or(node, |(_, largest)| largest)
+        largest.map_or(node, |(_, largest, _)| largest)
     }
 
     /// Returns `true` if the dump has the stacks that allocated its objects.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
 use foldhash::HashMap;
 use serde::Serialize;
 
@@ -79,8 +80,8 @@ impl Heap<'_> {
                 });
                 continue;
             }
-            let children = self.dominators.children(node);
-            waiting.extend(children.filter(|&child| self.retained(child) >= least));
+            let large = self.children(node).filter(|child| child.retained >= least);
+            waiting.extend(large.map(|child| child.node));
         }
         piles.sort_by_key(|pile| (std::cmp::Reverse(pile.own), pile.nodes[0]));
         piles.truncate(MOST);
@@ -109,8 +110,9 @@ impl Heap<'_> {
         }
         let (mut at, mut objects) = (node, 1);
         while objects < MOST_COUNTED {
-            let mut children = self.dominators.children(at);
-            let Some(next) = children.find(|&child| self.class_of(child) == class) else {
+            let mut children = self.dominators.children_with_objects(at);
+            let next = children.find(|&(_, child)| self.objects.class(child) == class);
+            let Some((next, _)) = next else {
                 break;
             };
             (at, objects) = (next, objects + 1);
@@ -123,18 +125,27 @@ impl Heap<'_> {
 
     /// The callbacks are the elements of an array, or the values of its entries.
     fn callbacks(&self, node: Node) -> Option<Pattern> {
+        let wanted = self.callback_classes();
+        if wanted.is_clear() {
+            return None;
+        }
         let mut classes: HashMap<ClassIndex, u64> = HashMap::default();
-        for child in self.dominators.children(node) {
-            *classes.entry(self.class_of(child)).or_default() += 1;
-            for below in self.dominators.children(child) {
-                *classes.entry(self.class_of(below)).or_default() += 1;
+        let mut count = |object| {
+            let class = self.objects.class(object);
+            if wanted.contains(class.place()) {
+                *classes.entry(class).or_default() += 1;
+            }
+        };
+        for (child, object) in self.dominators.children_with_objects(node) {
+            count(object);
+            if self.dominators.is_inner(child) {
+                let below = self.dominators.children_with_objects(child);
+                below.for_each(|(_, object)| count(object));
             }
         }
         let mut many: Vec<(u64, ClassIndex)> = classes
             .into_iter()
-            .filter(|&(class, objects)| {
-                objects >= FEWEST && is_callback(&self.classes.get(class).name)
-            })
+            .filter(|&(_, objects)| objects >= FEWEST)
             .map(|(class, objects)| (objects, class))
             .collect();
         many.sort_unstable();
@@ -142,6 +153,31 @@ impl Heap<'_> {
         Some(Pattern::Callbacks {
             class: Arc::clone(&self.classes.get(class).name),
             objects,
+        })
+    }
+
+    /// Returns the classes of callbacks that have enough objects for a pile. They are found once.
+    fn callback_classes(&self) -> &FixedBitSet {
+        self.callback_classes.get_or_init(|| {
+            let mut found = FixedBitSet::with_capacity(self.classes.len());
+            for (class, known) in self.classes.iter() {
+                found.set(class.place(), is_callback(&known.name));
+            }
+            if found.is_clear() {
+                return found;
+            }
+            let kinds = self.objects.kinds();
+            let mut objects = vec![0_u64; kinds.len()];
+            self.objects
+                .each_kind(0..self.objects.count(), |kind| objects[kind] += 1);
+            let mut of_classes = vec![0; self.classes.len()];
+            for (&site, objects) in kinds.iter().zip(objects) {
+                of_classes[self.objects.sites.get(site).class.place()] += objects;
+            }
+            for (class, objects) in of_classes.into_iter().enumerate() {
+                found.set(class, found.contains(class) && objects >= FEWEST);
+            }
+            found
         })
     }
 

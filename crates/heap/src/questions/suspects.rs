@@ -124,11 +124,8 @@ impl Heap<'_> {
         let mut classes: HashMap<ClassIndex, (Node, u32)> = HashMap::default();
         loop {
             let retained = self.retained(at);
-            let large: Vec<Node> = self
-                .dominators
-                .children(at)
-                .filter(|&child| self.retained(child) >= least)
-                .collect();
+            let large = self.children(at).filter(|child| child.retained >= least);
+            let large: Vec<Node> = large.map(|child| child.node).collect();
             let [only] = large[..] else {
                 return (at, large);
             };
@@ -168,19 +165,18 @@ impl Heap<'_> {
     /// enough alive. Each object is in one group, the largest of those it fits.
     fn groups_below(&self, node: Node, least: u64, sites: &mut OwnSites<'_>) -> Vec<FoundSuspect> {
         let mut groups: HashMap<Common, FoundSuspect> = HashMap::default();
-        for child in self.dominators.children(node) {
-            let retained = self.retained(child);
-            if retained >= least {
+        for child in self.children(node) {
+            if child.retained >= least {
                 continue;
             }
-            for common in self.common(child, sites) {
+            for common in self.common(child.object, sites) {
                 let group = groups.entry(common).or_insert_with(|| FoundSuspect {
                     kind: common.kind(),
                     nodes: Vec::new(),
                     own: 0,
                 });
-                group.nodes.push(child);
-                group.own += retained;
+                group.nodes.push(child.node);
+                group.own += child.retained;
             }
         }
         let mut large: Vec<(Common, FoundSuspect)> = groups
@@ -211,8 +207,11 @@ impl Heap<'_> {
     }
 
     /// Returns the properties that an object may have in common with others.
-    fn common(&self, node: Node, sites: &mut OwnSites<'_>) -> impl Iterator<Item = Common> + use<> {
-        let object = self.dominators.object(node);
+    fn common(
+        &self,
+        object: ObjectNumber,
+        sites: &mut OwnSites<'_>,
+    ) -> impl Iterator<Item = Common> + use<> {
         let site = self.objects.sites.get(self.objects.site(object));
         let trace = Some(site.trace).filter(|&trace| self.dump.has_stack(trace));
         let class = std::iter::once(Common::Class(site.class));

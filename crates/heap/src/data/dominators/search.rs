@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::data::dominators::{Position, Steps};
-use crate::data::graph::{Followed, Graph};
+use crate::data::graph::{Followed, Graph, Targets};
 use crate::data::memory::{Memory, Numbers};
 use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
@@ -17,6 +17,8 @@ pub(super) struct Search {
     pub(super) parents: Parents,
     /// The node of each object, 0 for those not found.
     pub(super) node: Numbers<Position>,
+    /// The objects that several references lead to.
+    pub(super) joined_objects: NewSet,
     /// The nodes that several references lead to. All others are dominated by their parents.
     pub(super) joined: Ranks,
 }
@@ -41,6 +43,13 @@ impl Parents {
 struct Open {
     object: ObjectNumber,
     followed: Followed,
+}
+
+impl Open {
+    fn of(object: ObjectNumber) -> Open {
+        let followed = Followed::default();
+        Open { object, followed }
+    }
 }
 
 /// The objects on the way down. Unused entries are never allocated.
@@ -84,6 +93,7 @@ impl Search {
             order: SequenceWriter::new(count + 1, memory)?,
             parents: PackedWriter::new(count, memory)?,
             node: memory.table(count)?,
+            joined_objects: NewSet::new(count, memory)?,
             joined: NewSet::new(count + 1, memory)?,
         };
         let mut way = Way {
@@ -96,6 +106,7 @@ impl Search {
             order: run.order.finish(),
             parents: Parents(run.parents.finish()),
             node: run.node,
+            joined_objects: run.joined_objects,
             joined: run.joined.rank(memory)?,
         })
     }
@@ -107,6 +118,7 @@ struct Run {
     order: SequenceWriter,
     parents: PackedWriter,
     node: Numbers<Position>,
+    joined_objects: NewSet,
     joined: NewSet,
 }
 
@@ -114,41 +126,61 @@ impl Run {
     fn all(&mut self, graph: &Graph, objects: &Objects, way: &mut Way, steps: &Steps<'_>) {
         self.order.push(ObjectNumber::NONE.0);
         for &(root, _) in &graph.roots.all {
-            if self.node[root.place()] != 0 {
-                continue;
-            }
-            self.find(root, 0);
-            let mut open = Open {
-                object: root,
-                followed: Followed::default(),
-            };
-            loop {
-                let targets = graph.targets(open.object, objects);
-                let (node, joined) = (&self.node[..], &mut self.joined);
-                let new = |to: ObjectNumber| match node[to.place()] {
-                    0 => true,
-                    found => {
-                        joined.insert(found);
-                        false
-                    }
-                };
-                if let Some(found) = targets.find_from(&mut open.followed, new) {
-                    let parent = node[open.object.place()];
-                    self.find(found, parent);
-                    steps.searched(self.used);
-                    way.push(open);
-                    open = Open {
-                        object: found,
-                        followed: Followed::default(),
-                    };
-                } else {
-                    match way.pop() {
-                        Some(above) => open = above,
-                        None => break,
-                    }
-                }
+            if self.node[root.place()] == 0 {
+                self.find(root, 0);
+                self.all_below(root, (graph, objects), way, steps);
             }
         }
+    }
+
+    /// Finds what is below a root.
+    fn all_below(
+        &mut self,
+        root: ObjectNumber,
+        (graph, objects): (&Graph, &Objects),
+        way: &mut Way,
+        steps: &Steps<'_>,
+    ) {
+        let mut open = Open::of(root);
+        let mut targets = graph.targets(root, objects);
+        let mut next = self.next(&targets, &mut open);
+        loop {
+            let Some(found) = next else {
+                let Some(above) = way.pop() else {
+                    return;
+                };
+                open = above;
+                targets = graph.targets(open.object, objects);
+                next = self.next(&targets, &mut open);
+                continue;
+            };
+            self.find(found, self.node[open.object.place()]);
+            steps.searched(self.used);
+            // Most objects lead to nothing new, and need not be opened.
+            let mut below = Open::of(found);
+            let targets_below = graph.targets(found, objects);
+            next = self.next(&targets_below, &mut below);
+            if next.is_some() {
+                way.push(open);
+                (open, targets) = (below, targets_below);
+            } else {
+                next = self.next(&targets, &mut open);
+            }
+        }
+    }
+
+    /// Returns the next object below the open one that was not found yet.
+    #[inline]
+    fn next(&mut self, targets: &Targets<'_>, open: &mut Open) -> Option<ObjectNumber> {
+        let node = &self.node[..];
+        targets.find_from(&mut open.followed, |to| match node[to.place()] {
+            0 => true,
+            found => {
+                self.joined.insert(found);
+                self.joined_objects.insert(to.0);
+                false
+            }
+        })
     }
 
     /// Gives an object the next node.

@@ -9,10 +9,11 @@ use crate::data::dominators::search::Search;
 use crate::data::dominators::{Position, Steps, TOP};
 use crate::data::graph::{Graph, To};
 use crate::data::memory::{Memory, Numbers};
+use crate::data::numbers::ObjectNumber;
 use crate::data::objects::Objects;
 use crate::data::offsets::Offsets;
 use crate::data::packed::Sequence;
-use crate::data::ranks::Ranks;
+use crate::data::ranks::{NewSet, Ranks};
 use crate::data::turns::in_turn;
 use crate::data::varint;
 
@@ -22,9 +23,22 @@ const MOST_BYTES: u64 = 256 << 10;
 /// What the search has found out about the objects.
 struct Found<'a> {
     node: &'a [Position],
+    /// The objects that several references lead to.
+    joined_objects: &'a NewSet,
     joined: &'a Ranks,
+    /// The class of each kind of objects, if several references lead to it.
+    classes: Vec<Option<JoinedClass>>,
     graph: &'a Graph,
     objects: &'a Objects,
+}
+
+/// A class that several references lead to.
+#[derive(Clone, Copy)]
+struct JoinedClass {
+    /// Its place among such classes.
+    place: u32,
+    rank: u32,
+    node: Position,
 }
 
 /// A reference to another node that several references lead to.
@@ -34,19 +48,45 @@ struct Joined {
     rank: u32,
     from: Position,
     target: Position,
-    /// `true` if it is that of an object to its class.
-    is_class: bool,
+    /// Of the reference of an object to its class, the place of the class; otherwise [`NO_CLASS`].
+    class: u32,
 }
+
+const NO_CLASS: u32 = u32::MAX;
 
 /// The references of a part of the objects.
 #[derive(Default)]
 struct JoinedPart {
     part: usize,
-    /// `None` if there may be too many to keep.
+    /// `None` if they are not kept.
     found: Option<Vec<Joined>>,
 }
 
-impl Found<'_> {
+impl<'a> Found<'a> {
+    fn new(
+        (node, joined_objects, joined): (&'a [Position], &'a NewSet, &'a Ranks),
+        graph: &'a Graph,
+        objects: &'a Objects,
+    ) -> Found<'a> {
+        let mut places = HashMap::default();
+        let classes = graph.classes().iter().map(|&class| {
+            let known = Some(class).filter(|&class| class != ObjectNumber::NONE)?;
+            let node = node[known.place()];
+            let rank = joined.find(node)?;
+            let next = places.len() as u32;
+            let place = *places.entry(rank).or_insert(next);
+            Some(JoinedClass { place, rank, node })
+        });
+        Found {
+            classes: classes.collect(),
+            node,
+            joined_objects,
+            joined,
+            graph,
+            objects,
+        }
+    }
+
     /// Calls `visit` with all references from live objects to other nodes that several references lead to, in the order of
     /// the objects. Threads look up the nodes.
     fn each(&self, threads: usize, mut visit: impl FnMut(Joined) + Send) -> io::Result<()> {
@@ -54,7 +94,8 @@ impl Found<'_> {
             let mut found = read.found.take().unwrap_or_default();
             found.clear();
             read.part = part;
-            if self.graph.bytes_of_part(part) <= MOST_BYTES {
+            // One thread alone need not keep any.
+            if threads > 1 && self.graph.bytes_of_part(part) <= MOST_BYTES {
                 self.each_in_part(part, |joined| found.push(joined));
                 read.found = Some(found);
             }
@@ -70,19 +111,28 @@ impl Found<'_> {
         in_turn((threads, self.graph.parts()), read, visit_all, |_| {})
     }
 
+    #[inline]
     fn each_in_part(&self, part: usize, mut visit: impl FnMut(Joined)) {
         self.graph.each_in_part(part, self.objects, |from, to| {
+            let (class, rank, target) = match to {
+                To::ClassOfKind(kind) => match self.classes[kind] {
+                    Some(JoinedClass { place, rank, node }) => (place, rank, node),
+                    None => return,
+                },
+                // Most objects have only one reference, and then the set, which is small, is all that is read of them.
+                To::Other(to) if self.joined_objects.contains(to.0) => {
+                    let target = self.node[to.place()];
+                    (NO_CLASS, self.joined.rank(target), target)
+                }
+                To::Other(_) => return,
+            };
             let from = self.node[from.place()];
-            let target = self.node[to.number().place()];
-            if let Some(rank) = self.joined.find(target)
-                && from != TOP.0
-                && from != target
-            {
+            if from != TOP.0 && from != target {
                 visit(Joined {
                     rank,
                     from,
                     target,
-                    is_class: matches!(to, To::Class(_)),
+                    class,
                 });
             }
         });
@@ -109,13 +159,13 @@ impl Backward {
     ) -> io::Result<Backward> {
         let most = found.graph.most_edges() * varint::width(found.node.len() as u64);
         let mut rows = Offsets::new(least.len(), most, memory)?;
-        let mut instances = Instances::new(least.len(), memory)?;
+        let mut instances = Instances::new(&found.classes, least.len(), memory)?;
         found.each(threads, |to: Joined| {
             if to.target > to.from {
                 let least = &mut least[to.rank as usize];
                 *least = to.from.min(*least);
-            } else if to.is_class {
-                instances.count(to.rank, to.from);
+            } else if to.class != NO_CLASS {
+                instances.count(to.class, to.from);
             } else {
                 let width = varint::width((to.from - to.target).into());
                 rows.set(to.rank as usize, rows.get(to.rank as usize) + width);
@@ -130,8 +180,8 @@ impl Backward {
             if to.target > to.from {
                 return;
             }
-            if to.is_class {
-                instances.add(to.rank, to.from);
+            if to.class != NO_CLASS {
+                instances.add(to.class, to.from);
                 return;
             }
             let distance = u64::from(to.from - to.target);
@@ -166,7 +216,9 @@ impl Backward {
 /// object has a class that is far away, but another instance close to it.
 struct Instances {
     is_class: FixedBitSet,
-    classes: HashMap<u32, ClassInstances>,
+    /// The place of each class, by its rank.
+    places: HashMap<u32, u32>,
+    classes: Vec<ClassInstances>,
     bytes: Numbers<u8>,
 }
 
@@ -188,10 +240,19 @@ impl ClassInstances {
 }
 
 impl Instances {
-    fn new(ranks: usize, memory: &Memory) -> io::Result<Instances> {
+    fn new(
+        classes: &[Option<JoinedClass>],
+        ranks: usize,
+        memory: &Memory,
+    ) -> io::Result<Instances> {
+        let known = classes.iter().flatten();
+        let places: HashMap<u32, u32> = known.map(|class| (class.rank, class.place)).collect();
+        let mut is_class = FixedBitSet::with_capacity(ranks);
+        is_class.extend(places.keys().map(|&rank| rank as usize));
         Ok(Instances {
-            is_class: FixedBitSet::with_capacity(ranks),
-            classes: HashMap::default(),
+            is_class,
+            classes: places.iter().map(|_| ClassInstances::default()).collect(),
+            places,
             bytes: memory.table(0)?,
         })
     }
@@ -199,15 +260,14 @@ impl Instances {
     /// Counts an instance, all of which are then added in the same order.
     #[inline]
     fn count(&mut self, class: u32, instance: Position) {
-        self.is_class.insert(class as usize);
-        let class = self.classes.entry(class).or_default();
+        let class = &mut self.classes[class as usize];
         class.end += varint::width(class.distance_to(instance)) as usize;
     }
 
     /// Makes room for those that were counted.
     fn lay_out(&mut self, memory: &Memory) -> io::Result<()> {
         let mut total = 0;
-        for class in self.classes.values_mut() {
+        for class in &mut self.classes {
             let length = class.end;
             (class.last, class.start, class.end) = (0, total, total);
             total += length;
@@ -218,15 +278,15 @@ impl Instances {
 
     #[inline]
     fn add(&mut self, class: u32, instance: Position) {
-        if let Some(class) = self.classes.get_mut(&class) {
-            let distance = class.distance_to(instance);
-            varint::put(distance, &mut self.bytes, &mut class.end);
-        }
+        let class = &mut self.classes[class as usize];
+        let distance = class.distance_to(instance);
+        varint::put(distance, &mut self.bytes, &mut class.end);
     }
 
-    /// Calls `visit` with each instance of a class, as long as it returns `true`.
-    fn each(&self, class: u32, mut visit: impl FnMut(Position) -> bool) {
-        let Some(class) = self.classes.get(&class) else {
+    /// Calls `visit` with each instance of the class with a rank, as long as it returns `true`.
+    fn each(&self, rank: u32, mut visit: impl FnMut(Position) -> bool) {
+        let place = self.places.get(&rank);
+        let Some(class) = place.and_then(|&place| self.classes.get(place as usize)) else {
             return;
         };
         let (mut at, mut instance) = (class.start, 0);
@@ -262,19 +322,15 @@ pub(super) fn semi_nca(
         order,
         parents,
         node,
+        joined_objects,
         joined,
     } = search;
     let length = order.len();
     let mut label: Numbers<Position> = memory.table(joined.count() as usize)?;
     label.fill(Position::MAX);
-    let found = Found {
-        node: &node,
-        joined: &joined,
-        graph,
-        objects,
-    };
+    let found = Found::new((&node, &joined_objects, &joined), graph, objects);
     let backward = Backward::of(&found, &mut label, memory, steps.threads)?;
-    drop(node);
+    drop((node, joined_objects));
     let mut up: Numbers<Position> = memory.table(length)?;
     parents.each(|node, parent| up[node as usize] = parent);
     let mut forest = Forest {
