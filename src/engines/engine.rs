@@ -1,4 +1,4 @@
-//! The interface between a measurement and its session.
+//! The interface between a measurement and its session: a trait for each way in which the session calls it.
 
 use std::cell::Cell;
 
@@ -7,8 +7,8 @@ use names::thread::ThreadSerial;
 use output::Journal;
 use output::console;
 
-/// A measurement from its beginning to its end. The hot paths (an allocation, a method entry, a contended monitor)
-/// bypass this trait: the session calls the engine's own type.
+/// What a session starts and stops. The hot paths (an allocation, a method entry, a contended monitor) bypass this trait
+/// and the others: the session calls the engine's own type.
 pub trait Engine: Send + Sync {
     /// Begins to measure; called once, when the VM is up and its threads are registered.
     fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError>;
@@ -16,62 +16,52 @@ pub trait Engine: Send + Sync {
     /// Stops measuring before it returns; called once, on a thread that is not the engine's. Never waits indefinitely.
     fn stop(&self, jni: Jni<'_>);
 
+    /// Called after [`Engine::stop`] if the VM goes on: releases what the engine holds of the VM and does not free on
+    /// drop.
+    fn give_back(&self, _jni: Jni<'_>) {}
+}
+
+/// An engine that follows the program's threads.
+pub trait ThreadWatcher: Send + Sync {
     /// Called when a platform thread has been registered, on any thread, possibly before [`Engine::start`].
-    fn thread_registered(&self, _jni: Jni<'_>, _thread: Object<'_>, _serial: ThreadSerial) {}
+    fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial);
 
     /// Called when a virtual thread has been registered, on any thread.
     fn virtual_thread_registered(&self, _jni: Jni<'_>, _thread: Object<'_>, _serial: ThreadSerial) {
     }
 
-    /// Called when the current thread, which is new, has been registered.
-    fn current_thread_started(&self, _serial: ThreadSerial) {}
-
     /// Called when the current thread is about to end; `None` if it was never registered.
-    fn current_thread_ended(&self, _serial: Option<ThreadSerial>) {}
+    fn current_thread_ended(&self, serial: Option<ThreadSerial>);
 
-    /// Called when a thread has ended while engines were told that it is registered: after [`Engine::thread_registered`],
-    /// but possibly before or while [`Engine::current_thread_ended`] is called on the thread itself.
-    fn thread_gone(&self, _serial: ThreadSerial) {}
+    /// Called when a thread has ended while engines were told that it is registered: after
+    /// [`ThreadWatcher::thread_registered`], but possibly before or while [`ThreadWatcher::current_thread_ended`] is
+    /// called on the thread itself.
+    fn thread_gone(&self, serial: ThreadSerial);
+}
 
-    /// Returns the name of the engine's part of a dump, in the words of the original; `None` if it has none.
+/// What writes sections of a dump.
+pub trait Reporter: Send + Sync {
+    /// Returns the name of its part of a dump, in the words of the original; `None` if it has none.
     fn section(&self) -> Option<&'static str>;
 
-    /// Returns `true` if the engine's sections give classes the ids that they have in a heap dump.
-    fn numbers_classes(&self) -> bool {
-        false
-    }
-
-    /// Writes the engine's sections of a dump.
+    /// Writes the sections.
     fn report(&self, jni: Jni<'_>, report: &Report<'_>);
 
-    /// Returns the name of the part that [`Engine::report_without_vm`] writes, in the words of [`Engine::section`].
-    fn section_without_vm(&self) -> Option<&'static str> {
-        self.section()
-    }
-
-    /// Returns, for the user, the facts that [`Engine::report_without_vm`] omits or does not know.
+    /// Returns, for the user, the facts that a dump without the VM omits or does not know.
     fn unknown_without_vm(&self) -> Option<&'static str> {
         None
     }
+}
 
-    /// As [`Engine::report`], but only from the agent's own data: the process is ending, and the current thread does
+/// A reporter that can do without the VM.
+pub trait ReporterWithoutVm: Reporter {
+    /// As [`Reporter::report`], but only from the agent's own data: the process is ending, and the current thread does
     /// not belong to the VM. [`Engine::stop`] has not been called.
     fn report_without_vm(&self, report: &Report<'_>);
 
     /// Writes what is known by now, every second, for the case that the process is killed. Asks the VM nothing, changes
     /// nothing, and leaves out rows below `least`, a share of the whole.
-    fn report_known(&self, _journal: &Journal, _least: f64) {}
-
-    /// Called before the dump of a stop: leaves out of it what only a dump on request is for, if there was one.
-    fn prepare_last_report(&self) {}
-
-    /// Called when the process ends while another thread is in [`Engine::report`]: removes temporary files it would
-    /// leave behind.
-    fn abandon_report(&self) {}
-
-    /// Called after [`Engine::stop`] if the VM goes on: releases what the engine holds of the VM and does not free on
-    /// drop.
-    fn give_back(&self, _jni: Jni<'_>) {}
+    fn report_known(&self, journal: &Journal, least: f64);
 }
 
 /// One dump of the profile.

@@ -27,7 +27,8 @@ mod worker;
 
 use std::sync::Arc;
 
-use options::Options;
+use jvmti::{Jni, JvmtiError};
+use options::{Format, Options};
 
 use allocations::AllocationTracker;
 use cpu_samples::CpuSamples;
@@ -41,7 +42,16 @@ use wall_samples::WallSampler;
 pub use context::{Context, Requirement};
 pub use worker::Worker;
 
-pub use engine::{Engine, Moment, Report, ThreadSerials, Totals};
+pub use engine::{
+    Engine, Moment, Report, Reporter, ReporterWithoutVm, ThreadSerials, ThreadWatcher, Totals,
+};
+
+/// Returns a list of those of the given engines that there are.
+macro_rules! present {
+    ($($engine:ident),*) => {
+        [$($engine.clone().map(|engine| engine as Arc<_>)),*].into_iter().flatten().collect()
+    };
+}
 
 /// The engines of one session, each by its own type for the hot paths.
 #[derive(Default)]
@@ -56,8 +66,12 @@ pub struct Engines {
     pub heap_dump: Option<Arc<HeapDumps>>,
     /// `monitor=y`.
     pub monitors: Option<Arc<MonitorWatch>>,
-    /// All of them, in the order of their sections.
-    all: Vec<Arc<dyn Engine>>,
+    /// In the order in which they are started.
+    measuring: Vec<Arc<dyn Engine>>,
+    thread_watchers: Vec<Arc<dyn ThreadWatcher>>,
+    /// In the order of their sections.
+    reporters: Vec<Arc<dyn Reporter>>,
+    reporters_without_vm: Vec<Arc<dyn ReporterWithoutVm>>,
 }
 
 /// Returns the capabilities that the options need, engine by engine.
@@ -79,36 +93,97 @@ impl Engines {
     ///
     /// `sampling_method` is that of `cpu=samples`; without one no samples are taken.
     pub fn new(context: &Context, sampling_method: Option<SamplingMethod>) -> Self {
-        let mut engines = Self {
-            allocations: AllocationTracker::new(context).map(Arc::new),
-            cpu_samples: CpuSamples::new(context, sampling_method.clone()).map(Arc::new),
-            cpu_times: MethodTimer::new(context, sampling_method).map(Arc::new),
-            monitors: MonitorWatch::new(context).map(Arc::new),
-            ..Self::default()
-        };
-        engines.heap_dump = HeapDumps::new(context, engines.allocations.clone()).map(Arc::new);
-        engines.all = [
-            engine(&engines.monitors),
-            engine(&engines.heap_dump),
-            engine(&engines.allocations),
-            engine(&NativeMemory::new(context).map(Arc::new)),
-            engine(&engines.cpu_samples),
-            engine(&WallSampler::new(context).map(Arc::new)),
-            engine(&engines.cpu_times),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        engines
+        let allocations = AllocationTracker::new(context).map(Arc::new);
+        let cpu_samples = CpuSamples::new(context, sampling_method.clone()).map(Arc::new);
+        let cpu_times = MethodTimer::new(context, sampling_method).map(Arc::new);
+        let heap_dump = HeapDumps::new(context, allocations.clone()).map(Arc::new);
+        let monitors = MonitorWatch::new(context).map(Arc::new);
+        let native_memory = NativeMemory::new(context).map(Arc::new);
+        let wall_samples = WallSampler::new(context).map(Arc::new);
+        Self {
+            // Allocations come last: what the others make of Java objects to begin is not the program's.
+            measuring: present![
+                cpu_times,
+                wall_samples,
+                cpu_samples,
+                native_memory,
+                monitors,
+                allocations
+            ],
+            thread_watchers: present![
+                monitors,
+                native_memory,
+                cpu_samples,
+                wall_samples,
+                cpu_times
+            ],
+            reporters: match context.options.format {
+                Format::Text => present![
+                    monitors,
+                    heap_dump,
+                    allocations,
+                    native_memory,
+                    cpu_samples,
+                    wall_samples,
+                    cpu_times
+                ],
+                // A heap dump says which ids the classes have in it, and readers use the first that they see.
+                Format::Binary => present![
+                    heap_dump,
+                    monitors,
+                    allocations,
+                    native_memory,
+                    cpu_samples,
+                    wall_samples,
+                    cpu_times
+                ],
+            },
+            reporters_without_vm: present![
+                monitors,
+                allocations,
+                native_memory,
+                cpu_samples,
+                wall_samples,
+                cpu_times
+            ],
+            allocations,
+            cpu_samples,
+            cpu_times,
+            heap_dump,
+            monitors,
+        }
     }
 
-    /// Iterates over all engines, in the order of their sections. They are started in reverse order, so that
-    /// allocations are tracked only after the agent itself has made the other engines' objects.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &dyn Engine> {
-        self.all.iter().map(|engine| &**engine)
+    /// Starts all engines. One that does not start ends the session.
+    pub fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        let mut engines = self.measuring.iter();
+        engines.try_for_each(|engine| engine.start(jni))
     }
-}
 
-fn engine<E: Engine + 'static>(engine: &Option<Arc<E>>) -> Option<Arc<dyn Engine>> {
-    engine.clone().map(|engine| engine as Arc<dyn Engine>)
+    /// Stops all engines, the last one first.
+    pub fn stop(&self, jni: Jni<'_>) {
+        let engines = self.measuring.iter().rev();
+        engines.for_each(|engine| engine.stop(jni));
+    }
+
+    /// Releases what stopped engines hold of the VM, which goes on.
+    pub fn give_back(&self, jni: Jni<'_>) {
+        let engines = self.measuring.iter().rev();
+        engines.for_each(|engine| engine.give_back(jni));
+    }
+
+    /// Iterates over the engines that follow threads.
+    pub fn thread_watchers(&self) -> impl Iterator<Item = &dyn ThreadWatcher> {
+        self.thread_watchers.iter().map(|watcher| &**watcher)
+    }
+
+    /// Iterates over what a dump consists of, in the order of the sections.
+    pub fn reporters(&self) -> impl Iterator<Item = &dyn Reporter> {
+        self.reporters.iter().map(|reporter| &**reporter)
+    }
+
+    /// Iterates over what a dump consists of where the VM cannot be asked, in the order of the sections.
+    pub fn reporters_without_vm(&self) -> impl Iterator<Item = &dyn ReporterWithoutVm> {
+        self.reporters_without_vm.iter().map(|reporter| &**reporter)
+    }
 }

@@ -120,8 +120,8 @@ impl Session {
         let begun = Millis(now().0.saturating_sub(millis));
         let writer = Writer::since(encoder, Box::new(buffer.clone()), begun, since);
         let journal = self.context.journal.snapshot(writer);
-        for engine in self.engines.iter() {
-            engine.report_known(&journal, least);
+        for reporter in self.engines.reporters_without_vm() {
+            reporter.report_known(&journal, least);
         }
         let length = length.as_secs_f64();
         let end = format!("end of a snapshot of the profile, after {length:.3} s");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::lifecycle::{self, GATE};
 use super::state::Session;
-use crate::engines::{Engine, Moment, Totals};
+use crate::engines::{Moment, Reporter, Totals};
 use jvmti::{ExitCaller, Jni, at_process_exit, caught};
 use locks::{Condvar, Mutex, rank};
 use memory::{OutOfMemory, SystemThread};
@@ -119,17 +119,15 @@ impl Session {
             entry.withdraw_dump();
         });
         let report = self.report(Moment::Death, Totals::Keep);
-        self.write_sections(
-            &report,
-            |engine| engine.section_without_vm(),
-            |engine| {
-                engine.report_without_vm(&report);
-            },
-        );
+        let reporters = self.engines.reporters_without_vm();
+        self.write_sections(&report, reporters, |reporter| {
+            reporter.report_without_vm(&report);
+        });
     }
 
     fn unknown_without_vm(&self) -> String {
-        let unknown = self.engines.iter().filter_map(Engine::unknown_without_vm);
+        let unknown = self.engines.reporters();
+        let unknown = unknown.filter_map(Reporter::unknown_without_vm);
         unknown.map(|words| format!("; {words}")).collect()
     }
 

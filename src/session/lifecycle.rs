@@ -305,9 +305,7 @@ impl Session {
             "HPROF dumps",
             answer_sigquits,
         )?;
-        for engine in self.engines.iter().rev() {
-            engine.start(jni)?;
-        }
+        self.engines.start(jni)?;
         let listener = self.destination.lock().listener().cloned();
         if let Some(listener) = listener {
             self.listen(jni, &listener)?;
@@ -411,8 +409,9 @@ impl Session {
             self.dump_without_memory();
         } else if is_sound && !self.is_live() {
             let _dumping = self.dumping.lock();
-            let engines = self.engines.iter();
-            engines.for_each(|engine| engine.prepare_last_report());
+            if let Some(heap_dump) = &self.engines.heap_dump {
+                heap_dump.prepare_last_report();
+            }
             self.write(jni, &report);
         }
         let heap_dump = report.heap_dump.take();
@@ -423,7 +422,7 @@ impl Session {
 
     /// Releases what the session holds of the VM, which goes on.
     pub(super) fn give_back(&self, jni: Jni<'_>) {
-        self.engines.iter().for_each(|engine| engine.give_back(jni));
+        self.engines.give_back(jni);
         self.context.stacks.stop_watching();
         self.threads.give_back();
     }
@@ -432,7 +431,7 @@ impl Session {
     /// engines need the mounts of virtual threads, and the first that stops disables these events for all.
     pub(super) fn end(&self, jni: Jni<'_>) {
         self.context.journal.hurry();
-        self.engines.iter().for_each(|engine| engine.stop(jni));
+        self.engines.stop(jni);
     }
 
     /// Closes the output; returns `false` if not everything could be written.

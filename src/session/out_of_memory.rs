@@ -19,7 +19,7 @@ use super::exhaustion::{Exhausted, Limit, Written};
 use super::footprint::MemoryLook;
 use super::lifecycle::GATE;
 use super::state::Session;
-use crate::engines::{Engine, Moment, Report, Totals};
+use crate::engines::{Moment, Report, Reporter, Totals};
 use crate::os;
 use jvmti::{BoolFlag, CurrentThread, Event, HeapSize, Jni, Resource};
 use names::Tables;

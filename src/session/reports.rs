@@ -5,11 +5,10 @@ use std::panic::resume_unwind;
 use std::time::Duration;
 
 use super::state::Session;
-use crate::engines::{Engine, Moment, Report, Totals};
+use crate::engines::{Moment, Report, Reporter, Totals};
 use jvmti::{Jni, Panicked, caught};
 use locks::{MutexGuard, rank};
 use memory::OutOfMemory;
-use options::Format;
 use output::console;
 
 /// The longest that the dump at the end of the program waits for another.
@@ -51,7 +50,9 @@ impl Session {
         console::line(format_args!(
             "a dump on request is still going on; this one is left out"
         ));
-        self.engines.iter().for_each(Engine::abandon_report);
+        if let Some(heap_dump) = &self.engines.heap_dump {
+            heap_dump.abandon();
+        }
     }
 
     /// Writes a dump. Called with `dumping` held: dumps never mix.
@@ -65,44 +66,32 @@ impl Session {
     /// As [`Session::dump`], for a report that says more.
     pub(super) fn write(&self, jni: Jni<'_>, report: &Report<'_>) {
         self.threads.look_at_names(jni);
-        self.write_sections(
-            report,
-            |engine| engine.section(),
-            |engine| {
-                engine.report(jni, report);
-            },
-        );
+        let reporters = self.engines.reporters();
+        self.write_sections(report, reporters, |reporter| reporter.report(jni, report));
     }
 
-    /// Writes the engines' sections that `section` selects, using `write`.
-    pub(super) fn write_sections(
+    /// Writes the sections of `reporters`, using `write`.
+    pub(super) fn write_sections<'a, R: Reporter + ?Sized + 'a>(
         &self,
         report: &Report<'_>,
-        section: impl Fn(&dyn Engine) -> Option<&'static str>,
-        write: impl Fn(&dyn Engine),
+        reporters: impl Iterator<Item = &'a R>,
+        write: impl Fn(&R),
     ) {
-        let sections: Vec<&str> = self.engines.iter().filter_map(&section).collect();
+        let with_section = |reporter: &'a R| Some((reporter.section()?, reporter));
+        let sections: Vec<_> = reporters.filter_map(with_section).collect();
         if sections.is_empty() {
             return;
         }
-        let dumping = format!("Dumping {} ...", sections.join(" ... "));
+        let names: Vec<&str> = sections.iter().map(|&(name, _)| name).collect();
+        let dumping = format!("Dumping {} ...", names.join(" ... "));
         report.say(&dumping);
-        // A heap dump says which ids the classes have in it, and readers use the first that they see.
-        let is_binary = self.context.options.format == Format::Binary;
-        let comes_first = |engine: &&dyn Engine| !is_binary || engine.numbers_classes();
-        let (first, others): (Vec<&dyn Engine>, Vec<_>) = self
-            .engines
-            .iter()
-            .filter(|&engine| section(engine).is_some())
-            .partition(comes_first);
-        for engine in first.into_iter().chain(others) {
-            if caught(|| write(engine)).is_err() {
+        for (section, reporter) in sections {
+            if caught(|| write(reporter)).is_err() {
                 report.failed.set(true);
                 if !memory::is_out() {
                     // The panic goes on, without being reported again.
                     resume_unwind(Box::new(Panicked));
                 }
-                let section = section(engine).unwrap_or_default();
                 console::line(format_args!("{OutOfMemory}: {section} is left out"));
             }
         }

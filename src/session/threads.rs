@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use crate::engines::{Context, Engine, Engines, ThreadSerials};
+use crate::engines::{Context, Engines, ThreadSerials, ThreadWatcher};
 use jvmti::{
     AgentThreads, AnnouncedThread, CurrentThread, Env, Jni, JvmtiError, LocalRef, Object,
     RegisteredThreads, VirtualThreads,
@@ -50,8 +50,9 @@ impl ThreadRegistry {
     pub(super) fn current_started(&self, jni: Jni<'_>, thread: CurrentThread<'_>) {
         if let Some(serial) = self.register(jni, *thread) {
             self.registered.remember(thread, serial.0);
-            let engines = self.engines.iter();
-            engines.for_each(|engine| engine.current_thread_started(serial));
+            if let Some(tracker) = &self.engines.allocations {
+                tracker.current_thread_started(serial);
+            }
         }
     }
 
@@ -62,30 +63,30 @@ impl ThreadRegistry {
         if self.agent_threads.contains(jni, thread) {
             return None;
         }
-        self.register_and(jni, thread, |engine, serial| {
-            engine.thread_registered(jni, thread, serial);
+        self.register_and(jni, thread, |watcher, serial| {
+            watcher.thread_registered(jni, thread, serial);
         })
     }
 
     /// Registers a virtual thread, unless it is registered. Engines never sample it, but its carrier.
     fn register_virtual(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<ThreadSerial> {
-        self.register_and(jni, thread, |engine, serial| {
-            engine.virtual_thread_registered(jni, thread, serial);
+        self.register_and(jni, thread, |watcher, serial| {
+            watcher.virtual_thread_registered(jni, thread, serial);
         })
     }
 
-    /// Announces a thread and tells each engine of it. It may end meanwhile.
+    /// Announces a thread, and calls `registered` for each engine that follows threads. It may end meanwhile.
     fn register_and(
         &self,
         jni: Jni<'_>,
         thread: Object<'_>,
-        tell: impl Fn(&dyn Engine, ThreadSerial),
+        registered: impl Fn(&dyn ThreadWatcher, ThreadSerial),
     ) -> Option<ThreadSerial> {
         let (serial, announced) = self.announce(jni, thread)?;
-        let engines = || self.engines.iter();
-        engines().for_each(|engine| tell(engine, serial));
+        let watchers = || self.engines.thread_watchers();
+        watchers().for_each(|watcher| registered(watcher, serial));
         if !announced.told() {
-            engines().for_each(|engine| engine.thread_gone(serial));
+            watchers().for_each(|watcher| watcher.thread_gone(serial));
         }
         Some(serial)
     }
@@ -97,8 +98,8 @@ impl ThreadRegistry {
             self.look_at_name(jni, *thread, serial);
             self.last_names.lock().remove(&serial);
         }
-        let engines = self.engines.iter();
-        engines.for_each(|engine| engine.current_thread_ended(serial));
+        let watchers = self.engines.thread_watchers();
+        watchers.for_each(|watcher| watcher.current_thread_ended(serial));
         if let Some(serial) = serial {
             self.journal.thread_ended(serial);
         }

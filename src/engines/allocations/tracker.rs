@@ -20,7 +20,9 @@ use super::sites::{Amount, Sites};
 use super::state::TrackerState;
 use crate::engines::gc::cannot_gc_at_vm_death;
 use crate::engines::worker::Worker;
-use crate::engines::{Context, Engine, Moment, Report, Requirement, Totals};
+use crate::engines::{
+    Context, Engine, Moment, Report, Reporter, ReporterWithoutVm, Requirement, Totals,
+};
 use jvmti::{
     AgentThreads, Allocation, BoolFlag, Capability, Env, Event, GcPause, Interval, Jni, JvmtiError,
     OutsideGate, VmFlags, WeakSlots,
@@ -474,12 +476,16 @@ impl Engine for AllocationTracker {
         self.sweeper.stop();
     }
 
-    fn current_thread_started(&self, serial: ThreadSerial) {
-        AllocatingThread::with(&self.shared, |local| {
-            local.start(serial, self.shared.steps.current());
-        });
+    /// Frees the references to the program's objects; nothing is tracked from here on.
+    fn give_back(&self, jni: Jni<'_>) {
+        let _ = self.shared.env.set_allocation_interval(VM_INTERVAL);
+        self.shared.buffer_flags.give_back();
+        self.shared.compilers.give_back();
+        self.shared.live.give_back(jni);
     }
+}
 
+impl Reporter for AllocationTracker {
     fn section(&self) -> Option<&'static str> {
         self.plan.sites.then_some("allocation sites")
     }
@@ -496,7 +502,9 @@ impl Engine for AllocationTracker {
             "live objects are those of the last garbage collection, without what was made before the profile began",
         )
     }
+}
 
+impl ReporterWithoutVm for AllocationTracker {
     fn report_without_vm(&self, report: &Report<'_>) {
         let shared = &self.shared;
         self.regulator.ask_to_stop();
@@ -528,12 +536,13 @@ impl Engine for AllocationTracker {
         };
         self.report_table(&[], journal, request, false);
     }
+}
 
-    /// Frees the references to the program's objects; nothing is tracked from here on.
-    fn give_back(&self, jni: Jni<'_>) {
-        let _ = self.shared.env.set_allocation_interval(VM_INTERVAL);
-        self.shared.buffer_flags.give_back();
-        self.shared.compilers.give_back();
-        self.shared.live.give_back(jni);
+impl AllocationTracker {
+    /// Follows the current thread, which is new, from its first allocation on.
+    pub fn current_thread_started(&self, serial: ThreadSerial) {
+        AllocatingThread::with(&self.shared, |local| {
+            local.start(serial, self.shared.steps.current());
+        });
     }
 }

@@ -20,7 +20,7 @@ mod vm_threads;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Context, Engine, Report, Requirement};
+use super::{Context, Engine, Report, Reporter, ReporterWithoutVm, Requirement, ThreadWatcher};
 use ::jvmti::{Capability, Jni, JvmtiError, Object};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
@@ -184,7 +184,9 @@ impl Engine for CpuSamples {
     fn stop(&self, jni: Jni<'_>) {
         self.sampler.stop(jni);
     }
+}
 
+impl ThreadWatcher for CpuSamples {
     fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         self.sampler.thread_registered(jni, thread, serial);
     }
@@ -198,7 +200,9 @@ impl Engine for CpuSamples {
     fn thread_gone(&self, serial: ThreadSerial) {
         self.sampler.thread_gone(serial);
     }
+}
 
+impl Reporter for CpuSamples {
     fn section(&self) -> Option<&'static str> {
         Some("CPU usage by sampling running threads")
     }
@@ -207,7 +211,9 @@ impl Engine for CpuSamples {
         self.sampler.fetch(Some(jni));
         self.report_counts(report);
     }
+}
 
+impl ReporterWithoutVm for CpuSamples {
     fn report_without_vm(&self, report: &Report<'_>) {
         self.sampler.fetch(None);
         self.report_counts(report);

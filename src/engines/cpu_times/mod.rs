@@ -23,7 +23,10 @@ mod unmounted;
 use std::sync::Arc;
 
 use super::cpu_samples::{ContextSampler, SamplingMethod};
-use super::{Context, Engine, Report, Requirement, Totals, Worker};
+use super::{
+    Context, Engine, Report, Reporter, ReporterWithoutVm, Requirement, ThreadWatcher, Totals,
+    Worker,
+};
 use jvmti::{
     AgentThreads, Capability, CellLayout, ClassFile, CurrentThread, Env, Event, Jni, JvmtiError,
     Object, RegisteredThreads, TickClock, TickStart, VirtualThreads, define_call_hooks,
@@ -358,6 +361,17 @@ impl Engine for MethodTimer {
         }
     }
 
+    /// Restores the original methods of all classes.
+    fn give_back(&self, jni: Jni<'_>) {
+        if let Err(error) = self.redefiner.retransform(jni, |signature, _| {
+            self.rewriter.has_rewritten_signature(signature)
+        }) {
+            console::line(format_args!("{error}; some methods continue to be counted"));
+        }
+    }
+}
+
+impl ThreadWatcher for MethodTimer {
     fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         if let Some(sampler) = &self.sampler {
             sampler.thread_registered(jni, thread, serial);
@@ -380,7 +394,9 @@ impl Engine for MethodTimer {
             sampler.thread_gone(serial);
         }
     }
+}
 
+impl Reporter for MethodTimer {
     fn section(&self) -> Option<&'static str> {
         Some(match self.old_prof {
             true => "CPU usage in old prof format",
@@ -396,7 +412,9 @@ impl Engine for MethodTimer {
         }
         self.report_costs(report, notes);
     }
+}
 
+impl ReporterWithoutVm for MethodTimer {
     fn report_without_vm(&self, report: &Report<'_>) {
         self.regulator.ask_to_stop();
         let mut notes = self.over_budget();
@@ -416,15 +434,6 @@ impl Engine for MethodTimer {
         match self.old_prof {
             true => report::old_prof(journal, &report::without_small(costs, least)),
             false => report::cpu_times(journal, costs, limit, &self.over_budget()),
-        }
-    }
-
-    /// Restores the original methods of all classes.
-    fn give_back(&self, jni: Jni<'_>) {
-        if let Err(error) = self.redefiner.retransform(jni, |signature, _| {
-            self.rewriter.has_rewritten_signature(signature)
-        }) {
-            console::line(format_args!("{error}; some methods continue to be counted"));
         }
     }
 }

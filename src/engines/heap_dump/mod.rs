@@ -24,7 +24,7 @@ use hprof_format::{
 };
 
 use super::allocations::{AllocationTracker, Origin};
-use super::{Context, Engine, Moment, Report, Requirement};
+use super::{Context, Moment, Report, Reporter, Requirement};
 use jvmti::{Capability, Env, Jni, JvmtiError, LocalRef, WeakObject};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
@@ -36,9 +36,9 @@ use stacks::WholeStack;
 use births::BirthsFile;
 use choice::{Done, DumperChoice, Dumpers, Forks, Methods};
 use disk::Disk;
-use jvmti_dumper::WalkEngine;
+use jvmti_dumper::JvmtiHeapDumper;
 use memory::OutOfMemory;
-use vm_dumper::VmEngine;
+use vm_dumper::VmHeapDumper;
 
 /// Dumps the heap on request.
 pub struct HeapDumps {
@@ -105,14 +105,14 @@ impl HeapDumps {
             false => std::env::temp_dir(),
         };
         let disk = Arc::new(Disk::new(env, options, &context.path, folder.clone()));
-        let vm = VmEngine::new(
+        let vm = VmHeapDumper::new(
             env,
             tables.clone(),
             stacks.clone(),
             &context.path,
             disk.clone(),
         );
-        let walk = WalkEngine::new(env, tables.clone(), stacks.clone());
+        let walk = JvmtiHeapDumper::new(env, tables.clone(), stacks.clone());
         let fork = walk.forking();
         Some(Self {
             env,
@@ -263,20 +263,10 @@ impl HeapDumps {
     }
 }
 
-impl Engine for HeapDumps {
-    fn start(&self, _jni: Jni<'_>) -> Result<(), JvmtiError> {
-        Ok(())
-    }
-
-    fn stop(&self, _jni: Jni<'_>) {}
-
+impl Reporter for HeapDumps {
     fn section(&self) -> Option<&'static str> {
         let is_in = self.in_reports && !self.is_left_out.load(Ordering::Relaxed);
         is_in.then_some("Java heap")
-    }
-
-    fn numbers_classes(&self) -> bool {
-        true
     }
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
@@ -290,24 +280,22 @@ impl Engine for HeapDumps {
         }
     }
 
-    fn prepare_last_report(&self) {
-        // It stops the program for long, and whoever asked for dumps has them.
-        let was_requested = self.was_requested.load(Ordering::Relaxed);
-        self.is_left_out.store(was_requested, Ordering::Relaxed);
-    }
-
-    fn section_without_vm(&self) -> Option<&'static str> {
-        None
-    }
-
     fn unknown_without_vm(&self) -> Option<&'static str> {
         self.in_reports
             .then_some("there is no heap dump of the end")
     }
+}
 
-    fn report_without_vm(&self, _report: &Report<'_>) {}
+impl HeapDumps {
+    /// Leaves the heap out of the dump of a stop if it was dumped on request. A dump stops the program for long, and
+    /// whoever asked for one has it.
+    pub fn prepare_last_report(&self) {
+        let was_requested = self.was_requested.load(Ordering::Relaxed);
+        self.is_left_out.store(was_requested, Ordering::Relaxed);
+    }
 
-    fn abandon_report(&self) {
+    /// Removes the temporary files that a dump which is being written on another thread would leave: the process ends.
+    pub fn abandon(&self) {
         self.dumpers.abandon();
     }
 }

@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 
 use hprof_format::MONITORS_BEFORE_LOCKS;
 
-use super::{Context, Engine, Report, Requirement, Totals};
+use super::{
+    Context, Engine, Report, Reporter, ReporterWithoutVm, Requirement, ThreadWatcher, Totals,
+};
 use jvmti::{Capability, Env, Event, Jni, JvmtiError, Object, VirtualThreads, WeakRef};
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
@@ -208,6 +210,14 @@ impl Engine for MonitorWatch {
         }
     }
 
+    fn give_back(&self, _jni: Jni<'_>) {
+        self.pending_waits.clear();
+        self.known.clear();
+        self.lock_waits.give_back();
+    }
+}
+
+impl ThreadWatcher for MonitorWatch {
     fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         self.lock_waits.thread_registered(jni, thread, serial);
     }
@@ -227,7 +237,9 @@ impl Engine for MonitorWatch {
     fn thread_gone(&self, serial: ThreadSerial) {
         self.current_thread_ended(Some(serial));
     }
+}
 
+impl Reporter for MonitorWatch {
     fn section(&self) -> Option<&'static str> {
         Some("contended monitor usage")
     }
@@ -248,7 +260,9 @@ impl Engine for MonitorWatch {
     fn unknown_without_vm(&self) -> Option<&'static str> {
         Some("there is no monitor dump")
     }
+}
 
+impl ReporterWithoutVm for MonitorWatch {
     fn report_without_vm(&self, report: &Report<'_>) {
         let costs = self.contentions.costs(report.totals);
         report::monitor_time(report.journal, costs, self.cutoff, MONITORS_BEFORE_LOCKS);
@@ -265,11 +279,5 @@ impl Engine for MonitorWatch {
         );
         self.lock_waits
             .report_known(journal, self.cutoff.max(least));
-    }
-
-    fn give_back(&self, _jni: Jni<'_>) {
-        self.pending_waits.clear();
-        self.known.clear();
-        self.lock_waits.give_back();
     }
 }

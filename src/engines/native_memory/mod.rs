@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use foldhash::fast::FixedState;
 
 use super::sampled_frames::SampledFrames;
-use super::{Context, Engine, Report, Totals, Worker};
+use super::{Context, Engine, Report, Reporter, ReporterWithoutVm, ThreadWatcher, Totals, Worker};
 use jvmti::{
     AgentThreads, AllocationSample, Env, Event, Jni, JvmtiError, NativeAllocations,
     NoNativeAllocations, Object, SampledStack, SystemThreads,
@@ -167,7 +167,9 @@ impl Engine for NativeMemory {
         }
         self.shared.has_stopped.store(true, Ordering::Relaxed);
     }
+}
 
+impl ThreadWatcher for NativeMemory {
     fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         if !self.shared.stacks.by_thread() {
             return;
@@ -179,11 +181,16 @@ impl Engine for NativeMemory {
         }
     }
 
+    /// Keeps the thread: not all that it allocated has been fetched. A later one with the same id takes its place.
+    fn current_thread_ended(&self, _serial: Option<ThreadSerial>) {}
+
     fn thread_gone(&self, serial: ThreadSerial) {
         let mut threads = self.shared.threads.lock();
         threads.retain(|_, known| *known != serial);
     }
+}
 
+impl Reporter for NativeMemory {
     fn section(&self) -> Option<&'static str> {
         Some("native memory by sampling allocations")
     }
@@ -192,7 +199,9 @@ impl Engine for NativeMemory {
         self.shared.fetch(Some(jni));
         self.write(report);
     }
+}
 
+impl ReporterWithoutVm for NativeMemory {
     fn report_without_vm(&self, report: &Report<'_>) {
         self.shared.fetch(None);
         self.write(report);

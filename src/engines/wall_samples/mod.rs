@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::cpu_samples::counts::SampleCounts;
 use super::interval_clock::IntervalClock;
 use super::live_threads::{LiveThread, LiveThreads};
-use super::{Context, Engine, Report, Worker};
+use super::{Context, Engine, Report, Reporter, ReporterWithoutVm, ThreadWatcher, Worker};
 use jvmti::{AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads};
 use locks::{Mutex, rank};
 use names::frame::FrameId;
@@ -122,6 +122,15 @@ impl Engine for WallSampler {
         self.shared.threads.close();
     }
 
+    fn give_back(&self, _jni: Jni<'_>) {
+        self.shared.threads.close();
+        if let Some(mut rounds) = self.shared.rounds.try_lock_for(ROUND_TIMEOUT) {
+            rounds.clear();
+        }
+    }
+}
+
+impl ThreadWatcher for WallSampler {
     fn thread_registered(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         let Some(system_threads) = self.shared.system_threads() else {
             return;
@@ -148,7 +157,9 @@ impl Engine for WallSampler {
     fn thread_gone(&self, serial: ThreadSerial) {
         self.current_thread_ended(Some(serial));
     }
+}
 
+impl Reporter for WallSampler {
     fn section(&self) -> Option<&'static str> {
         Some("elapsed time by sampling all threads")
     }
@@ -156,7 +167,9 @@ impl Engine for WallSampler {
     fn report(&self, _jni: Jni<'_>, report: &Report<'_>) {
         self.report_without_vm(report);
     }
+}
 
+impl ReporterWithoutVm for WallSampler {
     fn report_without_vm(&self, report: &Report<'_>) {
         self.shared.settle(false);
         let section = self.section_of(self.cutoff, self.folded);
@@ -177,13 +190,6 @@ impl Engine for WallSampler {
             ..self.section_of(self.cutoff.max(least), None)
         };
         section.write(journal, self.shared.counts.get());
-    }
-
-    fn give_back(&self, _jni: Jni<'_>) {
-        self.shared.threads.close();
-        if let Some(mut rounds) = self.shared.rounds.try_lock_for(ROUND_TIMEOUT) {
-            rounds.clear();
-        }
     }
 }
 

@@ -35,7 +35,7 @@ impl<'a> Dump<'_, '_, 'a> {
         late_classes: LateClasses,
     ) -> Result<(), DumpError> {
         let candidates = self.undescribed(classes)?;
-        let (env, jni) = (self.engine.env, self.jni);
+        let (env, jni) = (self.dumper.env, self.jni);
         let first = classes.len();
         let fields = classes.add(env, jni, self.tags, &self.numbers, &candidates)?;
         let mut describer = Describer {
@@ -67,7 +67,7 @@ impl<'a> Dump<'_, '_, 'a> {
     /// Returns the classes that have tags but no record.
     fn undescribed(&mut self, classes: &DumpClasses) -> Result<Vec<Candidate<'a>>, DumpError> {
         let mut candidates = Vec::new();
-        for class in self.engine.env.loaded_classes(self.jni)? {
+        for class in self.dumper.env.loaded_classes(self.jni)? {
             let tag = Tag(self.tags.get(class.object())?);
             let place = classes.place(&self.numbers, tag);
             let is_described = place

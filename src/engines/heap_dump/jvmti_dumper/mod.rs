@@ -56,7 +56,7 @@ use roots::Roots;
 use stack_roots::ThreadRoot;
 
 /// The dumper that walks over the references.
-pub struct WalkEngine {
+pub struct JvmtiHeapDumper {
     env: Env,
     tables: Arc<Tables>,
     stacks: Arc<Stacks>,
@@ -64,7 +64,7 @@ pub struct WalkEngine {
     forks: bool,
 }
 
-impl WalkEngine {
+impl JvmtiHeapDumper {
     /// Creates a dumper for the whole run.
     pub fn new(env: Env, tables: Arc<Tables>, stacks: Arc<Stacks>) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl WalkEngine {
     }
 }
 
-impl HeapDumper for WalkEngine {
+impl HeapDumper for JvmtiHeapDumper {
     fn dump(
         &self,
         jni: Jni<'_>,
@@ -136,7 +136,7 @@ impl HeapDumper for WalkEngine {
         let tracked = serials(tracked.traces, output);
         let base = self.tables.objects.add_dump().0;
         let dump = Dump {
-            engine: self,
+            dumper: self,
             jni,
             subject,
             tags: &tags,
@@ -191,7 +191,7 @@ fn serials(traces: Vec<TraceId>, output: &mut dyn DumpOutput) -> Vec<TraceSerial
 
 /// One dump.
 struct Dump<'d, 'o, 'a> {
-    engine: &'d WalkEngine,
+    dumper: &'d JvmtiHeapDumper,
     jni: Jni<'a>,
     subject: &'d Subject<'d>,
     tags: &'d Tags,
@@ -212,7 +212,7 @@ struct ListedClasses<'c> {
 
 impl<'d, 'a> Dump<'d, '_, 'a> {
     fn run(mut self, births: BirthList, fork: Option<&Fork>) -> Result<Dumped, DumpError> {
-        let (env, jni) = (self.engine.env, self.jni);
+        let (env, jni) = (self.dumper.env, self.jni);
         if self.subject.moment != Moment::Exhausted {
             self.link(&env.loaded_classes(jni)?);
         }
@@ -335,7 +335,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
     /// fields of linked classes only. A program cannot notice that. All are linked at once, because records for names
     /// that appear after the walk has begun would end up between the dump's segments.
     fn link(&self, loaded: &[LocalRef<'_>]) {
-        let env = self.engine.env;
+        let env = self.dumper.env;
         for class in loaded {
             let class = class.object();
             let is_loaded_only = env.class_state(class) == Ok(ClassState::Loaded);
@@ -346,14 +346,14 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
     }
 
     fn name_class(&self, class: Object<'_>) -> Result<(ClassId, String), DumpError> {
-        let id = self.engine.stacks.class(self.jni, class)?;
-        let signature = self.engine.env.class_signature(class)?;
+        let id = self.dumper.stacks.class(self.jni, class)?;
+        let signature = self.dumper.env.class_signature(class)?;
         Ok((id, name_of_signature(&signature)))
     }
 
     /// Returns the id that the class had before; `None` if another class of that name has taken it in this dump.
     fn class_object(&mut self, id: ClassId) -> Option<ObjectId> {
-        let object = self.engine.tables.classes.get(id).object;
+        let object = self.dumper.tables.classes.get(id).object;
         self.used.insert(id).then_some(ObjectId(object.0))
     }
 
@@ -394,7 +394,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
                 stack,
             } = thread;
             let old = Tag(self.tags.get(object.object())?);
-            let named = self.engine.tables.threads.object(*serial);
+            let named = self.dumper.tables.threads.object(*serial);
             let tag = self.special(Special::Thread(index), old, |own| {
                 named.map_or(own, |named| ObjectId(named.0))
             });
@@ -498,7 +498,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
         let of_class = classes.class.and_then(|place| fields[place].as_ref());
         let hidden = self.hidden(of_class);
         let mut describer = Describer {
-            env: self.engine.env,
+            env: self.dumper.env,
             jni: self.jni,
             tags: self.tags,
             numbers: &mut self.numbers,

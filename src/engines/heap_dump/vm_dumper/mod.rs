@@ -46,7 +46,7 @@ use source::Source;
 use temporary::{Folder, TemporaryPlace};
 
 /// The dumper that uses the VM's own.
-pub struct VmEngine {
+pub struct VmHeapDumper {
     env: Env,
     tables: Arc<Tables>,
     stacks: Arc<Stacks>,
@@ -88,7 +88,7 @@ struct Meaning {
     threads: Vec<ThreadSerial>,
 }
 
-impl VmEngine {
+impl VmHeapDumper {
     /// Creates a dumper whose temporary file is next to `target`.
     pub(super) fn new(
         env: Env,
@@ -217,7 +217,7 @@ impl VmEngine {
     }
 }
 
-impl HeapDumper for VmEngine {
+impl HeapDumper for VmHeapDumper {
     fn dump(
         &self,
         jni: Jni<'_>,
