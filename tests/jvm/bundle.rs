@@ -16,11 +16,13 @@ const PLATFORM: &str = "linux-none-gnu";
 /// The classes and the files of a jar, in a folder.
 fn jar() -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java/src/main/java/io/hprof");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("java/src/main/java");
     let compiled = Command::new(javac())
         .args(["-nowarn", "-Xlint:-options", "--release", "11", "-d"])
         .arg(folder.path())
-        .args(["Bundle.java", "Main.java"].map(|name| sources.join(name)))
+        .arg("-sourcepath")
+        .arg(&sources)
+        .arg(sources.join("io/hprof/Main.java"))
         .status();
     assert!(compiled.expect("javac").success());
     let files = folder.path().join("native").join(PLATFORM);

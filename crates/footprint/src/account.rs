@@ -387,17 +387,22 @@ fn unclaimed(
     pieces: &mut Vec<Claim>,
 ) {
     let may_be_malloc = of_kind == Part::Rest && mapping.is_anonymous() && mapping.is_accessible;
-    let chunks_end = match may_be_malloc {
-        true => malloc::chunks_end(memory, &range),
-        false => range.start,
+    let chunks = match may_be_malloc {
+        true => malloc::chunks(memory, &range),
+        false => Vec::new(),
     };
-    let of_malloc = range.start..chunks_end;
-    let others = chunks_end..range.end;
-    for (range, part) in [(of_malloc, Part::Malloc), (others, of_kind)] {
+    let mut add = |range: Range<usize>, part| {
         if !range.is_empty() {
             pieces.push(Claim { range, part });
         }
+    };
+    let mut at = range.start;
+    for run in chunks {
+        add(at..run.start, of_kind);
+        at = run.end;
+        add(run, Part::Malloc);
     }
+    add(at..range.end, of_kind);
 }
 
 /// Returns the class space: the first run of private mappings that begins with one that is used and has its size, from the
