@@ -66,7 +66,7 @@ impl Session {
             Command::Exit => self.exit(jni, listener),
             Command::DumpTraces => {
                 // Not within a heap dump, which holds back THREAD START records.
-                let _dumping = self.dumping.lock();
+                let _dumping = self.dumps.lock();
                 output::traces(&self.context.journal);
                 Ok(())
             }
@@ -81,7 +81,7 @@ impl Session {
             .heap_dump
             .as_ref()
             .ok_or(CommandRefusal::NoDumper)?;
-        let _dumping = self.dumping.lock();
+        let _dumping = self.dumps.lock();
         if let Some(tracker) = &self.engines.allocations {
             tracker.settle_with(jni, Moment::Running, true);
         }
@@ -92,7 +92,7 @@ impl Session {
     /// Reports the allocation sites. A session that tracks nothing answers with an empty record, because the receiver
     /// may be waiting for one.
     fn report_sites(&self, jni: Jni<'_>, flags: u16, cutoff: f32) -> Result<(), CommandRefusal> {
-        let _dumping = self.dumping.lock();
+        let _dumping = self.dumps.lock();
         let request = SitesRequest {
             cutoff: f64::from(cutoff),
             // A receiver may ask for what has changed, of which sums say nothing.
@@ -112,7 +112,7 @@ impl Session {
     }
 
     fn report_heap(&self, jni: Jni<'_>) -> Result<(), CommandRefusal> {
-        let _dumping = self.dumping.lock();
+        let _dumping = self.dumps.lock();
         match &self.engines.allocations {
             Some(tracker) => tracker.report_heap(jni, &self.context.journal)?,
             None => allocations::report_heap_untracked(self.context.env, &self.context.journal)?,
@@ -121,7 +121,7 @@ impl Session {
     }
 
     fn report_samples(&self, cutoff: f32) -> Result<(), CommandRefusal> {
-        let _dumping = self.dumping.lock();
+        let _dumping = self.dumps.lock();
         match &self.engines.cpu_samples {
             Some(samples) => {
                 samples.report_so_far(&self.context.journal, f64::from(cutoff));

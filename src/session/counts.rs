@@ -50,7 +50,7 @@ pub fn live_of_count<T>(
     give: impl FnOnce(&str) -> T,
 ) -> Result<T, CountError> {
     with_tracker(|session, tracker| {
-        let dumping = session.dumping.try_lock_for(WAIT_FOR_DUMP);
+        let dumping = session.dumps.try_lock_for(WAIT_FOR_DUMP);
         let _dumping = dumping.ok_or(NotCounted::Busy)?;
         let text = tracker.live_of_count(jni, number)?;
         Ok(tracker.untracked(|| give(&text)))

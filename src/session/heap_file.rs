@@ -58,7 +58,7 @@ impl Session {
             ..self.report(Moment::Running, Totals::Keep)
         };
         {
-            let _dumping = self.dumping.lock();
+            let _dumping = self.dumps.lock();
             let _own = self.exhaustions.of_the_agent();
             self.threads.announce_to(jni, &journal);
             if let Some(dumps) = dumps {

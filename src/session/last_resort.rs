@@ -86,8 +86,8 @@ impl Session {
     /// Writes what is known, without the VM, and closes the output.
     fn last_resort(&self) {
         self.context.journal.hurry();
-        self.dump_thread.ask_to_stop();
-        self.ask_clocks_to_stop();
+        self.dumps.thread.ask_to_stop();
+        self.clocks.ask_to_stop();
         let words = format!(
             "the process ends without VMDeath, and the VM could not be asked{}",
             self.unknown_without_vm()
@@ -135,7 +135,7 @@ impl Session {
     /// the output, and releases what it held of the VM. Each step may fail; the next does not depend on it. Called on
     /// the thread for dumps.
     pub(super) fn stop_without_memory(&self, jni: Jni<'_>) {
-        self.dump_thread.ask_to_stop();
+        self.dumps.thread.ask_to_stop();
         self.end_by_steps(jni, || {
             if !GATE.has_panicked() {
                 self.dump_without_memory();
@@ -145,13 +145,13 @@ impl Session {
 
     /// Ends a session that could not start: there is nothing to write.
     pub(super) fn abandon(&self, jni: Jni<'_>) {
-        self.dump_thread.stop();
+        self.dumps.thread.stop();
         self.end_by_steps(jni, || {});
     }
 
     fn end_by_steps(&self, jni: Jni<'_>, write: impl Fn()) {
         let steps: [&dyn Fn(); 5] = [
-            &|| self.stop_clocks(),
+            &|| self.clocks.stop(),
             &|| self.end(jni),
             &write,
             &|| {

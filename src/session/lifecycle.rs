@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::state::{Beginning, Session};
+use super::state::Session;
 use crate::engines::{Moment, Report, Totals, Worker};
 use jvmti::{
     AgentThreads, Closed, Event, Events, Gate, Jni, JvmtiError, Object, OwnEnv, Panicked, caught,
@@ -278,9 +278,9 @@ impl Session {
 
     /// Marks the session as begun: from here on dumps are made when they are requested.
     fn begun(&self, jni: Jni<'_>) {
-        let before = std::mem::replace(&mut *self.beginning.lock(), Beginning::Done);
+        let requested = self.dumps.begin();
         self.watch_resources();
-        if let Beginning::DumpAsked(totals) = before {
+        if let Some(totals) = requested {
             self.dump_on_request(jni, totals, false);
         }
     }
@@ -298,7 +298,7 @@ impl Session {
         for thread in self.context.env.all_threads(jni)? {
             self.threads.register(jni, thread.object());
         }
-        self.dump_thread.start(
+        self.dumps.thread.start(
             &self.context.agent_threads,
             self.context.env,
             jni,
@@ -332,7 +332,7 @@ impl Session {
 
     /// `hprof dump`: counting continues. Returns how the heap was dumped, if it was.
     fn dump_request(&self, forks: bool) -> Option<String> {
-        if !self.may_dump(Totals::Keep) {
+        if !self.dumps.may_begin(Totals::Keep) {
             return None;
         }
         let env = self.context.env;
@@ -346,38 +346,25 @@ impl Session {
     /// has stopped because the program ends, a collection that is asked for on it never returns, and neither does the
     /// VM.
     pub(super) fn sigquit(&self) {
-        if self.may_dump(Totals::Reset) {
-            self.dumps_asked.fetch_add(1, Ordering::Relaxed);
-            self.dump_thread.wake();
+        if self.dumps.may_begin(Totals::Reset) {
+            self.dumps.request();
         }
-    }
-
-    /// Returns `true` if a dump can be made now; one that comes too early is made when the session has begun.
-    fn may_dump(&self, totals: Totals) -> bool {
-        let mut beginning = self.beginning.lock();
-        let may = *beginning == Beginning::Done;
-        if !may {
-            *beginning = Beginning::DumpAsked(totals);
-        }
-        may
     }
 
     /// Handles one pending SIGQUIT; returns `false` if there is none.
     fn answer_sigquit(&self, jni: Jni<'_>) -> bool {
-        let one_less = |asked: u32| asked.checked_sub(1);
-        let relaxed = Ordering::Relaxed;
-        let is_asked = self.dumps_asked.fetch_update(relaxed, relaxed, one_less);
-        if is_asked.is_ok() {
+        let is_requested = self.dumps.take_request();
+        if is_requested {
             self.dump_on_request(jni, Totals::Reset, false);
         }
-        is_asked.is_ok()
+        is_requested
     }
 
     fn vm_death(&self, jni: Jni<'_>) {
         self.context.journal.hurry();
-        self.dump_thread.ask_to_stop();
-        self.black_box_thread.ask_to_stop();
-        self.ask_clocks_to_stop();
+        self.dumps.thread.ask_to_stop();
+        self.black_box.thread.ask_to_stop();
+        self.clocks.ask_to_stop();
         self.end(jni);
         let dumps = self.context.options.dump_on_exit && !self.is_live();
         match dumps && !GATE.has_panicked() {
@@ -396,9 +383,9 @@ impl Session {
     /// program: a user who stops a profile wants to see it. The heap is not in it again if there were dumps of it on
     /// request. Returns `false` if not everything could be written, and how the heap was dumped.
     fn stop(&self, jni: Jni<'_>, forks: bool) -> (bool, Option<String>) {
-        self.dump_thread.stop();
-        self.black_box_thread.ask_to_stop();
-        self.stop_clocks();
+        self.dumps.thread.stop();
+        self.black_box.thread.ask_to_stop();
+        self.clocks.stop();
         self.end(jni);
         let is_sound = !GATE.has_panicked();
         let report = Report {
@@ -408,7 +395,7 @@ impl Session {
         if is_sound && memory::is_out() {
             self.dump_without_memory();
         } else if is_sound && !self.is_live() {
-            let _dumping = self.dumping.lock();
+            let _dumping = self.dumps.lock();
             if let Some(heap_dump) = &self.engines.heap_dump {
                 heap_dump.prepare_last_report();
             }
@@ -439,7 +426,7 @@ impl Session {
         if !self.is_live() {
             let cpu = self.status.cpu_note().text;
             let last = self.last_note();
-            let memory = self.memory_looks.lock().notes();
+            let memory = self.black_box.looks.lock().notes();
             let mut notes: Vec<&str> = memory.iter().map(String::as_str).collect();
             notes.extend([&*cpu, &*last]);
             self.context.journal.ended(&notes);

@@ -39,7 +39,7 @@ impl Session {
     /// Writes the costs since the previous snapshot, and the live objects.
     fn snapshot(&self, jni: Jni<'_>) {
         {
-            let _dumping = self.dumping.lock();
+            let _dumping = self.dumps.lock();
             self.dump(jni, Moment::Running, Totals::EndPeriod);
             let journal = &self.context.journal;
             journal.entry(|entry| entry.section(&Section::EndOfSnapshot));

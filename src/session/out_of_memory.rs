@@ -99,7 +99,7 @@ impl Session {
                 stack,
                 memory: String::new(),
             });
-            self.dump_thread.wake();
+            self.dumps.thread.wake();
         }
         let is_over = || GATE.has_panicked() || memory::is_out();
         exhaustions.wait(|| self.context.journal.segments(), is_over);
@@ -129,7 +129,7 @@ impl Session {
             let mut look = MemoryLook::new(self.context.env);
             exhausted.memory = look.look_without_java().in_a_line();
         }
-        let _dumping = self.dumping.lock();
+        let _dumping = self.dumps.lock();
         self.write_exhausted(jni, &exhausted);
         memory::restore_reserve();
         if self.exhaustions.are_enough(self.context.options.oom_count) {

@@ -37,7 +37,7 @@ impl Session {
     /// Starts the threads for `rotate=` and `timeout=`.
     pub(super) fn start_clocks(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
         if let Some(rotate) = self.context.options.rotate {
-            self.period_thread.start(
+            self.clocks.periods.start(
                 &self.context.agent_threads,
                 self.context.env,
                 jni,
@@ -50,7 +50,7 @@ impl Session {
         };
         let owner = self.owner.clone();
         let end = self.status.since + timeout;
-        self.timeout_thread.start(
+        self.clocks.timeout.start(
             &self.context.agent_threads,
             self.context.env,
             jni,
@@ -61,28 +61,13 @@ impl Session {
                     owner.time_is_up(jni, &|| {
                         let is_running = thread.sleep_until(Instant::now());
                         if is_running {
-                            GATE.run(|session| session.timed_out.store(true, Ordering::Relaxed));
+                            GATE.run(|session| session.clocks.time_is_up());
                         }
                         is_running
                     });
                 }
             },
         )
-    }
-
-    /// Ends the threads that [`Session::start_clocks`] has started.
-    pub(super) fn stop_clocks(&self) {
-        self.period_thread.stop();
-        // The thread that ends the session may be one of them and cannot wait for itself.
-        if !self.timed_out.load(Ordering::Relaxed) {
-            self.timeout_thread.stop();
-        }
-    }
-
-    /// Tells them to stop without waiting for them.
-    pub(super) fn ask_clocks_to_stop(&self) {
-        self.period_thread.ask_to_stop();
-        self.timeout_thread.ask_to_stop();
     }
 
     fn end_period_if_due(&self, jni: Jni<'_>) {
@@ -108,7 +93,7 @@ impl Session {
         };
         let listener = new.listener().cloned();
         let (old, writer, _closing) = {
-            let _dumping = self.dumping.lock();
+            let _dumping = self.dumps.lock();
             if self.context.journal.is_sound() {
                 self.dump(jni, Moment::Running, Totals::EndPeriod);
             }

@@ -28,7 +28,7 @@ impl Session {
             ..self.report(Moment::Running, totals)
         };
         {
-            let _dumping = self.dumping.lock();
+            let _dumping = self.dumps.lock();
             let _own = self.exhaustions.of_the_agent();
             self.write(jni, &report);
         }
@@ -55,7 +55,7 @@ impl Session {
         }
     }
 
-    /// Writes a dump. Called with `dumping` held: dumps never mix.
+    /// Writes a dump. Called with `dumps` locked: dumps never mix.
     ///
     /// The words are the original's, which scripts look for. The line is written twice, whole each time: pieces would
     /// mix with the program's own output.
@@ -122,7 +122,7 @@ impl Session {
     ) -> Option<MutexGuard<'_, (), rank::Dumping>> {
         let mut segments = self.context.journal.segments();
         loop {
-            let dumping = self.dumping.try_lock_for(timeout);
+            let dumping = self.dumps.try_lock_for(timeout);
             let before = std::mem::replace(&mut segments, self.context.journal.segments());
             if dumping.is_some() || segments == before {
                 return dumping;
