@@ -19,7 +19,8 @@ const HEAD: usize = 2 * WORD;
 /// The smallest page.
 const PAGE: usize = 4096;
 
-/// Returns the part of an arena's heap that may be used, if one begins at an address, which is in a mapping up to `end`.
+/// Returns the part of an arena's heap that may be used, if one begins at an address, which is in a mapping up to `end`. It may
+/// have grown since the mapping was seen.
 fn heap_at(memory: &dyn Memory, begin: usize, end: usize) -> Option<Range<usize>> {
     // ar_ptr, prev, size, mprotect_size.
     let [arena, _, size, usable] =
@@ -30,8 +31,9 @@ fn heap_at(memory: &dyn Memory, begin: usize, end: usize) -> Option<Range<usize>
         && size <= usable
         && usable <= HEAP
         && usable.is_multiple_of(PAGE)
-        && usable <= end - begin;
-    is_sound.then(|| begin..begin + usable)
+        // The arena is in its first heap.
+        && memory.word(arena - arena % HEAP) == Some(arena);
+    is_sound.then(|| begin..end.min(begin + usable))
 }
 
 /// Returns the heaps of arenas in an anonymous mapping.
@@ -87,21 +89,23 @@ mod tests {
     #[test]
     fn heaps_of_arenas_are_found_inside_mappings() {
         let begin = 3 * HEAP;
-        let words = [
-            (begin, 0x1230),
-            (begin + 16, 0x21000),
-            (begin + 24, 0x21000),
-        ];
+        let arena = begin + 0x30;
+        let words = [(begin, arena), (begin + 16, 0x21000), (begin + 24, 0x21000)];
         let mut words = Words(HashMap::from(words));
+        let found = |words: &Words, mapping| heaps(words, &mapping);
+        let whole = begin..begin + 0x21000;
         let mapping = begin - 0x5000..begin + 0x30000;
-        assert_eq!(
-            heaps(&words, &mapping),
-            std::slice::from_ref(&(begin..begin + 0x21000))
-        );
-        // It must be whole.
-        assert_eq!(heaps(&words, &(begin..begin + 0x20000)), []);
+        assert_eq!(found(&words, mapping.clone()), std::slice::from_ref(&whole));
+        // It has grown since the mapping was seen.
+        let before = begin..begin + 0x20000;
+        assert_eq!(found(&words, before.clone()), std::slice::from_ref(&before));
+        // A further heap of an arena that is somewhere else.
+        words.0.insert(begin, 5 * HEAP + 0x30);
+        assert_eq!(found(&words, mapping.clone()), []);
+        words.0.insert(5 * HEAP, 5 * HEAP + 0x30);
+        assert_eq!(found(&words, mapping.clone()), std::slice::from_ref(&whole));
         words.0.insert(begin, 0);
-        assert_eq!(heaps(&words, &mapping), []);
+        assert_eq!(found(&words, mapping), []);
     }
 
     #[test]
