@@ -387,22 +387,17 @@ fn unclaimed(
     pieces: &mut Vec<Claim>,
 ) {
     let may_be_malloc = of_kind == Part::Rest && mapping.is_anonymous() && mapping.is_accessible;
-    let chunks = match may_be_malloc {
-        true => malloc::chunks(memory, &range),
-        false => Vec::new(),
+    let chunks_end = match may_be_malloc {
+        true => malloc::chunks_end(memory, &range),
+        false => range.start,
     };
-    let mut add = |range: Range<usize>, part| {
+    let of_malloc = range.start..chunks_end;
+    let others = chunks_end..range.end;
+    for (range, part) in [(of_malloc, Part::Malloc), (others, of_kind)] {
         if !range.is_empty() {
             pieces.push(Claim { range, part });
         }
-    };
-    let mut at = range.start;
-    for run in chunks {
-        add(at..run.start, of_kind);
-        at = run.end;
-        add(run, Part::Malloc);
     }
-    add(at..range.end, of_kind);
 }
 
 /// Returns the class space: the first run of private mappings that begins with one that is used and has its size, from the

@@ -18,12 +18,9 @@ const FLAGS: usize = 7;
 const HEAD: usize = 2 * WORD;
 /// The smallest page.
 const PAGE: usize = 4096;
-/// The most bytes between chunks beyond which no more of them are looked for: each page takes a read.
-const MOST_BETWEEN: usize = 64 * PAGE;
-/// The least bytes of which more than the start is looked at. Chunks that are missed below it do not matter.
-const LEAST_SEARCHED: usize = 1 << 20;
 
-/// Returns the part of an arena's heap that may be used, if one begins at an address, which is in a mapping up to `end`.
+/// Returns the part of an arena's heap that may be used, if one begins at an address, which is in a mapping up to `end`. It may
+/// have grown since the mapping was seen.
 fn heap_at(memory: &dyn Memory, begin: usize, end: usize) -> Option<Range<usize>> {
     // ar_ptr, prev, size, mprotect_size.
     let [arena, _, size, usable] =
@@ -34,8 +31,9 @@ fn heap_at(memory: &dyn Memory, begin: usize, end: usize) -> Option<Range<usize>
         && size <= usable
         && usable <= HEAP
         && usable.is_multiple_of(PAGE)
-        && usable <= end - begin;
-    is_sound.then(|| begin..begin + usable)
+        // The arena is in its first heap.
+        && memory.word(arena - arena % HEAP) == Some(arena);
+    is_sound.then(|| begin..end.min(begin + usable))
 }
 
 /// Returns the heaps of arenas in an anonymous mapping.
@@ -47,42 +45,12 @@ pub(crate) fn heaps(memory: &dyn Memory, mapping: &Range<usize>) -> Vec<Range<us
         .collect()
 }
 
-/// Returns the runs of chunks in an anonymous mapping, or in what is left of one. The VM and the linker map memory, too: where
-/// that is small, what is above it may be chunks again.
-pub(crate) fn chunks(memory: &dyn Memory, range: &Range<usize>) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let (mut at, mut passed) = (range.start, 0);
-    while at < range.end && passed <= MOST_BETWEEN {
-        let run = run_at(memory, at..range.end);
-        // What looks like one chunk by chance is not followed by others.
-        let is_run = at == range.start || run.chunks > 1 || run.end == range.end;
-        if run.chunks > 0 && is_run {
-            found.push(at..run.end);
-            (at, passed) = (run.end, 0);
-        } else if range.len() < LEAST_SEARCHED {
-            break;
-        } else {
-            at += PAGE;
-            passed += PAGE;
-        }
-    }
-    found
-}
-
-/// Chunks that follow one another.
-struct Run {
-    chunks: usize,
-    end: usize,
-}
-
-/// Returns those that begin at the start of a range.
-fn run_at(memory: &dyn Memory, range: Range<usize>) -> Run {
-    let mut run = Run {
-        chunks: 0,
-        end: range.start,
-    };
-    while run.end < range.end {
-        let Some(head) = memory.word(run.end + WORD) else {
+/// Returns the end of the chunks that begin at the start of an anonymous mapping, or of what is left of one, and follow one
+/// another; the start if there is none.
+pub(crate) fn chunks_end(memory: &dyn Memory, range: &Range<usize>) -> usize {
+    let mut at = range.start;
+    while at < range.end {
+        let Some(head) = memory.word(at + WORD) else {
             break;
         };
         let chunk = head & !FLAGS;
@@ -91,15 +59,13 @@ fn run_at(memory: &dyn Memory, range: Range<usize>) -> Run {
             break;
         };
         let is_whole = size == chunk || size - chunk == HEAD;
-        let is_chunk =
-            head & FLAGS == IS_MAPPED && chunk > 0 && is_whole && size <= range.end - run.end;
+        let is_chunk = head & FLAGS == IS_MAPPED && chunk > 0 && is_whole && size <= range.end - at;
         if !is_chunk {
             break;
         }
-        run.chunks += 1;
-        run.end += size;
+        at += size;
     }
-    run
+    at
 }
 
 #[cfg(test)]
@@ -123,21 +89,23 @@ mod tests {
     #[test]
     fn heaps_of_arenas_are_found_inside_mappings() {
         let begin = 3 * HEAP;
-        let words = [
-            (begin, 0x1230),
-            (begin + 16, 0x21000),
-            (begin + 24, 0x21000),
-        ];
+        let arena = begin + 0x30;
+        let words = [(begin, arena), (begin + 16, 0x21000), (begin + 24, 0x21000)];
         let mut words = Words(HashMap::from(words));
+        let found = |words: &Words, mapping| heaps(words, &mapping);
+        let whole = begin..begin + 0x21000;
         let mapping = begin - 0x5000..begin + 0x30000;
-        assert_eq!(
-            heaps(&words, &mapping),
-            std::slice::from_ref(&(begin..begin + 0x21000))
-        );
-        // It must be whole.
-        assert_eq!(heaps(&words, &(begin..begin + 0x20000)), []);
+        assert_eq!(found(&words, mapping.clone()), std::slice::from_ref(&whole));
+        // It has grown since the mapping was seen.
+        let before = begin..begin + 0x20000;
+        assert_eq!(found(&words, before.clone()), std::slice::from_ref(&before));
+        // A further heap of an arena that is somewhere else.
+        words.0.insert(begin, 5 * HEAP + 0x30);
+        assert_eq!(found(&words, mapping.clone()), []);
+        words.0.insert(5 * HEAP, 5 * HEAP + 0x30);
+        assert_eq!(found(&words, mapping.clone()), std::slice::from_ref(&whole));
         words.0.insert(begin, 0);
-        assert_eq!(heaps(&words, &mapping), []);
+        assert_eq!(found(&words, mapping), []);
     }
 
     #[test]
@@ -145,45 +113,11 @@ mod tests {
         // The second is one of glibc 2.43.
         let words = [(0x1008, 0x3002), (0x4008, 0xff2), (0x5008, 0x1001)];
         let words = Words(HashMap::from(words));
-        let run = 0x1000..0x5000;
-        assert_eq!(
-            chunks(&words, &(0x1000..0x9000)),
-            std::slice::from_ref(&run)
-        );
-        assert_eq!(chunks(&words, &(0x5000..0x9000)), []);
+        assert_eq!(chunks_end(&words, &(0x1000..0x9000)), 0x5000);
+        assert_eq!(chunks_end(&words, &(0x5000..0x9000)), 0x5000);
         let wild = Words(HashMap::from([(0x1008, usize::MAX - 5)]));
-        assert_eq!(chunks(&wild, &(0x1000..0x3000)), []);
+        assert_eq!(chunks_end(&wild, &(0x1000..0x3000)), 0x1000);
         // The first is longer than the mapping.
-        assert_eq!(chunks(&words, &(0x1000..0x3000)), []);
-    }
-
-    #[test]
-    fn chunks_are_found_after_memory_of_others() {
-        const BEGIN: usize = 0x10_0000;
-        let at = |offset: usize| BEGIN + offset + WORD;
-        let words = [
-            (at(0), 0x8_0002),
-            // By chance, as no chunk follows.
-            (at(0x8_2000), 0x1002),
-            (at(0x8_7000), 0x4_0002),
-            (at(0xc_7000), 0x4_0002),
-            (at(0x14_8000), 0xb_8002),
-        ];
-        let words = Words(HashMap::from(words));
-        let runs = |mapping: Range<usize>| -> Vec<Range<usize>> {
-            let found = chunks(&words, &mapping).into_iter();
-            found
-                .map(|run| run.start - BEGIN..run.end - BEGIN)
-                .collect()
-        };
-        let mapping = BEGIN..BEGIN + 0x20_0000;
-        let known = [0..0x8_0000, 0x8_7000..0x10_7000];
-        // The last one is more than 64 pages from the others.
-        assert_eq!(runs(mapping.clone()), known);
-        assert_eq!(
-            runs(BEGIN + 0x8_1000..mapping.end),
-            std::slice::from_ref(&known[1])
-        );
-        assert_eq!(runs(BEGIN + 0x14_0000..mapping.end), []);
+        assert_eq!(chunks_end(&words, &(0x1000..0x3000)), 0x1000);
     }
 }
