@@ -2,13 +2,13 @@
 """Measures how a heap dump is analysed, against other tools on the same file, in turn.
 
     measure_heap.py --rounds N (--home JDK | --generator COMMAND) --cli HPROF --objects N --classes DIRECTORY
-        [--analyzer COMMAND] [--slurp COMMAND]
+        [--analyzer COMMAND] [--slurp COMMAND] [--before HPROF --commit NAME]
 
 The dump is the VM's own, of a program with so many objects, or one that the generator writes without a VM
 (`crates/heap/examples/generate_dump.rs`). Prints one line for each command, tab-separated: its name, seconds of
 CPU, peak MB of resident memory, bytes an object beside the file (of hprof, which maps it; what it needs for a dump of a thousand
 objects does not count), and how many times as much CPU another tool takes as the command of hprof that does the same; medians of the
-rounds. The mapped file is part of a peak.
+rounds. The mapped file is part of a peak. With the hprof of another commit, both also run on one processor alone.
 """
 
 import argparse
@@ -22,8 +22,8 @@ from measure_read import dump
 
 # The objects of a small dump.
 FEW = "1000"
-# Which command of hprof does what another tool does.
-RIVALS = {"hprof-analyzer": "hprof heap leaks", "hprof-slurp": "hprof heap histogram"}
+# What is asked of hprof.
+QUESTIONS = ["leaks", "histogram"]
 
 
 def run(command: list[str]) -> tuple[float, float]:
@@ -51,19 +51,30 @@ def main() -> None:
     source.add_argument("--generator")
     parser.add_argument("--analyzer")
     parser.add_argument("--slurp")
+    parser.add_argument("--before")
+    parser.add_argument("--commit")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.classes) as folder:
         file = str(pathlib.Path(folder) / "x.hprof")
         write_dump(options, pathlib.Path(file), options.objects)
         subprocess.run(["cat", file], check=True, stdout=subprocess.DEVNULL)
-        commands = {
-            "hprof heap leaks": [options.cli, "heap", "leaks", file],
-            "hprof heap histogram": [options.cli, "heap", "histogram", file],
-        }
+        commands = {f"hprof heap {question}": [options.cli, "heap", question, file] for question in QUESTIONS}
+        # Which command of hprof does what another command does.
+        rivals = {}
         if options.analyzer:
             commands["hprof-analyzer"] = [options.analyzer, file]
+            rivals["hprof-analyzer"] = "hprof heap leaks"
         if options.slurp:
             commands["hprof-slurp"] = [options.slurp, file]
+            rivals["hprof-slurp"] = "hprof heap histogram"
+        if options.before:
+            for name, command in list(commands.items())[: len(QUESTIONS)]:
+                old, alone = f"{name} of {options.commit}", f"{name}, one processor"
+                one = ["taskset", "-c", "0"]
+                commands[old] = [options.before, *command[1:]]
+                commands[alone] = one + command
+                commands[f"{old}, one processor"] = one + commands[old]
+                rivals |= {old: name, alone: name, f"{old}, one processor": alone}
         rounds = {name: [] for name in commands}
         for _ in range(int(options.rounds)):
             for name, command in commands.items():
@@ -74,7 +85,7 @@ def main() -> None:
         few_size = os.path.getsize(few) / 2**20
         for name, figures in rounds.items():
             seconds, peak = (statistics.median(column) for column in zip(*figures))
-            own = RIVALS.get(name)
+            own = rivals.get(name)
             each = ""
             if not own:
                 _, few_peak = run([few if part == file else part for part in commands[name]])
