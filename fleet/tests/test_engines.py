@@ -90,6 +90,34 @@ def test_costs_are_those_of_hprof_top(folder, merged, engine, capsys):
     assert rows == [{"name": "app.Hot.spin", "self": 1145, "total": 1145}]
 
 
+NATIVE = """JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
+
+--------
+TRACE 1:
+\tapp.Buffers.grow(Buffers.java:9)
+\tapp.Main.main(Main.java:5)
+TRACE 2:
+\tapp.Main.main(Main.java:6)
+NATIVE SITES BEGIN (live = 1500 in 15 +- 400, old = 1200 in 12 +- 350, allocated = 9000 in 90 +- 900, age = 10 s, \
+interval = 512 bytes) Fri Nov 20 10:39:12 2026
+          percent                       live                old            allocated
+rank   self  accum      bytes blocks      +-      bytes blocks      bytes  blocks trace method
+   1 93.33% 93.33%       1400     14     400       1200     12       8000      80     1 app.Buffers.grow
+   2 6.67% 100.00%        100      1      90          0      0       1000      10     2 app.Main.main
+NATIVE SITES END
+"""
+
+
+def test_native_memory_is_that_of_hprof_top(engine, capsys, tmp_path):
+    for line in (5, 6):
+        (tmp_path / f"{line}.hprof").write_text(NATIVE.replace("Main.java:5", f"Main.java:{line}"))
+    both = tmp_path / "both"
+    subprocess.run([HPROF, "merge", "-o", both, *sorted(tmp_path.glob("*.hprof"))], check=True)
+    for value, total in (("native-live-bytes", 3000), ("native-old-blocks", 24), ("native-bytes", 18_000)):
+        got = same_as_top(tmp_path, both, engine, capsys, "--value", value)
+        assert got["total"] == total
+
+
 def test_the_sums_by_stack_are_those_of_hprof_merge(folder, merged, engine, capsys, tmp_path):
     output, parquet = tmp_path / "merged.hprof", tmp_path / "merged.parquet"
     arguments = ["merge", f"{folder}/*.hprof", "-o", output, "--parquet", parquet, *engine]

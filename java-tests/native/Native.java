@@ -21,7 +21,7 @@ import sun.misc.Unsafe;
  * unsafe: blocks of 20 MB in `third` and 10 MB in `fourth`.
  * load: loads and unloads a library 500 times, in 4 threads.
  * sleep: 11 seconds.
- * churn: says "ready", and does `balance` and `load` in 4 threads until the file `end` exists.
+ * churn: says "ready", and does `load` and starts threads until the file `end` exists.
  */
 public class Native {
     static final List<Object> kept = new ArrayList<>();
@@ -76,6 +76,7 @@ public class Native {
                 System.out.println("ready");
                 while (!new File("end").exists()) {
                     loads(library + ".other");
+                    threads(20, 1, 64);
                 }
                 break;
             case "sleep":

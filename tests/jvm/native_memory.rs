@@ -2,10 +2,10 @@
 //! has the truth.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::harness::{Finished, Jvm, Program, Running, any_jvm, c_library};
+use crate::harness::{Finished, Jvm, Program, Running, any_jvm, c_library, skip};
 
 /// One sample in so many bytes.
 const INTERVAL: f64 = 65_536.0;
@@ -182,3 +182,50 @@ fn sessions_leave_the_process_as_it_was(jvm: &Jvm) {
 }
 
 const ROUNDS: usize = 20;
+
+/// Allocators that take the place of the system's: the file that is preloaded, and where systems have it.
+const ALLOCATORS: [&str; 2] = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"];
+const LIBRARY_FOLDERS: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+];
+
+on_every_jvm!(other_allocators_are_seen_as_what_they_are, and 17);
+
+fn other_allocators_are_seen_as_what_they_are(jvm: &Jvm) {
+    for allocator in ALLOCATORS {
+        let paths = LIBRARY_FOLDERS.map(|folder| format!("{folder}/{allocator}"));
+        let Some(path) = paths.iter().find(|path| Path::new(path).exists()) else {
+            skip(&format!(
+                "native memory of {allocator}: it is not installed"
+            ));
+            continue;
+        };
+        let Some(library) = library() else { return };
+        let mut program = Program::java(jvm, OPTIONS, &[])
+            .program("native", "Native")
+            .env("LD_PRELOAD", path)
+            .arg(library);
+        for kind in ["leak", "balance", "threads", "grow", "direct", "load"] {
+            program = program.arg(kind);
+        }
+        let run = program.run_well();
+        let text = run.read("x.txt");
+        let stem = allocator.split(".so").next().unwrap_or(allocator);
+        let note = format!("(NATIVE SITES are those of malloc in {stem}.so.");
+        assert!(text.contains(&note), "{allocator}: {text}");
+        let live = |function: &str| total(&run, "native-live-bytes", function);
+        // The pages that an allocator takes for its blocks do not count again.
+        assert_near(live("Native.leaks"), LEAKED, 64.0, allocator);
+        assert_near(live("memory.so.thread_leaks"), LEAKED, 64.0, allocator);
+        assert_near(live("Native.grows"), 64e6, 6_400.0, allocator);
+        let buffers = live("Native.first");
+        assert!(
+            (40.0 * MB..=42.0 * MB).contains(&buffers),
+            "{allocator}: {buffers}"
+        );
+        assert_eq!(live("memory.so.Java_Native_balance"), 0.0, "{allocator}");
+    }
+}

@@ -44,6 +44,7 @@ mod export;
 mod facts;
 mod failure;
 mod flame;
+mod gauges;
 mod growth;
 mod heap;
 mod help;

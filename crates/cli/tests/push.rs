@@ -11,7 +11,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{env, fs};
 
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value;
+use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use opentelemetry_proto::tonic::profiles::v1development::ProfilesDictionary;
 use prost::Message;
 use serde_json::Value;
@@ -66,10 +69,14 @@ fn file() -> PathBuf {
 }
 
 fn push(url: &str, arguments: &[&str]) -> Output {
+    push_file(url, arguments, &file())
+}
+
+fn push_file(url: &str, arguments: &[&str], file: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hprof"))
         .args(["push", "--otlp", url])
         .args(arguments)
-        .arg(file())
+        .arg(file)
         // A proxy from the environment is not the host in the URL.
         .env("HTTP_PROXY", "http://127.0.0.1:1")
         .env("http_proxy", "http://127.0.0.1:1")
@@ -154,11 +161,15 @@ impl Collector {
         let settings = format!(
             "receivers: {{otlp: {{protocols: {{http: {{endpoint: \"{address}\"}}}}}}}}\n\
              exporters: {{otlp_http: {{profiles_endpoint: \"{sends_to}/v1development/profiles\", \
+             metrics_endpoint: \"{sends_to}/v1/metrics\", \
              compression: none, sending_queue: {{enabled: false}}}}}}\n\
              service: {{telemetry: {{metrics: {{level: none}}}}, pipelines: {{profiles: \
+             {{receivers: [otlp], exporters: [otlp_http]}}, metrics: \
              {{receivers: [otlp], exporters: [otlp_http]}}}}}}\n"
         );
-        let path = env::temp_dir().join(format!("hprof-otelcol-{}.yaml", std::process::id()));
+        // The port is that of one collector.
+        let port = address.rsplit(':').next().unwrap_or_default();
+        let path = env::temp_dir().join(format!("hprof-otelcol-{port}.yaml"));
         fs::write(&path, settings).expect("a writable folder");
         let mut process = Command::new(command)
             .arg("--config")
@@ -306,4 +317,145 @@ fn what_a_real_collector_has_received_is_what_the_file_holds() {
     let sums = sums_of_request(&request.expect("a request"));
     assert!(sums.len() > 1000, "{}", sums.len());
     assert!(sums == sums_of_file());
+}
+
+/// Writes a profile of a run whose memory was looked at twice.
+fn file_with_looks(folder: &Path) -> PathBuf {
+    let path = folder.join("looks.txt");
+    let profile = "JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026\n\n\
+         memory after 1.000 s: 80000000 bytes resident: Java heap 60000000, malloc 20000000\n\
+         memory after 11.500 s: 310000000 bytes resident: Java heap 70000000, direct buffers 220000000, \
+         what later versions know 20000000; 330000000 of a limit of 400000000 bytes\n\
+         --------\n\
+         TRACE 1:\n\tp.A.go(A.java:7)\n\
+         CPU SAMPLES BEGIN (total = 5) Fri Nov 20 10:39:25 2026\n\
+         rank   self  accum   count trace method\n\
+         \x20  1 100.00% 100.00%       5     1 p.A.go\n\
+         CPU SAMPLES END\n";
+    fs::write(&path, profile).expect("a writable folder");
+    path
+}
+
+/// The gauge with its unit, the part, the milliseconds since the first moment, and the value.
+type Reading = (String, Option<String>, u64, i64);
+
+/// Returns the values of requests.
+fn values_of<'a>(requests: impl IntoIterator<Item = &'a Taken>) -> Vec<Reading> {
+    let mut values = Vec::new();
+    for taken in requests {
+        assert_eq!(taken.line, "POST /v1/metrics HTTP/1.1\r\n");
+        let request = ExportMetricsServiceRequest::decode(taken.body.as_slice());
+        let request = request.expect("a request");
+        let of_resource = &request.resource_metrics[0];
+        let attributes = &of_resource.resource.as_ref().expect("a program").attributes;
+        assert!(attributes.iter().any(|known| known.key == "service.name"));
+        for metric in &of_resource.scope_metrics[0].metrics {
+            let Some(metric::Data::Gauge(gauge)) = &metric.data else {
+                panic!("no gauge: {metric:?}");
+            };
+            let name = format!("{} {}", metric.name, metric.unit);
+            values.extend(gauge.data_points.iter().map(|point| {
+                let part = point.attributes.first().map(|attribute| {
+                    assert_eq!(attribute.key, "part");
+                    let text = attribute.value.as_ref().and_then(|any| any.value.as_ref());
+                    match text {
+                        Some(any_value::Value::StringValue(text)) => text.clone(),
+                        other => panic!("{other:?}"),
+                    }
+                });
+                match point.value {
+                    Some(number_data_point::Value::AsInt(value)) => {
+                        (name.clone(), part, point.time_unix_nano / 1_000_000, value)
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }));
+        }
+    }
+    let first = values.iter().map(|value| value.2).min().unwrap_or(0);
+    for value in &mut values {
+        value.2 -= first;
+    }
+    values.sort();
+    values
+}
+
+/// Returns what the file of [`file_with_looks`] says.
+fn values_of_file() -> Vec<Reading> {
+    let value = |name: &str, part: &str, after, value| {
+        let part = (!part.is_empty()).then(|| part.to_owned());
+        (format!("{name} By"), part, after, value)
+    };
+    let parts = "hprof.memory.resident";
+    vec![
+        value("hprof.cgroup.limit", "", 10_500, 400_000_000),
+        value("hprof.cgroup.used", "", 10_500, 330_000_000),
+        value(parts, "direct_buffers", 10_500, 220_000_000),
+        value(parts, "java_heap", 0, 60_000_000),
+        value(parts, "java_heap", 10_500, 70_000_000),
+        value(parts, "malloc", 0, 20_000_000),
+        value(parts, "what later versions know", 10_500, 20_000_000),
+        value("hprof.resident", "", 0, 80_000_000),
+        value("hprof.resident", "", 10_500, 310_000_000),
+    ]
+}
+
+#[test]
+fn the_memory_over_time_is_sent_as_gauges() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = file_with_looks(folder.path());
+    let (url, served) = collector(&["200 OK", "503 Busy\r\nretry-after: 0", "200 OK"]);
+    let output = push_file(&url, &[], &file);
+    assert!(output.status.success(), "{}", said(&output));
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        told.contains("1 samples and memory at 2 moments in 2 requests"),
+        "{told}"
+    );
+    assert!(
+        told.ends_with(&format!(" and {url}/v1/metrics\n")),
+        "{told}"
+    );
+    let taken = served.join().expect("a collector");
+    assert_eq!(taken[0].line, "POST /v1development/profiles HTTP/1.1\r\n");
+    assert!(taken[1].body == taken[2].body);
+    assert_eq!(values_of(&taken[2..]), values_of_file());
+}
+
+#[test]
+fn moments_that_do_not_fit_together_are_sent_one_by_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = file_with_looks(folder.path());
+    let (url, served) = collector(&["200 OK", "200 OK", "200 OK"]);
+    let output = push_file(&url, &["--max-request", "850"], &file);
+    assert!(output.status.success(), "{}", said(&output));
+    let taken = served.join().expect("a collector");
+    assert!(taken.iter().all(|taken| taken.body.len() <= 850));
+    assert_eq!(values_of(&taken[1..]), values_of_file());
+}
+
+#[test]
+fn a_collector_without_metrics_gets_the_profile() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = file_with_looks(folder.path());
+    let (url, served) = collector(&["200 OK", "404 Not Found"]);
+    let output = push_file(&url, &[], &file);
+    assert!(output.status.success(), "{}", said(&output));
+    let said = said(&output);
+    assert!(said.contains("/v1/metrics does not exist"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    served.join().expect("a collector");
+}
+
+#[test]
+fn a_real_collector_reads_the_gauges() {
+    let (sends_to, served) = collector(&["200 OK", "200 OK"]);
+    let Some(collector) = Collector::start(&sends_to) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = push_file(&collector.url, &[], &file_with_looks(folder.path()));
+    assert!(output.status.success(), "{}", said(&output));
+    let taken = served.join().expect("what the collector sends on");
+    assert_eq!(values_of(&taken[1..]), values_of_file());
 }

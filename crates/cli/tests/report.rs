@@ -248,6 +248,31 @@ LOCK WAITS END
     browse("waiting", &[&page]);
 }
 
+#[test]
+fn a_report_shows_what_native_code_has_not_freed() {
+    let directory = directory("native");
+    let (file, page) = (directory.join("native.txt"), directory.join("report.html"));
+    let text = "JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
+
+Options:    native=malloc
+--------
+TRACE 1:
+\tp.A.go(A.java:7)
+TRACE 2:
+\tp.B.grow(B.java:9)
+\tp.A.go(A.java:8)
+NATIVE SITES BEGIN (live = 1500000 in 15 +- 400, old = 1200000 in 12 +- 350, allocated = 9000000 in 90 +- 900, age = 10 s, interval = 512 bytes) Fri Nov 20 10:39:12 2026
+          percent                       live                old            allocated
+rank   self  accum      bytes blocks      +-      bytes blocks      bytes  blocks trace method
+   1 100.00% 100.00%  1500000     15     400    1200000     12    8000000      80     2 p.B.grow
+   2 0.00% 100.00%          0      0       0          0      0    1000000      10     1 p.A.go
+NATIVE SITES END
+";
+    fs::write(&file, text).expect("the directory can be written");
+    report(&[&file], &page);
+    browse("native", &[&page]);
+}
+
 /// `growth.hprof.gz` is of `java-tests/growth/Growth.java`, with `heap=sites,lifetimes=y,depth=4`.
 #[test]
 fn a_report_shows_what_was_alive_over_time_and_how_old_it_is() {

@@ -71,6 +71,13 @@ impl NativeAmounts {
         Self::of_words(std::array::from_fn(|at| own[at].saturating_add(other[at])))
     }
 
+    /// Returns what is left of an amount without another; nothing of what the other has more.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        let (own, other) = (self.words(), other.words());
+        Self::of_words(std::array::from_fn(|at| own[at].saturating_sub(other[at])))
+    }
+
     fn words(self) -> [u64; 6] {
         [
             self.live_bytes,

@@ -11,6 +11,7 @@ use hprof_format::{
 use crate::error::Error;
 use crate::history::HistoryRows;
 use crate::names::{self, NOT_LISTED, Names, nanos, signed};
+use crate::native::NativeRows;
 use crate::output::Output;
 use crate::times::TimeRows;
 use crate::waits::WaitRows;
@@ -29,6 +30,7 @@ pub(crate) struct Costs {
     waits: WaitRows,
     call_times: CostRows<2>,
     sites: CostRows<4>,
+    native: NativeRows,
     monitors: CostRows<2>,
     calls: Vec<CallTime>,
     calls_seen: u32,
@@ -61,9 +63,6 @@ impl<const N: usize> Default for CostRows<N> {
     }
 }
 
-/// What is noted of a section that the tables leave out.
-const NO_NATIVE_SITES: &str = "NATIVE SITES are not among the tables";
-
 /// A row as it is stored.
 struct Stored<const N: usize> {
     trace: i64,
@@ -87,6 +86,7 @@ impl Costs {
             self.waits.seen(),
             self.call_times.seen,
             self.sites.seen,
+            self.native.seen(),
             self.monitors.seen,
             self.calls_seen,
         ];
@@ -159,8 +159,7 @@ impl Costs {
                 names.notes.push(UnknownSection::remark(name));
             }
             Section::SampleTimes(times) => self.sample_times(times),
-            // No table has them.
-            Section::NativeSites(_) => names.notes.push(NO_NATIVE_SITES.to_owned()),
+            Section::NativeSites(sites) => self.native.take(self.wanted, sites),
             // States without a value.
             Section::Monitors { .. } | Section::EndOfSnapshot => {}
         }
@@ -250,6 +249,7 @@ impl Costs {
             })?;
         }
         self.history.write(names, out)?;
+        self.native.write(names, out)?;
         for row in self.monitors.stored(names, out)? {
             let [time, count] = row.values;
             out.monitor.row(|to| {

@@ -44,6 +44,7 @@ mod hash;
 mod heap;
 mod history;
 mod names;
+mod native;
 mod output;
 mod schema;
 mod times;

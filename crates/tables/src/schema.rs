@@ -231,6 +231,19 @@ tables! {
         column("alloc_bytes", Repeated, "bytes allocated by the last look"),
         column("alloc_objects", Repeated, "objects allocated by then"),
     }
+    /// NATIVE SITES.
+    NATIVE_SITE = "native_site" sorted by ["trace_id"]
+        "`native=malloc`: memory of native code, estimated from samples; the key is `run_id`, `trace_id`." {
+        column("trace_id", Distinct, "the stack that allocates"),
+        column("native_live_bytes", Repeated, "bytes that are not freed"),
+        column("native_live_blocks", Repeated, "blocks that are not freed"),
+        nullable("native_live_error", Repeated, "the standard error of `native_live_bytes`; null if the file does not say it"),
+        column("old_s", Small, "the age from which on a block is old, in seconds"),
+        column("native_old_bytes", Repeated, "bytes of blocks that are not freed and old"),
+        column("native_old_blocks", Repeated, "such blocks"),
+        column("native_bytes", Repeated, "bytes allocated, those that are freed included"),
+        column("native_blocks", Repeated, "blocks allocated"),
+    }
     /// MONITOR TIME.
     MONITOR = "monitor" sorted by ["class_id", "trace_id"]
         "`monitor=y`; the key is `run_id`, `trace_id`, `class_id`." {

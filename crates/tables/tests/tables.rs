@@ -12,9 +12,9 @@ use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, BinaryEncoder, BirthMoment, BirthsHead, BirthsWriter,
     ClassDump, ClassSerial, CpuSamplesRecord, Encoder, EndThreadRecord, FrameId, FrameRecord,
     HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, Line, LoadClassRecord, Micros, Millis,
-    ObjectBirth, ObjectId, Record, Root, SampleTimes, Section, StartThreadRecord, StepCount,
-    StringId, StringRecord, ThreadSerial, TimedLock, TimedRow, TimedSection, TraceRecord,
-    TraceSerial, Value, births_path,
+    NativeAmounts, NativeSite, NativeSites, ObjectBirth, ObjectId, Record, Root, SampleTimes,
+    Section, StartThreadRecord, StepCount, StringId, StringRecord, ThreadSerial, TimedLock,
+    TimedRow, TimedSection, TraceRecord, TraceSerial, Value, births_path,
 };
 use hprof_heap::{Memory, Silent};
 use hprof_tables::{Converted, Error, Kind, Options, TABLES, convert};
@@ -401,6 +401,67 @@ fn samples_have_the_times_of_their_dump() {
         (&stored[0][1], &stored[0][5]),
         (&long(6), &long(begin + 750))
     );
+}
+
+#[test]
+fn native_sites_become_rows_with_their_errors() {
+    let amounts = |live: u64| NativeAmounts {
+        live_bytes: live,
+        live_blocks: 3,
+        old_bytes: live / 2,
+        old_blocks: 1,
+        allocated_bytes: 10 * live,
+        allocated_blocks: 30,
+    };
+    let mut encoder = BinaryEncoder::new();
+    let mut bytes = Vec::new();
+    encoder.start(Millis(TIME), &mut bytes);
+    let mut write = |sites: NativeSites| {
+        let section = Section::NativeSites(sites);
+        let note = section.note().expect("a note").into_owned();
+        let record = Record::String(StringRecord {
+            id: StringId::note(0),
+            text: Cow::Owned(note.into_bytes()),
+        });
+        encoder.record(Micros(0), &record, &mut bytes);
+    };
+    for listed in [4_000, 6_000] {
+        write(NativeSites {
+            totals: amounts(listed).and(amounts(500)),
+            old: 10,
+            interval: 512,
+            rows: vec![NativeSite {
+                amounts: amounts(listed),
+                live_error: 70,
+                trace: TraceSerial(5),
+            }],
+            ..NativeSites::default()
+        });
+    }
+    let row = |trace: Field, error: Field, live: i64| {
+        let amounts = [live / 2, 1, 10 * live, 30].map(long);
+        let head = [trace, long(live), long(3), error, Field::Int(10)];
+        head.into_iter().chain(amounts).collect::<Vec<Field>>()
+    };
+    let stored = |options: &Options| {
+        let folder = TempDir::new().expect("a folder");
+        converted(&bytes, folder.path(), options).expect("a sound file");
+        (
+            rows(folder.path(), "native_site"),
+            rows(folder.path(), "run"),
+        )
+    };
+    // The last dump counts; what is in no row of it has a stack of its own.
+    let (sites, run) = stored(&Options::default());
+    assert_eq!(sites[0], row(long(5), long(70), 6_000));
+    assert_eq!(sites[1][1..], row(Field::Null, Field::Null, 500)[1..]);
+    assert_eq!(sites.len(), 2);
+    assert_eq!(run[0][5], Field::Int(2));
+    let first = Options {
+        section: Some(1),
+        ..Options::default()
+    };
+    assert_eq!(stored(&first).0[0], row(long(5), long(70), 4_000));
 }
 
 #[test]

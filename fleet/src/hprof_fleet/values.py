@@ -33,6 +33,12 @@ VALUES = (
     Value("contention", "nanoseconds", "monitor", "contended_ns"),
     Value("contentions", "count", "monitor", "contentions"),
     Value("lock-wait", "nanoseconds", "lock_wait", "wait_ns"),
+    Value("native-live-bytes", "bytes", "native_site", "native_live_bytes"),
+    Value("native-live-blocks", "count", "native_site", "native_live_blocks"),
+    Value("native-old-bytes", "bytes", "native_site", "native_old_bytes"),
+    Value("native-old-blocks", "count", "native_site", "native_old_blocks"),
+    Value("native-bytes", "bytes", "native_site", "native_bytes"),
+    Value("native-blocks", "count", "native_site", "native_blocks"),
     Value("calls", "count", "call_time", "calls"),
 )
 # Samples are comparable only if each stands for the same time.

@@ -6,15 +6,20 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hprof_footprint::Account;
-
 use super::watch::Seen;
+use crate::gauges::{Gauge, Reading, Unit, of_account};
 
 /// The most bytes of a request's head, and the most headers.
 const LONGEST: usize = 16 * 1024;
 const HEADERS: usize = 64;
 /// The longest that a request may take to arrive, and an answer to be read. There is one connection at a time.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// How often the parts are looked at.
+const PERIOD: Gauge = Gauge {
+    name: "hprof.memory.period",
+    unit: Unit::Seconds,
+    help: "The time between two looks.",
+};
 /// The only page.
 const PATH: &str = "/metrics";
 
@@ -129,138 +134,33 @@ fn judge(head: &[u8], port: u16) -> Result<(), Answer> {
 /// Returns the metrics; only the period if there was no look yet.
 pub fn text(seen: &Seen) -> String {
     let mut out = String::new();
-    gauge(
-        &mut out,
-        "hprof_memory_period_seconds",
-        "The time between two looks.",
-        [(String::new(), seen.period.as_secs_f64())],
-    );
-    if let Some(last) = seen.course.last() {
-        of_parts(&mut out, last);
-        of_process(&mut out, last);
+    let period = [(None, seen.period.as_secs_f64())];
+    write_gauge(&mut out, &PERIOD, period);
+    for Reading { gauge, values } in seen.course.last().map(of_account).unwrap_or_default() {
+        let values = values.into_iter();
+        write_gauge(
+            &mut out,
+            &gauge,
+            values.map(|(part, value)| (part, value as f64)),
+        );
     }
     out
 }
 
-fn of_parts(out: &mut String, account: &Account) {
-    let label = |key: &str| format!("{{part=\"{key}\"}}");
-    let parts = || account.parts.iter();
-    gauge(
-        out,
-        "hprof_memory_resident_bytes",
-        "What a part of the process has in RAM; the parts add up to its resident set.",
-        parts().map(|(part, amounts)| (label(part.key()), amounts.resident as f64)),
-    );
-    gauge(
-        out,
-        "hprof_memory_committed_bytes",
-        "What a part of the process may use.",
-        parts().map(|(part, amounts)| (label(part.key()), amounts.committed as f64)),
-    );
-}
-
-fn of_process(out: &mut String, account: &Account) {
-    let (heap, group, vm) = (account.vm.heap, account.cgroup, account.vm);
-    let of_heap = |value: fn(hprof_footprint::JavaHeap) -> Option<u64>| heap.and_then(value);
-    let of_group = |value: fn(hprof_footprint::Cgroup) -> Option<u64>| group.and_then(value);
-    let values = [
-        (
-            "hprof_memory_look_milliseconds",
-            "The time of the look, since 1970.",
-            Some(account.time),
-        ),
-        (
-            "hprof_resident_bytes",
-            "The resident set.",
-            Some(account.resident()),
-        ),
-        (
-            "hprof_swapped_bytes",
-            "What of the process is swapped out.",
-            account.swapped,
-        ),
-        (
-            "hprof_threads",
-            "The threads of the process.",
-            Some(account.threads),
-        ),
-        (
-            "hprof_heap_used_bytes",
-            "The Java heap in use; garbage counts.",
-            of_heap(|heap| Some(heap.used)),
-        ),
-        (
-            "hprof_heap_committed_bytes",
-            "The Java heap that the VM has got.",
-            of_heap(|heap| Some(heap.committed)),
-        ),
-        (
-            "hprof_heap_limit_bytes",
-            "The most that the Java heap may have.",
-            of_heap(|heap| Some(heap.limit)),
-        ),
-        (
-            "hprof_heap_after_collection_bytes",
-            "What the last collection has left.",
-            of_heap(|heap| heap.after_collection),
-        ),
-        ("hprof_direct_bytes", "Direct buffers.", vm.direct),
-        (
-            "hprof_direct_buffers",
-            "The number of direct buffers.",
-            vm.direct_buffers,
-        ),
-        ("hprof_classes", "The loaded classes.", vm.classes),
-        ("hprof_class_loaders", "Their loaders.", vm.loaders),
-        (
-            "hprof_cgroup_limit_bytes",
-            "The limit of the cgroup.",
-            of_group(|group| group.limit),
-        ),
-        (
-            "hprof_cgroup_used_bytes",
-            "What counts against the limit.",
-            of_group(|group| group.used),
-        ),
-        (
-            "hprof_cgroup_file_bytes",
-            "Files that count against it, those in tmpfs too.",
-            of_group(|group| group.file),
-        ),
-        (
-            "hprof_cgroup_shared_bytes",
-            "Of these, files in tmpfs and shared memory.",
-            of_group(|group| group.shared),
-        ),
-        (
-            "hprof_cgroup_kernel_bytes",
-            "The kernel's own that counts.",
-            of_group(|group| group.kernel),
-        ),
-        (
-            "hprof_cgroup_swapped_bytes",
-            "What of the cgroup is swapped out.",
-            of_group(|group| group.swapped),
-        ),
-    ];
-    for (name, help, value) in values {
-        if let Some(value) = value {
-            gauge(out, name, help, [(String::new(), value as f64)]);
-        }
-    }
-}
-
-/// Adds a gauge with its values by labels.
-fn gauge(
+/// Adds a gauge with the values of its parts.
+fn write_gauge(
     out: &mut String,
-    name: &str,
-    help: &str,
-    values: impl IntoIterator<Item = (String, f64)>,
+    gauge: &Gauge,
+    values: impl IntoIterator<Item = (Option<&'static str>, f64)>,
 ) {
+    let (name, help) = (gauge.prometheus_name(), gauge.help);
     // Writing to a string cannot fail.
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge");
-    for (labels, value) in values {
-        let _ = writeln!(out, "{name}{labels} {value}");
+    for (part, value) in values {
+        let _ = match part {
+            Some(part) => writeln!(out, "{name}{{part=\"{part}\"}} {value}"),
+            None => writeln!(out, "{name} {value}"),
+        };
     }
 }
 

@@ -8,7 +8,7 @@ use hprof_profile::export::{explanation, rejected};
 use ureq::http::HeaderMap;
 use ureq::{Agent, Body};
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Signal};
 
 /// The longest that a connection may take to be established.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -31,9 +31,9 @@ pub struct Collector {
 
 /// The reason a request was not accepted.
 #[derive(Debug, thiserror::Error)]
-#[error("{endpoint}: {what}{}", asked(*.tries, *.spent))]
+#[error("{url}: {what}{}", asked(*.tries, *.spent))]
 pub struct PushError {
-    endpoint: Endpoint,
+    url: String,
     what: Refusal,
     /// The number of attempts.
     tries: u32,
@@ -53,8 +53,12 @@ enum Refusal {
     Connection(ureq::Error),
     #[error("answered {status}{}", colon(.said))]
     Status { status: u16, said: String },
-    #[error("rejected {profiles} profiles{}", colon(.said))]
-    Partly { profiles: i64, said: String },
+    #[error("rejected {count} {items}{}", colon(.said))]
+    Partly {
+        count: i64,
+        items: &'static str,
+        said: String,
+    },
     #[error("{0}")]
     Answer(ureq::Error),
 }
@@ -72,6 +76,13 @@ enum Outcome {
     /// It may be accepted later, after at least this time if the collector specifies one.
     Later(Refusal, Option<Duration>),
     Never(Refusal),
+}
+
+impl PushError {
+    /// Returns `true` if the collector has no such path, as one that does not take a signal.
+    pub fn is_unknown_path(&self) -> bool {
+        matches!(self.what, Refusal::Status { status: 404, .. })
+    }
 }
 
 impl Collector {
@@ -95,13 +106,14 @@ impl Collector {
     }
 
     /// Sends a request until it is accepted, finally refused, or the time is up.
-    pub fn send(&self, request: &[u8]) -> Result<(), PushError> {
+    pub fn send(&self, signal: Signal, request: &[u8]) -> Result<(), PushError> {
+        let url = self.endpoint.url(signal);
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         let mut tries = 0;
         loop {
             tries += 1;
-            let (what, asked) = match self.ask(request) {
+            let (what, asked) = match self.ask(signal, &url, request) {
                 Outcome::Taken => return Ok(()),
                 Outcome::Never(what) => (what, None),
                 Outcome::Later(what, wanted) => (what, Some(wanted.unwrap_or(jittered(pause)))),
@@ -111,7 +123,7 @@ impl Collector {
                 Some(wait) if spent + wait <= self.timeout => thread::sleep(wait),
                 _ => {
                     return Err(PushError {
-                        endpoint: self.endpoint.clone(),
+                        url,
                         what,
                         tries,
                         spent,
@@ -122,10 +134,10 @@ impl Collector {
         }
     }
 
-    fn ask(&self, request: &[u8]) -> Outcome {
+    fn ask(&self, signal: Signal, url: &str, request: &[u8]) -> Outcome {
         let sent = self
             .agent
-            .post(self.endpoint.as_str())
+            .post(url)
             .header("content-type", "application/x-protobuf")
             .send(request);
         let mut response = match sent {
@@ -140,8 +152,9 @@ impl Collector {
         match status {
             200..300 => match rejected(&answer) {
                 None => Outcome::Taken,
-                Some((profiles, said)) => Outcome::Never(Refusal::Partly {
-                    profiles,
+                Some((count, said)) => Outcome::Never(Refusal::Partly {
+                    count,
+                    items: signal.items(),
                     said: shown(&said),
                 }),
             },

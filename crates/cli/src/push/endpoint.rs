@@ -1,14 +1,35 @@
 //! The URL of a collector.
 
-use std::fmt;
 use std::str::FromStr;
 
 use ureq::http::Uri;
 
-/// The path of OTLP over HTTP for profiles.
-const PATH: &str = "/v1development/profiles";
+/// What a collector is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    Profiles,
+    Metrics,
+}
 
-/// A collector's URL for profiles.
+impl Signal {
+    /// Returns the path of OTLP over HTTP.
+    fn path(self) -> &'static str {
+        match self {
+            Signal::Profiles => "/v1development/profiles",
+            Signal::Metrics => "/v1/metrics",
+        }
+    }
+
+    /// Returns what a collector counts that it has rejected.
+    pub fn items(self) -> &'static str {
+        match self {
+            Signal::Profiles => "profiles",
+            Signal::Metrics => "values",
+        }
+    }
+}
+
+/// A collector's URL, to which the path of a signal is added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Endpoint(String);
 
@@ -50,20 +71,15 @@ impl FromStr for Endpoint {
             return Err(NoEndpoint::Query);
         }
         let base = uri.path().trim_end_matches('/');
-        let base = base.strip_suffix(PATH).unwrap_or(base);
-        Ok(Endpoint(format!("http://{authority}{base}{PATH}")))
+        let base = base.strip_suffix(Signal::Profiles.path()).unwrap_or(base);
+        Ok(Endpoint(format!("http://{authority}{base}")))
     }
 }
 
 impl Endpoint {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+    /// Returns the URL to which a signal is sent.
+    pub fn url(&self, signal: Signal) -> String {
+        format!("{}{}", self.0, signal.path())
     }
 }
 
@@ -83,7 +99,9 @@ mod tests {
             ),
         ] {
             let endpoint = given.parse::<Endpoint>().expect("a URL");
-            assert_eq!(endpoint.as_str(), meant);
+            assert_eq!(endpoint.url(Signal::Profiles), meant);
+            let metrics = meant.replace("v1development/profiles", "v1/metrics");
+            assert_eq!(endpoint.url(Signal::Metrics), metrics);
         }
     }
 

@@ -6,24 +6,27 @@ mod endpoint;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use hprof_format::printable;
+use hprof_format::{MemoryLook, printable};
 use hprof_profile::Profile;
-use hprof_profile::export::{LimitTooSmall, Origin, Requests};
+use hprof_profile::export::{self, LimitTooSmall, Origin, Requests};
 
 use crate::failure::Failure;
+use crate::gauges::of_looks;
 use crate::origin::{SERVICE, UNKNOWN_SERVICE};
 use crate::profile::Choice;
 use crate::size;
 use crate::span::SpanChoice;
 use collector::{Collector, PushError};
 pub use endpoint::Endpoint;
+use endpoint::Signal;
 
 /// Send a profile to an OpenTelemetry collector (OTLP over HTTP)
 ///
 /// All values of the profile are sent, each as an OpenTelemetry profile
-/// (v1development, protobuf), in as many requests as the limit requires. No
-/// connection is made other than to the URL. If the collector is unavailable or
-/// busy (429, 502, 503, 504), the request is repeated after a while.
+/// (v1development, protobuf), in as many requests as the limit requires, and the
+/// memory of the process over time, if the file has it, as gauges. No connection is
+/// made other than to the URL. If the collector is unavailable or busy (429, 502,
+/// 503, 504), the request is repeated after a while.
 ///
 /// Exit status 1 means that not all of it was accepted.
 #[derive(clap::Args)]
@@ -35,7 +38,7 @@ pub struct Arguments {
     #[command(flatten)]
     span: SpanChoice,
 
-    /// The collector, as in http://localhost:4318; /v1development/profiles is added
+    /// The collector, as in http://localhost:4318; /v1development/profiles and /v1/metrics are added
     #[arg(long, value_name = "URL")]
     otlp: Endpoint,
 
@@ -109,6 +112,10 @@ pub struct Pushed {
     pub requests: u64,
     pub samples: u64,
     pub bytes: u64,
+    /// The looks at the memory of the process.
+    pub looks: u64,
+    /// Set if there are some, and the collector does not take metrics.
+    pub without_looks: bool,
 }
 
 /// The reason it has not accepted everything.
@@ -136,14 +143,30 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         requests,
         samples,
         bytes,
+        looks,
+        without_looks,
     } = pushed;
     let file = file.display().to_string();
-    let message = format!(
-        "{}: {samples} samples in {requests} request{}, {bytes} bytes, to {}",
-        printable(&file),
+    let file = printable(&file);
+    let mut message = format!(
+        "{file}: {samples} samples{} in {requests} request{}, {bytes} bytes, to {}",
+        match looks {
+            0 => String::new(),
+            looks => format!(" and memory at {looks} moments"),
+        },
         if requests == 1 { "" } else { "s" },
-        arguments.otlp
+        arguments.otlp.url(Signal::Profiles)
     );
+    if looks > 0 {
+        message.push_str(&format!(" and {}", arguments.otlp.url(Signal::Metrics)));
+    }
+    if without_looks {
+        let url = arguments.otlp.url(Signal::Metrics);
+        let _ = writeln!(
+            io::stderr(),
+            "hprof: {file}: the memory of the process was not sent: {url} does not exist"
+        );
+    }
     writeln!(io::stdout(), "{message}")
         .map_err(|error| Failure::writing(std::path::Path::new("standard output"), &error))?;
     opened.finish()
@@ -183,21 +206,70 @@ impl Target {
             request?;
             all += 1;
         }
+        let memory = self.memory(profile, known)?;
+        all += memory.len() as u64;
         let mut pushed = Pushed::default();
+        let failed = |taken| move |error| NotPushed::Collector { error, taken, all };
         for request in requests() {
             let request = request?;
-            let sent = self.collector.send(&request.bytes);
-            sent.map_err(|error| NotPushed::Collector {
-                error,
-                taken: pushed.requests,
-                all,
-            })?;
+            let sent = self.collector.send(Signal::Profiles, &request.bytes);
+            sent.map_err(failed(pushed.requests))?;
             pushed.requests += 1;
             pushed.samples += request.samples;
             pushed.bytes += request.bytes.len() as u64;
         }
+        for MemoryRequest { bytes, looks } in memory {
+            match self.collector.send(Signal::Metrics, &bytes) {
+                // It got all that it can show.
+                Err(error) if error.is_unknown_path() => {
+                    pushed.without_looks = true;
+                    break;
+                }
+                sent => sent.map_err(failed(pushed.requests))?,
+            }
+            pushed.requests += 1;
+            pushed.looks += looks;
+            pushed.bytes += bytes.len() as u64;
+        }
         Ok(pushed)
     }
+
+    /// Returns the requests with the memory of the process.
+    fn memory(
+        &self,
+        profile: &Profile,
+        known: &[(&str, String)],
+    ) -> Result<Vec<MemoryRequest>, LimitTooSmall> {
+        let limit = usize::try_from(self.options.max_request).unwrap_or(usize::MAX);
+        let mut requests = Vec::new();
+        let mut left: Vec<&[MemoryLook]> = vec![&profile.history.memory];
+        while let Some(looks) = left.pop() {
+            let origin = self.options.origin(known).of(profile);
+            let bytes = export::gauges(origin, of_looks(profile.created, looks));
+            match looks.len() {
+                0 => {}
+                1 if bytes.len() > limit => {
+                    let size = bytes.len();
+                    return Err(LimitTooSmall { size, limit });
+                }
+                half if bytes.len() > limit => {
+                    let (earlier, later) = looks.split_at(half / 2);
+                    left.extend([later, earlier]);
+                }
+                _ => requests.push(MemoryRequest {
+                    bytes,
+                    looks: looks.len() as u64,
+                }),
+            }
+        }
+        Ok(requests)
+    }
+}
+
+/// A request with some of the looks at the memory of the process.
+struct MemoryRequest {
+    bytes: Vec<u8>,
+    looks: u64,
 }
 
 impl PushOptions {

@@ -43,6 +43,7 @@ class App {
       ['top', 'Top', TopView],
       ['around', 'Callers & callees', AroundView],
       has('alloc-bytes') && ['allocations', 'Allocation sites', SitesView],
+      has('native-bytes') && ['native', 'Native sites', SitesView],
       runs.some((run) => run.history?.course) && ['time', 'Time', TimeView],
       runs.some((run) => run.history?.memory) && ['memory', 'Memory', MemoryView],
       has('contention') && ['monitors', 'Monitors', SitesView],

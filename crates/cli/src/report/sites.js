@@ -4,9 +4,17 @@ const SITES = {
   allocations: {
     label: 'Allocation sites', metrics: ['alloc-bytes', 'alloc-objects', 'live-bytes', 'live-objects'],
     heads: ['Allocated', 'Objects', 'Live', 'Live objects'], of: 'class', kept: [0, 2],
+    hint: 'The strong part of a bar is alive: it is kept. A click on a class shows its flame graph.',
   },
   monitors: {
     label: 'Monitors', metrics: ['contention', 'contentions'], heads: ['Waited', 'Times'], of: 'monitor', mean: [0, 1],
+    hint: 'What threads waited for monitors that others held. A click on a class shows its flame graph.',
+  },
+  native: {
+    label: 'Native sites', metrics: ['native-live-bytes', 'native-live-blocks', 'native-old-bytes', 'native-old-blocks', 'native-bytes',
+      'native-blocks'],
+    heads: ['Not freed', 'Blocks', 'Old', 'Old blocks', 'Allocated', 'Blocks allocated'], bar: [0, 2],
+    hint: 'Estimates. The strong part of a bar is old: it may be a leak. A click on a method shows the flame graph.',
   },
 };
 
@@ -22,16 +30,21 @@ class SitesView {
   update() {
     const { app, kind } = this;
     const { state } = app;
-    const groups = [['class', kind.of], ['site', `${kind.of} and method`], ['trace', `${kind.of} and stack`]];
+    const groups = kind.of ? [['class', kind.of], ['site', `${kind.of} and method`], ['trace', `${kind.of} and stack`]]
+      : [['site', 'method'], ['trace', 'stack']];
     this.tools.replaceChildren(
-      choice('By', groups, state.group, (group) => state.set({ group })),
-      element('span', { className: 'hint' }, kind.kept
-        ? 'The strong part of a bar is alive: it is kept. A click on a class shows its flame graph.'
-        : 'What threads waited for monitors that others held. A click on a class shows its flame graph.'),
+      choice('By', groups, this.group(), (group) => state.set({ group })),
+      element('span', { className: 'hint' }, kind.hint),
       ...(this.hasAges() ? [ageLegend()] : []),
     );
     const rows = this.rows();
     this.table.show(this.columns(rows), rows, state.sort || kind.metrics[0], app.nothing());
+  }
+
+  // What has no classes is not grouped by them.
+  group() {
+    const { group } = this.app.state;
+    return this.kind.of || group !== 'class' ? group : 'site';
   }
 
   hasAges() {
@@ -49,7 +62,7 @@ class SitesView {
       class: () => 0,
       site: (stack) => (stack === 0 ? 0 : methods.of[stacks.frame[stack]]),
       trace: (stack) => stack,
-    }[state.group] ?? (() => 0);
+    }[this.group()] ?? (() => 0);
     const key = (table, row) => table.type[row] * width + groupOf(table.stack[row]);
     const sums = rowCosts(app.run, kind.metrics, state, key);
     const before = state.base < 0 ? null : rowCosts(profiles.runs[state.base], kind.metrics, state, key);
@@ -59,9 +72,9 @@ class SitesView {
       const zeros = new Float64Array(kind.metrics.length);
       const type = Math.floor(of / (width));
       const group = of % (width);
-      const name = type ? profiles.strings[type - 1] : '<unknown>';
+      const name = profiles.strings[type - 1] ?? (kind.of ? '<unknown>' : '');
       const frames = { class: () => [], site: () => [methods.names[group]],
-        trace: () => framesBelow(profiles, lines, group) }[state.group]?.() ?? [];
+        trace: () => framesBelow(profiles, lines, group) }[this.group()]?.() ?? [];
       const row = { type, name, frames, now: sums.get(of) ?? zeros, base: before?.get(of) ?? zeros, ages: ages?.get(of) };
       const any = row.now.some(Boolean) || row.base.some(Boolean);
       if (any && (app.finds(name) || frames.some((frame) => app.finds(frame)))) rows.push(row);
@@ -84,6 +97,9 @@ class SitesView {
         columns.push({ key: 'ages', head: 'Ages', title: 'Of the live bytes', className: 'bars',
           cell: (row) => (row.ages ? ageBar(row.ages) : '') });
       }
+    } else if (kind.bar) {
+      const [all, part] = kind.bar;
+      columns.push({ key: 'bar', head: '', className: 'bars', cell: (row) => bar(row.now[all], largest, row.now[part]) });
     } else {
       const [time, times] = kind.mean;
       columns.push({ key: 'mean', head: 'Mean', title: 'Waited each time', number: true,
@@ -97,17 +113,19 @@ class SitesView {
         cell: (row) => element('span', { className: change(row) > 0 ? 'grew' : change(row) < 0 ? 'shrank' : '' },
           signed(change(row), units[0])) });
     }
-    columns.push({ key: 'name', head: kind.of === 'class' ? 'Class' : 'Monitor of class', className: 'wide',
-      of: (row) => row.name, cell: (row) => this.nameCell(row) });
+    const heads = { class: 'Class', monitor: 'Monitor of class' };
+    columns.push({ key: 'name', head: heads[kind.of] ?? 'Method', className: 'wide', of: (row) => row.name || row.frames[0],
+      cell: (row) => this.nameCell(row) });
     return columns;
   }
 
   nameCell(row) {
     const { state } = this.app;
-    const open = () => state.set({ view: 'flame', type: row.type, value: this.kind.metrics[0], zoom: [] }, true);
-    const made = element('div', {}, link(row.name, open));
+    const { kind } = this;
+    const open = () => state.set({ view: 'flame', type: kind.of ? row.type : ALL, value: kind.metrics[0], zoom: [] }, true);
+    const made = element('div', {}, link(kind.of ? row.name : row.frames[0] ?? '<no stack>', open));
     const line = (frame) => element('div', { className: 'frame', title: shown(frame, 2000) }, shown(frame, 160));
-    made.append(...row.frames.slice(0, 4).map(line));
+    made.append(...row.frames.slice(kind.of ? 0 : 1, 4).map(line));
     if (row.frames.length > 4) {
       made.append(element('details', {}, element('summary', {}, `${row.frames.length - 4} more`),
         ...row.frames.slice(4).map(line)));

@@ -272,6 +272,22 @@ const cases = {
     assert.ok((await rows(page, 9)).length > 0);
   },
 
+  // A page of native memory from two places, one of which leaks.
+  async native(context, [file]) {
+    const page = await open(context, file);
+    await page.click('nav >> text=Native sites');
+    const texts = () => page.locator('main tbody tr').allTextContents();
+    const leak = /^1,500,000 B?.*15.*1,200,000|^1\.50 MB15.*1\.20 MB12.*8\.00 MB80.*p\.B\.grow/;
+    assert.match((await texts())[0], leak);
+    assert.match((await texts())[1], /^0.*p\.A\.go/);
+    // There are no classes to group by.
+    assert.deepEqual(await page.$$eval('main .tools option', (all) => all.map((one) => one.textContent)), ['method', 'stack']);
+    await choose(page, 'By', 'trace');
+    assert.match((await texts())[0], /p\.B\.grow.*p\.A\.go/);
+    await page.click('main tbody tr >> nth=0 >> button');
+    assert.match(await about(page), /total1\.50 MB /);
+  },
+
   // A page of waits for locks.
   async waiting(context, [file]) {
     const page = await open(context, file);

@@ -12,7 +12,7 @@ use crate::viewers::tool;
 use crate::{directory, json, profile, shown, text};
 
 /// What the sections of the file add up to, times in nanoseconds: 7 CPU samples of 20 ms, 100 of threads of 20 ms, 100 of waits of 10 ms.
-const TOTALS: [(&str, u64); 20] = [
+const TOTALS: [(&str, u64); 26] = [
     ("alloc-bytes", 10_000),
     ("alloc-objects", 100),
     ("blocked", 600_000_000),
@@ -23,6 +23,12 @@ const TOTALS: [(&str, u64); 20] = [
     ("live-bytes", 4_000),
     ("live-objects", 40),
     ("lock-wait", 1_000_000_000),
+    ("native-blocks", 80),
+    ("native-bytes", 8_000),
+    ("native-live-blocks", 15),
+    ("native-live-bytes", 1_500),
+    ("native-old-blocks", 12),
+    ("native-old-bytes", 1_200),
     ("parked", 1_200_000_000),
     ("peak-bytes", 5_000),
     ("peak-objects", 50),
@@ -86,7 +92,7 @@ fn weight(name: &str) -> u64 {
     if name == "cpu" { INTERVAL } else { 1 }
 }
 
-fn stated_in_order(stated: &Totals) -> [(String, u64); 20] {
+fn stated_in_order(stated: &Totals) -> [(String, u64); 26] {
     TOTALS.map(|(name, _)| (name.to_owned(), stated[name]))
 }
 
@@ -219,7 +225,7 @@ fn of_pprof(pprof: &Path, file: &Path) -> Totals {
 }
 
 /// What the tables have as columns of their own; states are frames, and lifetimes rows.
-const COLUMNS: [(&str, &str, &str); 11] = [
+const COLUMNS: [(&str, &str, &str); 17] = [
     ("alloc-bytes", "alloc_site", "alloc_bytes"),
     ("alloc-objects", "alloc_site", "alloc_objects"),
     ("calls", "call_time", "calls"),
@@ -229,6 +235,12 @@ const COLUMNS: [(&str, &str, &str); 11] = [
     ("live-bytes", "alloc_site", "live_bytes"),
     ("live-objects", "alloc_site", "live_objects"),
     ("lock-wait", "lock_wait", "wait_ns"),
+    ("native-blocks", "native_site", "native_blocks"),
+    ("native-bytes", "native_site", "native_bytes"),
+    ("native-live-blocks", "native_site", "native_live_blocks"),
+    ("native-live-bytes", "native_site", "native_live_bytes"),
+    ("native-old-blocks", "native_site", "native_old_blocks"),
+    ("native-old-bytes", "native_site", "native_old_bytes"),
     ("time", "call_time", "self_ns"),
     ("wall", "wall_sample", "wall_ns"),
 ];

@@ -12,7 +12,10 @@ pub use collapsed::{Folding, collapsed, folded};
 pub use firefox::{firefox, firefox_divisor};
 pub use jfr::{jfr, jfr_divisor};
 pub use json::json;
-pub use otlp::{ExportRequest, LimitTooSmall, Origin, Requests, explanation, otlp, rejected};
+pub use otlp::{
+    ExportRequest, Gauge, GaugePoint, LimitTooSmall, Origin, Requests, explanation, gauges, otlp,
+    rejected,
+};
 pub use pprof::pprof;
 pub use speedscope::speedscope;
 

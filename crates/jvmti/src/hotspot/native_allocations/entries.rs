@@ -7,6 +7,7 @@
 //!   function, code of the library itself, which looks the function up at the first call. Then the linker is done with it: before
 //!   that it holds an offset. An entry that leads elsewhere, as to another profiler or to an allocator of the library's own, is
 //!   left alone: what one allocator has made, no other may free.
+//! - The library of `malloc` keeps its entries of `mmap`: the pages that it divides into blocks would be counted twice.
 //! - The linker makes the pages of most tables unwritable (`PT_GNU_RELRO`) at the end of loading a library. Those are made
 //!   writable for the moment of the change; this must not happen while the linker does the opposite. So only libraries are
 //!   touched that were there before a moment at which nothing was being loaded: `dlopen` waits for whoever else is in it.
@@ -213,6 +214,11 @@ impl LoadedLibrary<'_> {
         })
     }
 
+    /// Returns `true` if the library has the `malloc` that is called.
+    fn is_allocator(&self) -> bool {
+        self.contains(HOOKS[0].original.load(Ordering::SeqCst).addr())
+    }
+
     /// # Safety
     /// The library is loaded, and stays meanwhile.
     unsafe fn visit_entries(&self, visit: &mut Visit<'_>) {
@@ -291,6 +297,7 @@ impl LoadedLibrary<'_> {
         let Some(hook) = HOOKS.iter().find(|hook| hook.name == entry.name) else {
             return;
         };
+        let is_of_pages = hook.is_of_pages();
         let (hook, original) = (
             hook.hook.expose_provenance(),
             hook.original.load(Ordering::SeqCst).expose_provenance(),
@@ -304,6 +311,7 @@ impl LoadedLibrary<'_> {
         match visit {
             Visit::Change(changed) => {
                 if original != 0
+                    && !(is_of_pages && self.is_allocator())
                     && (held == original || is_of_another && self.contains(held))
                     && held != hook
                     && self.write(place, entry, held, hook)

@@ -64,6 +64,11 @@ impl Hook {
             original: AtomicPtr::new(ptr::null_mut()),
         }
     }
+
+    /// Returns `true` if it maps or unmaps pages.
+    pub(super) fn is_of_pages(&self) -> bool {
+        [c"mmap", c"mmap64", c"munmap"].contains(&self.name)
+    }
 }
 
 /// The place of `dlsym` among the hooks.

@@ -10,7 +10,8 @@ struct Status {
     message: String,
 }
 
-/// Returns the number of rejected profiles of a request that was accepted, and the reason; `None` if all were accepted.
+/// Returns the number of rejected profiles of a request that was accepted, and the reason; `None` if all were accepted. The
+/// answer to metrics has the same fields, for rejected values.
 #[must_use]
 pub fn rejected(answer: &[u8]) -> Option<(i64, String)> {
     let answer = ExportProfilesServiceResponse::decode(answer).ok()?;

@@ -3,14 +3,14 @@
 use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, any_value};
+use opentelemetry_proto::tonic::common::v1::{AnyValue, any_value};
 use opentelemetry_proto::tonic::profiles::v1development as proto;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::{Message, length_delimiter_len};
 use sha2::{Digest, Sha256};
 
 use super::dictionary::Runner;
-use super::{Dictionary, ExportRequest, Observed};
+use super::{Dictionary, ExportRequest, Observed, scope};
 use crate::export::nanos_of_one;
 use crate::metric::{Metric, Unit};
 use crate::model::Profile;
@@ -178,16 +178,11 @@ impl<'a> Draft<'a> {
 
     /// Returns the request without profiles and dictionary.
     fn skeleton(&self) -> ExportProfilesServiceRequest {
-        let scope = InstrumentationScope {
-            name: "hprof".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            ..InstrumentationScope::default()
-        };
         ExportProfilesServiceRequest {
             resource_profiles: vec![proto::ResourceProfiles {
                 resource: Some(self.resource.clone()),
                 scope_profiles: vec![proto::ScopeProfiles {
-                    scope: Some(scope),
+                    scope: Some(scope()),
                     ..proto::ScopeProfiles::default()
                 }],
                 ..proto::ResourceProfiles::default()

@@ -6,10 +6,11 @@
 mod answer;
 mod dictionary;
 mod draft;
+mod metrics;
 
 use std::io::{self, Write};
 
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use crate::metric::Metric;
@@ -17,6 +18,7 @@ use crate::model::{LabelsId, Profile, StackId};
 pub use answer::{explanation, rejected};
 use dictionary::Dictionary;
 use draft::Draft;
+pub use metrics::{Gauge, GaugePoint, gauges};
 
 /// The origin of a profile, in the terms of OpenTelemetry's semantic conventions: `service.name`, `host.name`.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +44,23 @@ impl Origin {
         });
     }
 
-    fn has(&self, key: &str) -> bool {
-        self.0.iter().any(|known| known.key == key)
+    /// Returns the origin with the process of a profile, unless it has one.
+    #[must_use]
+    pub fn of(mut self, profile: &Profile) -> Self {
+        let is_known = self.0.iter().any(|known| known.key == PROCESS);
+        if let (Some(process), false) = (profile.process, is_known) {
+            self.set_number(PROCESS, process.into());
+        }
+        self
+    }
+}
+
+/// Returns what has measured.
+fn scope() -> InstrumentationScope {
+    InstrumentationScope {
+        name: "hprof".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..InstrumentationScope::default()
     }
 }
 
@@ -58,7 +75,7 @@ pub struct ExportRequest {
 
 /// The limit does not have room for even a single sample.
 #[derive(Debug, thiserror::Error)]
-#[error("a request with a single sample takes {size} bytes; the limit is {limit}")]
+#[error("a request with a single sample or moment takes {size} bytes; the limit is {limit}")]
 pub struct LimitTooSmall {
     /// The size that would be needed.
     pub size: usize,
@@ -134,17 +151,14 @@ fn observed(profile: &Profile, metric: Metric) -> Box<dyn Iterator<Item = Observ
 impl<'a> Requests<'a> {
     /// Creates requests of at most `limit` bytes each. The process is added unless `origin` has it.
     #[must_use]
-    pub fn new(profile: &'a Profile, mut origin: Origin, limit: usize) -> Requests<'a> {
-        if let (Some(process), false) = (profile.process, origin.has(PROCESS)) {
-            origin.set_number(PROCESS, process.into());
-        }
+    pub fn new(profile: &'a Profile, origin: Origin, limit: usize) -> Requests<'a> {
         let metrics = profile.metrics().into_iter();
         let mut samples = metrics.flat_map(|metric| observed(profile, metric));
         Requests {
             profile,
             dictionary: Dictionary::new(profile),
             resource: Resource {
-                attributes: origin.0,
+                attributes: origin.of(profile).0,
                 ..Resource::default()
             },
             limit,
