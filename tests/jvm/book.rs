@@ -57,7 +57,11 @@ const UNSEEN: [&str; 3] = [
 const ERROR_BY_CHANCE: f64 = 5.0;
 
 /// The beginnings of lines about growth, which only a run of some seconds has: any run is one on a busy machine.
-const OF_A_LONG_RUN: [&str; 2] = ["keeps what it makes: ", "the process grew from "];
+const OF_A_LONG_RUN: [&str; 3] = [
+    "keeps what it makes: ",
+    "  hprof growth ",
+    "the process grew from ",
+];
 /// How often a page is run until it shows what is printed: rows of samples, and their order, vary by chance, the more on a busy
 /// machine. A page that is wrong is so each time.
 const ATTEMPTS: usize = 3;
