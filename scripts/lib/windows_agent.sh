@@ -29,6 +29,7 @@ test_agent() {
     cp "${windows_hprof:?}" "$work/hprof.exe"
     "$(newest_compiler)/bin/javac" -nowarn -Xlint:-options -g --release 11 -d "$work/classes" \
         java-tests/sites/Alloc.java java-tests/times/Calls.java java-tests/monitor/Contend.java java-tests/dump/Graph.java java-tests/attach/Steps.java
+    compile_ends
     for wheel in $windows_wheels; do
         feature=${wheel%%:*}
         if (($#)) && [[ " $* " != *" $feature "* ]]; then continue; fi
@@ -100,6 +101,7 @@ check_agent() {
     has_rows "CPU SAMPLES" samples.txt
     [[ -z $(find "$work/windows" -mindepth 1 -name '.*') ]] || die "the agent has left something on Windows"
     check_attach
+    check_ends
     check_agent_refusals
 }
 

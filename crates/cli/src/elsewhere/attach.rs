@@ -14,21 +14,21 @@ pub use no_agent::{NoAgent, no_agent};
 /// The commands that need the agent.
 const COMMANDS: &str = "record, live, list, attach, status, dump, stop, agent-path, and leaks and heap of a running program";
 
-/// Start a profile in a running program (on Linux)
+/// Start a profile in a running program (on Linux and Windows)
 #[derive(clap::Args)]
 pub struct Attach {
     #[command(flatten)]
     _any: NoAgent,
 }
 
-/// Print the path of the agent (on Linux)
+/// Print the path of the agent (on Linux and Windows)
 #[derive(clap::Args)]
 pub struct AgentPath {
     #[command(flatten)]
     _any: NoAgent,
 }
 
-/// Show the running JVMs, and which of them have the agent (on Linux)
+/// Show the running JVMs, and which of them have the agent (on Linux and Windows)
 #[derive(clap::Args)]
 pub struct List {
     #[command(flatten)]
