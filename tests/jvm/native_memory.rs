@@ -192,7 +192,7 @@ const LIBRARY_FOLDERS: [&str; 4] = [
     "/usr/lib",
 ];
 
-on_every_jvm!(other_allocators_are_seen_as_what_they_are, and 17);
+on_every_jvm!(other_allocators_are_seen_as_what_they_are, and 28);
 
 fn other_allocators_are_seen_as_what_they_are(jvm: &Jvm) {
     for allocator in ALLOCATORS {
