@@ -162,13 +162,13 @@ fn the_options_of_the_agent_can_be_asked_for() {
     assert_eq!(
         one,
         "\
-clock=cpu|wall
+clock=cpu|wall|samples
     what cpu=times|old measures
-    values:  cpu|wall
+    values:  cpu|wall|samples
     default: cpu
     for:     cpu=times or cpu=old
 
-What `cpu=times` and `cpu=old` measure: CPU time (`cpu`) or all time that passes (`wall`).
+What `cpu=times|old` measures: CPU time (`cpu`), elapsed time (`wall`), or CPU time by `samples`.
 "
     );
     assert_eq!(
