@@ -16,7 +16,7 @@ pub trait Engine: Send + Sync {
     /// Stops measuring before it returns; called once, on a thread that is not the engine's. Never waits indefinitely.
     fn stop(&self, jni: Jni<'_>);
 
-    /// Called after [`Engine::stop`] if the VM goes on: releases what the engine holds of the VM and does not free on
+    /// Called after [`Engine::stop`] if the VM continues: releases what the engine holds of the VM and does not free on
     /// drop.
     fn give_back(&self, _jni: Jni<'_>) {}
 }

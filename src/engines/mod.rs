@@ -166,7 +166,7 @@ impl Engines {
         engines.for_each(|engine| engine.stop(jni));
     }
 
-    /// Releases what stopped engines hold of the VM, which goes on.
+    /// Releases what stopped engines hold of the VM, which continues.
     pub fn give_back(&self, jni: Jni<'_>) {
         let engines = self.measuring.iter().rev();
         engines.for_each(|engine| engine.give_back(jni));

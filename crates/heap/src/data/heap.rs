@@ -218,7 +218,7 @@ impl<'a> Heap<'a> {
         self.dominators.retained_of(object, &self.objects)
     }
 
-    /// Iterates over what a node directly dominates. That takes less time than to look up each by itself.
+    /// Iterates over what a node directly dominates, which takes less time than looking the nodes up one by one.
     pub(crate) fn children(&self, node: Node) -> impl Iterator<Item = Child> {
         let mut sizes = self.dominators.retained_near();
         let children = self.dominators.children_with_objects(node);

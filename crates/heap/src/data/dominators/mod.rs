@@ -301,7 +301,7 @@ impl Dominators {
         })
     }
 
-    /// Iterates over the same with their objects. That takes less time than to look up each by itself.
+    /// Iterates over the same with their objects, which takes less time than looking them up one by one.
     pub(crate) fn children_with_objects(
         &self,
         node: Node,

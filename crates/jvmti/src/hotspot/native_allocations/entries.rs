@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 
-use super::hooks::HOOKS;
+use super::hooks::{Function, HOOKS};
 use crate::native_code::loaded_libraries;
 
 type Address = usize;
@@ -111,7 +111,10 @@ impl Entries {
                 hook.original.store(original, Ordering::SeqCst);
             }
         }
-        !HOOKS[0].original.load(Ordering::SeqCst).is_null()
+        !HOOKS[Function::Malloc as usize]
+            .original
+            .load(Ordering::SeqCst)
+            .is_null()
     }
 
     /// Changes the entries of libraries that were loaded since the last look.
@@ -197,7 +200,7 @@ unsafe extern "C" fn visit_library(
         base: info.dlpi_addr as usize,
         page: look.page,
     };
-    if !library.contains(HOOKS[0].hook.addr()) {
+    if !library.contains(HOOKS[Function::Malloc as usize].hook.addr()) {
         // SAFETY: the linker shows the library.
         unsafe { library.visit_entries(&mut look.visit) };
     }
@@ -216,7 +219,12 @@ impl LoadedLibrary<'_> {
 
     /// Returns `true` if the library has the `malloc` that is called.
     fn is_allocator(&self) -> bool {
-        self.contains(HOOKS[0].original.load(Ordering::SeqCst).addr())
+        self.contains(
+            HOOKS[Function::Malloc as usize]
+                .original
+                .load(Ordering::SeqCst)
+                .addr(),
+        )
     }
 
     /// # Safety
