@@ -202,7 +202,6 @@ impl MemoryLook {
         let status = status();
         Account {
             time: now().0,
-            system_resident: bytes(&status, "VmRSS:"),
             swapped: bytes(&status, "VmSwap:"),
             threads,
             cgroup: cgroup::of_this_process(),

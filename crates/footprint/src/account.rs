@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::cgroup::Cgroup;
 use crate::malloc;
 use crate::mappings::Mapping;
-use crate::memory::Memory;
+use crate::memory::{Contents, Memory, Resident};
 use crate::part::{Part, Parts};
 
 /// The largest stack that is looked for where only a thread's place on it is known: the usual limit of the system.
@@ -161,11 +161,14 @@ impl Account {
         let claims = Claims::new(mappings, layout, memory);
         let libraries = libraries(mappings);
         let mut before: Option<(usize, Part)> = None;
+        let mut doubtful = 0;
         for mapping in mappings {
             let of_kind = kind(mapping, &libraries, before);
-            account.add(mapping, of_kind, &claims, memory);
+            doubtful += account.add(mapping, of_kind, &claims, memory);
             before = Some((mapping.range.end, of_kind));
         }
+        account.system_resident = memory.system_resident();
+        account.settle(doubtful);
         if mappings.iter().any(is_shared_heap) {
             account.divide_heap();
         }
@@ -217,16 +220,33 @@ impl Account {
         self.malloc_free = Some(of_malloc.saturating_sub(used).min(free));
     }
 
-    fn add(&mut self, mapping: &Mapping, of_kind: Part, claims: &Claims, memory: &dyn Memory) {
+    /// Gives a mapping to its parts, and returns the bytes of the rest that may be in RAM.
+    fn add(
+        &mut self,
+        mapping: &Mapping,
+        of_kind: Part,
+        claims: &Claims,
+        memory: &dyn Memory,
+    ) -> u64 {
         if !mapping.is_accessible {
-            return;
+            return 0;
         }
+        let mut all_doubtful = 0;
         for Claim { range, part } in claims.pieces(mapping, of_kind, memory) {
             let amounts = &mut self.parts[part];
             amounts.committed += range.len() as u64;
-            let is_written = mapping.is_anonymous() && part != Part::Rest;
-            amounts.resident += memory.resident(range, is_written);
+            let Resident { certain, doubtful } = memory.resident(range, contents_of(mapping, part));
+            amounts.resident += certain;
+            all_doubtful += doubtful;
         }
+        all_doubtful
+    }
+
+    /// Counts as much of what may be in RAM as the system's number has beyond the parts: while a forked process lives, all of it is.
+    fn settle(&mut self, doubtful: u64) {
+        let all = self.system_resident.unwrap_or(0);
+        let missing = all.saturating_sub(self.resident());
+        self.parts[Part::Rest].resident += doubtful.min(missing);
     }
 
     /// Takes out of the Java heap what is in it more than once: ZGC gets its memory from the system in files that it maps, at
@@ -267,6 +287,14 @@ impl Account {
         self.parts[from].resident -= resident;
         self.parts[to].committed += committed;
         self.parts[to].resident += resident;
+    }
+}
+
+fn contents_of(mapping: &Mapping, part: Part) -> Contents {
+    match part {
+        _ if !mapping.is_anonymous() => Contents::File,
+        Part::Rest => Contents::Unknown,
+        _ => Contents::Written,
     }
 }
 
@@ -502,15 +530,35 @@ mod tests {
     use crate::mappings;
 
     /// Memory of which every page is in RAM.
-    struct Whole(HashMap<usize, usize>);
+    #[derive(Default)]
+    struct Whole {
+        words: HashMap<usize, usize>,
+        system_resident: Option<u64>,
+        /// Whether a forked process shares what was written.
+        is_forked: bool,
+    }
 
     impl Memory for Whole {
         fn word(&self, address: usize) -> Option<usize> {
-            self.0.get(&address).copied()
+            self.words.get(&address).copied()
         }
 
-        fn resident(&self, range: Range<usize>, _: bool) -> u64 {
-            range.len() as u64
+        fn resident(&self, range: Range<usize>, contents: Contents) -> Resident {
+            let bytes = range.len() as u64;
+            match self.is_forked && contents == Contents::Unknown {
+                true => Resident {
+                    certain: 0,
+                    doubtful: bytes,
+                },
+                false => Resident {
+                    certain: bytes,
+                    doubtful: 0,
+                },
+            }
+        }
+
+        fn system_resident(&self) -> Option<u64> {
+            self.system_resident
         }
     }
 
@@ -540,7 +588,10 @@ mod tests {
             metaspace_block: Some(0x2000),
             ..VmLayout::default()
         };
-        let words = Whole(HashMap::from([(0x400008, 0x4002), (0x404008, 1)]));
+        let words = Whole {
+            words: HashMap::from([(0x400008, 0x4002), (0x404008, 1)]),
+            ..Whole::default()
+        };
         let vm = VmFacts {
             direct: Some(0x1000),
             ..VmFacts::default()
@@ -598,7 +649,7 @@ mod tests {
             }),
             ..VmFacts::default()
         };
-        let none = Whole(HashMap::new());
+        let none = Whole::default();
         let account = Account::of(
             &mappings::parse(maps),
             &VmLayout::default(),
@@ -608,6 +659,34 @@ mod tests {
         );
         assert_eq!(committed(&account, Part::JavaHeap), 0x10000);
         assert_eq!(committed(&account, Part::HeapViews), 0x10000);
+    }
+
+    #[test]
+    fn what_may_be_in_memory_is_counted_as_far_as_the_system_does() {
+        let maps = "\
+            10000-20000 rw-p 0 0:0 0 \n\
+            40000-48000 rw-p 0 0:0 7 /x/classes.jsa\n";
+        let rest = |system_resident, is_forked| {
+            let memory = Whole {
+                system_resident,
+                is_forked,
+                ..Whole::default()
+            };
+            let account = Account::of(
+                &mappings::parse(maps),
+                &VmLayout::default(),
+                VmFacts::default(),
+                OwnMemory::default(),
+                &memory,
+            );
+            assert_eq!(committed(&account, Part::ClassArchive), 0x8000);
+            account.parts[Part::Rest].resident
+        };
+        assert_eq!(rest(Some(0x18000), true), 0x10000);
+        assert_eq!(rest(Some(0xc000), true), 0x4000);
+        assert_eq!(rest(Some(0x1000), true), 0);
+        assert_eq!(rest(None, true), 0);
+        assert_eq!(rest(Some(0x20000), false), 0x10000);
     }
 
     #[test]

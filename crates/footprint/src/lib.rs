@@ -28,7 +28,7 @@ pub use account::{
 };
 pub use cgroup::Cgroup;
 pub use course::{Course, Fate, Forecast};
-pub use memory::Memory;
+pub use memory::{Contents, Memory, Resident};
 pub use part::{Part, Parts};
 pub use text::{BadAccount, decode, decode_all, encode, encode_all};
 pub use trend::{Point, Trend, trend};

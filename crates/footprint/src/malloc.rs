@@ -73,6 +73,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
+    use crate::memory::{Contents, Resident};
 
     struct Words(HashMap<usize, usize>);
 
@@ -81,8 +82,12 @@ mod tests {
             self.0.get(&address).copied()
         }
 
-        fn resident(&self, _: Range<usize>, _: bool) -> u64 {
-            0
+        fn resident(&self, _: Range<usize>, _: Contents) -> Resident {
+            Resident::default()
+        }
+
+        fn system_resident(&self) -> Option<u64> {
+            None
         }
     }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use hprof_footprint::{Memory, VmFacts, VmLayout};
+use hprof_footprint::{Contents, Memory, Resident, VmFacts, VmLayout};
 
 use super::code_heap::CodeHeaps;
 use super::flags::{BoolFlag, NumberFlag, VmFlags};
@@ -377,8 +377,12 @@ impl Memory for ProcessMemory {
         self.peek.as_ref()?.word(address)
     }
 
-    fn resident(&self, range: Range<usize>, is_written: bool) -> u64 {
-        self.pages.resident(range, is_written)
+    fn resident(&self, range: Range<usize>, contents: Contents) -> Resident {
+        self.pages.resident(range, contents)
+    }
+
+    fn system_resident(&self) -> Option<u64> {
+        self.pages.all_resident()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
+use hprof_footprint::{Contents, Resident};
+
 use windows_sys::Win32::System::Memory::{MEM_COMMIT, MEM_RESERVE, PAGE_READWRITE, VirtualAlloc};
 
 /// Maps pages of zeros, which take up RAM once they are used; `None` if the system refuses.
@@ -22,7 +24,12 @@ impl Pages {
     }
 
     /// Returns 0: no account of the memory is taken on Windows.
-    pub(crate) fn resident(&self, _: Range<usize>, _is_written: bool) -> u64 {
-        0
+    pub(crate) fn resident(&self, _: Range<usize>, _: Contents) -> Resident {
+        Resident::default()
+    }
+
+    /// Returns `None`, for the same reason.
+    pub(crate) fn all_resident(&self) -> Option<u64> {
+        None
     }
 }
