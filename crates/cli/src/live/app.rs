@@ -78,8 +78,9 @@ pub struct App {
     pub message: Option<String>,
 }
 
-const HELP: [&str; 19] = [
-    "1 2 3 4 5 6, Tab  the pages: CPU, Allocation, Locks, Threads, Holders, Memory",
+const HELP: [&str; 22] = [
+    "1 to 7, Tab       the pages: CPU, Allocation, Locks, Threads, Holders, Memory,",
+    "                  Native",
     "Up Down PgUp PgDn Home End    select a row",
     "s                 order by the next column, marked with *",
     "/                 show only rows with a text; Enter keeps it, Esc removes it",
@@ -98,6 +99,8 @@ const HELP: [&str; 19] = [
     "collection found alive, or that are newer than it. Locks are monitors",
     "(synchronized); Holders has the locks of java.util.concurrent, too. The parts of",
     "Memory add up to the resident set; each has its letter in the chart over time.",
+    "Native is what native code (buffers, zip, the JVM) has allocated since the",
+    "beginning and not freed; `old` has not been freed for 10 s.",
 ];
 
 impl App {
@@ -107,11 +110,18 @@ impl App {
             Measured {
                 allocation: true,
                 locks: false,
+                native: false,
             } => View::Allocation,
             Measured {
                 allocation: false,
                 locks: true,
+                native: false,
             } => View::Locks,
+            Measured {
+                allocation: false,
+                locks: false,
+                native: true,
+            } => View::Native,
             _ => View::Cpu,
         };
         Self {
@@ -147,6 +157,7 @@ impl App {
             View::Cpu | View::Threads | View::Memory => true,
             View::Allocation => self.measured.allocation,
             View::Locks | View::Holders => self.measured.locks,
+            View::Native => self.measured.native,
         }
     }
 
@@ -233,9 +244,10 @@ impl App {
                 let mut more = self.measured;
                 more.allocation |= self.view == View::Allocation;
                 more.locks |= matches!(self.view, View::Locks | View::Holders);
+                more.native |= self.view == View::Native;
                 return Action::Measure(more);
             }
-            KeyCode::Char(digit @ '1'..='6') => {
+            KeyCode::Char(digit @ '1'..='7') => {
                 self.turn_to(View::ALL[digit as usize - '1' as usize]);
             }
             KeyCode::Tab | KeyCode::Right => self.turn_to(View::ALL[(place + 1) % count]),
@@ -395,7 +407,11 @@ pub mod tests {
             actions,
             [
                 Action::None,
-                Action::Measure(Measured::parse("all").expect("it"))
+                Action::Measure(Measured {
+                    allocation: true,
+                    locks: true,
+                    native: false
+                })
             ]
         );
         assert_eq!(after("2a", "all").1[1], Action::None);

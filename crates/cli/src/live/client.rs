@@ -27,19 +27,26 @@ pub struct Measured {
     pub allocation: bool,
     /// Contended monitors.
     pub locks: bool,
+    /// Native allocations, by a sample.
+    pub native: bool,
 }
 
 impl Measured {
     /// Returns what a word of the command line means.
     pub fn parse(word: &str) -> Option<Self> {
-        let (allocation, locks) = match word {
-            "cpu" => (false, false),
-            "alloc" => (true, false),
-            "locks" => (false, true),
-            "all" => (true, true),
+        let (allocation, locks, native) = match word {
+            "cpu" => (false, false, false),
+            "alloc" => (true, false, false),
+            "locks" => (false, true, false),
+            "native" => (false, false, true),
+            "all" => (true, true, true),
             _ => return None,
         };
-        Some(Self { allocation, locks })
+        Some(Self {
+            allocation,
+            locks,
+            native,
+        })
     }
 
     /// Returns the agent's options, except for the connection. The cutoff bounds a snapshot: a table has at most a row for
@@ -53,6 +60,9 @@ impl Measured {
         }
         if self.locks {
             options.push_str(",monitor=y");
+        }
+        if self.native {
+            options.push_str(",native=malloc");
         }
         options
     }

@@ -47,15 +47,16 @@ const INTERVALS: std::ops::RangeInclusive<Duration> =
 /// Watch a running program, like `top`
 ///
 /// The page is refreshed every two seconds: CPU time by method, allocation and
-/// growth by site, contended monitors, CPU time by thread, and the memory of the
-/// process by its parts, with what makes it large and when it reaches its limit.
+/// growth by site, contended monitors, CPU time by thread, the memory of the
+/// process by its parts, with what makes it large and when it reaches its limit,
+/// and the native memory that is allocated and not freed, by method.
 /// `?` shows the keys.
 /// They turn to other pages, order and filter rows, pause, show the callers of a
 /// row, and write the profile into a file.
 ///
-/// WHAT is `cpu` (the default), `alloc`, `locks` or `all`: what is measured from
-/// the beginning. CPU samples are always taken. Allocations are sampled, one
-/// object in 512 KiB, and no collection is forced.
+/// WHAT is `cpu` (the default), `alloc`, `locks`, `native` or `all`: what is
+/// measured from the beginning. CPU samples are always taken. Allocations are
+/// sampled, one object in 512 KiB, and no collection is forced.
 ///
 /// On leaving, the agent ends its session in the program, also if this command is
 /// killed. With --once, in a pipe and on a terminal that cannot move its cursor
@@ -67,7 +68,7 @@ const INTERVALS: std::ops::RangeInclusive<Duration> =
     override_usage = "hprof live [OPTIONS] [WHAT] PROGRAM"
 )]
 pub struct Arguments {
-    /// What to measure (cpu, alloc, locks, all), and the program: its process id, or a part of its main class
+    /// What to measure (cpu, alloc, locks, native, all), and the program: its process id, or a part of its main class
     #[arg(value_name = "WHAT|PROGRAM", num_args = 1..=2, required = true)]
     words: Vec<String>,
 
@@ -106,7 +107,7 @@ impl Arguments {
                 Some(measured) => (measured, program),
                 None => {
                     return Err(Failure::Usage(format!(
-                        "`{what}` cannot be watched, only cpu, alloc, locks or all"
+                        "`{what}` cannot be watched, only cpu, alloc, locks, native or all"
                     )));
                 }
             },

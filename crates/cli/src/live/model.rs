@@ -20,6 +20,14 @@ const SITES: [Metric; 4] = [
 ];
 const LOCKS: [Metric; 2] = [Metric::Contention, Metric::Contentions];
 const WAITS: [Metric; 1] = [Metric::LockWait];
+const NATIVE: [Metric; 6] = [
+    Metric::NativeLiveBytes,
+    Metric::NativeLiveBlocks,
+    Metric::NativeOldBytes,
+    Metric::NativeOldBlocks,
+    Metric::NativeBytes,
+    Metric::NativeBlocks,
+];
 
 /// A stack with its labels: the key of a row.
 pub type RowKey = (StackId, LabelsId);
@@ -30,6 +38,10 @@ pub type Rows<const N: usize> = HashMap<RowKey, [u64; N], foldhash::fast::Random
 pub const LIVE_BYTES: usize = 0;
 pub const ALLOC_BYTES: usize = 2;
 pub const ALLOC_OBJECTS: usize = 3;
+/// Bytes that are not freed, those of them that are old, and allocated bytes: their places in the values of a native site.
+pub const NATIVE_LIVE: usize = 0;
+pub const NATIVE_OLD: usize = 2;
+pub const NATIVE_ALLOC: usize = 4;
 
 /// Costs by place.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +54,8 @@ pub struct Costs {
     pub locks: Rows<2>,
     /// The time that threads waited for locks while others held them.
     pub waits: Rows<1>,
+    /// Native allocations; what is not freed is that at the end.
+    pub native: Rows<6>,
 }
 
 /// The part of the program's life between two snapshots.
@@ -53,6 +67,8 @@ pub struct Interval {
     pub costs: Costs,
     /// The sites of the snapshot before.
     pub sites_before: Rows<4>,
+    /// The native sites of the snapshot before.
+    pub native_before: Rows<6>,
     /// The threads at its end, and the CPU time that each has used in it.
     pub threads: Vec<(ThreadTime, Duration)>,
 }
@@ -76,6 +92,7 @@ pub struct Model {
     since: Option<Instant>,
     used_before: HashMap<u32, Duration>,
     sites_before: Rows<4>,
+    native_before: Rows<6>,
 }
 
 impl Model {
@@ -111,13 +128,13 @@ impl Model {
             Section::Sites(_)
             | Section::CpuSamples(_)
             | Section::LockWaits(_)
+            | Section::NativeSites(_)
             | Section::Monitors { .. }
             | Section::Contention { .. }
             | Section::Unknown(_) => self.records.section(section),
             // No page shows them, and each snapshot has its own.
             Section::CallTimes(_)
             | Section::WallSamples(_)
-            | Section::NativeSites(_)
             | Section::Lifetimes(_)
             | Section::Course(_)
             | Section::SampleTimes(_)
@@ -145,8 +162,12 @@ impl Model {
             (values[LIVE_BYTES], values[1]) = (0, 0);
         }
         add(&mut self.whole.sites, &costs.sites);
-        let sites = costs.sites.clone();
-        let sites_before = std::mem::replace(&mut self.sites_before, sites);
+        for values in self.whole.native.values_mut() {
+            values[..NATIVE_ALLOC].fill(0);
+        }
+        add(&mut self.whole.native, &costs.native);
+        let sites_before = std::mem::replace(&mut self.sites_before, costs.sites.clone());
+        let native_before = std::mem::replace(&mut self.native_before, costs.native.clone());
         let used = threads.iter().map(|t| (t.id, t.used)).collect();
         let used_before = std::mem::replace(&mut self.used_before, used);
         if is_paused {
@@ -161,6 +182,7 @@ impl Model {
             length,
             costs,
             sites_before,
+            native_before,
             threads: threads.into_iter().map(in_interval).collect(),
         };
     }
@@ -180,6 +202,8 @@ impl Model {
                 costs.locks = rows(profile, table, small_stacks);
             } else if metrics == WAITS {
                 costs.waits = rows(profile, table, small_stacks);
+            } else if metrics == NATIVE {
+                costs.native = rows(profile, table, small_stacks);
             }
         }
         costs
@@ -197,6 +221,7 @@ impl Model {
         push(&mut tables, &SITES, &self.whole.sites);
         push(&mut tables, &LOCKS, &self.whole.locks);
         push(&mut tables, &WAITS, &self.whole.waits);
+        push(&mut tables, &NATIVE, &self.whole.native);
         let mut profile = self.profile().with_tables(tables);
         profile.length = u64::try_from(self.length.as_micros()).unwrap_or(u64::MAX);
         profile
@@ -282,6 +307,11 @@ TRACE 300002:
 \tShop.tax(Shop.java:9)
 \tShop.price(Shop.java:8)
 \tShop.main(Shop.java:3)
+TRACE 300003:
+\tlibjvm.so.os::malloc(Native Method)
+\tjava.nio.ByteBuffer.allocateDirect(ByteBuffer.java:11)
+\tShop.price(Shop.java:7)
+\tShop.main(Shop.java:3)
 CPU SAMPLES BEGIN (total = 30) Fri Nov 20 10:39:12 2026
 rank   self  accum   count trace method
    1 66.67% 66.67%      20 300001 Shop.price
@@ -292,6 +322,11 @@ SITES BEGIN (ordered by live bytes) Fri Nov 20 10:39:12 2026
  rank   self  accum     bytes objs     bytes  objs trace name
     1 100.00% 100.00%     1000    1      4000     4 300001 byte[]
 SITES END
+NATIVE SITES BEGIN (live = 2000 in 2 +- 100, old = 0 in 0 +- 90, allocated = 5000 in 5 +- 110, age = 10 s, interval = 512 bytes) Fri Nov 20 10:39:12 2026
+          percent                       live                old            allocated
+rank   self  accum      bytes blocks      +-      bytes blocks      bytes  blocks trace method
+   1 100.00% 100.00%       2000      2     100          0      0       5000       5 300003 libjvm.so.os::malloc
+NATIVE SITES END
 (end of the snapshot)
 CPU SAMPLES BEGIN (total = 100) Fri Nov 20 10:39:13 2026
 rank   self  accum   count trace method
@@ -311,6 +346,11 @@ rank   self  accum   count trace holder lock
    1 83.33% 83.33%      50 300001 300002 Shop@1b2c
    2 16.67% 100.00%      10 300001      0 Shop@1b2c
 LOCK WAITS END
+NATIVE SITES BEGIN (live = 6000 in 6 +- 100, old = 1000 in 1 +- 90, allocated = 4000 in 4 +- 110, age = 10 s, interval = 512 bytes) Fri Nov 20 10:39:13 2026
+          percent                       live                old            allocated
+rank   self  accum      bytes blocks      +-      bytes blocks      bytes  blocks trace method
+   1 100.00% 100.00%       6000      6     100       1000      1       4000       4 300003 libjvm.so.os::malloc
+NATIVE SITES END
 (end of the snapshot)
 ";
         let mut model = Model::new();
@@ -345,6 +385,8 @@ LOCK WAITS END
         assert_eq!(before, [&[1000, 1, 4000, 4]]);
         let locks: Vec<_> = model.whole.locks.values().collect();
         assert_eq!(locks, [&[500_000_000, 7]]);
+        let native: Vec<_> = model.whole.native.values().collect();
+        assert_eq!(native, [&[6000, 6, 1000, 1, 9000, 9]]);
         let waits = samples(&model.whole.waits, 0).map(|sample| sample.value);
         assert_eq!(waits.sum::<u64>(), 600_000_000);
         let used: Vec<_> = model.last.threads.iter().map(|(_, used)| *used).collect();
@@ -367,6 +409,8 @@ LOCK WAITS END
         assert_eq!(profile.total(Metric::AllocBytes), 12_000);
         assert_eq!(profile.total(Metric::LiveBytes), 3000);
         assert_eq!(profile.total(Metric::Contentions), 7);
+        assert_eq!(profile.total(Metric::NativeLiveBytes), 6000);
+        assert_eq!(profile.total(Metric::NativeBytes), 9000);
         assert_eq!(
             profile.waits()[0].text(),
             "Shop.price, while Shop.tax (called by Shop.price, Shop.main) held Shop@1b2c"

@@ -6,11 +6,14 @@ use std::iter;
 use std::time::Duration;
 
 use hprof_format::{UnknownSection, printable, shortened};
-use hprof_profile::{By, Direction, Profile, Sample, StackId, Tree, costs_of_samples};
+use hprof_profile::{
+    By, Direction, FrameId, OwnCode, Profile, Sample, StackId, Tree, costs_of_samples,
+};
 
 use super::memory;
 use super::model::{
-    ALLOC_BYTES, ALLOC_OBJECTS, Interval, LIVE_BYTES, Model, RowKey, Rows, samples,
+    ALLOC_BYTES, ALLOC_OBJECTS, Interval, LIVE_BYTES, Model, NATIVE_ALLOC, NATIVE_LIVE, NATIVE_OLD,
+    RowKey, Rows, samples,
 };
 use crate::amounts::{percent, size};
 
@@ -38,6 +41,8 @@ pub enum View {
     Holders,
     /// The memory of the process by its parts.
     Memory,
+    /// Memory that native code allocates, by the code that has it do so.
+    Native,
 }
 
 /// A row of a page.
@@ -65,13 +70,14 @@ pub struct Column {
 
 impl View {
     /// All pages, in the order of their keys.
-    pub const ALL: [View; 6] = [
+    pub const ALL: [View; 7] = [
         View::Cpu,
         View::Allocation,
         View::Locks,
         View::Threads,
         View::Holders,
         View::Memory,
+        View::Native,
     ];
 
     /// Returns the page's name.
@@ -83,6 +89,7 @@ impl View {
             View::Threads => "Threads",
             View::Holders => "Holders",
             View::Memory => "Memory",
+            View::Native => "Native",
         }
     }
 
@@ -119,6 +126,12 @@ impl View {
             column("committed", 10, amount),
             column("growth/min", 11, amount),
         ];
+        static NATIVE: [Column; 4] = [
+            column("live", 10, amount),
+            column("old", 10, amount),
+            column("growth/s", 10, amount),
+            column("bytes/s", 10, amount),
+        ];
         match self {
             View::Cpu => &CPU,
             View::Allocation => &ALLOCATION,
@@ -126,6 +139,7 @@ impl View {
             View::Threads => &THREADS,
             View::Holders => &HOLDERS,
             View::Memory => &MEMORY,
+            View::Native => &NATIVE,
         }
     }
 
@@ -138,6 +152,7 @@ impl View {
             View::Threads => "thread",
             View::Holders => "the method that waits, the one that holds the lock, and the lock",
             View::Memory => "letter in the chart, and part",
+            View::Native => "the function that allocates, and the method that has it do so",
         }
     }
 
@@ -150,6 +165,7 @@ impl View {
             View::Threads => threads(&model.last),
             View::Holders => holders(model),
             View::Memory => parts(model),
+            View::Native => native(model),
         };
         let filter = filter.to_lowercase();
         let is_wanted = |text: &str| text.to_lowercase().contains(&filter);
@@ -205,6 +221,14 @@ impl View {
                 let used = 100.0 * per(used.as_secs_f64(), *length);
                 format!("{used:.0} % of a CPU, {} threads", model.last.threads.len())
             }
+            View::Native => {
+                let total = |value| amount(sum(samples(&costs.native, value)) as f64);
+                format!(
+                    "{} not freed, {} of it for 10 s, of what native code has allocated since the beginning; estimated",
+                    total(NATIVE_LIVE),
+                    total(NATIVE_OLD)
+                )
+            }
             View::Memory => memory::summary(&model.memory),
         }
     }
@@ -236,6 +260,18 @@ impl View {
                     safe(&wait.text()) == row.name
                 };
                 by_callers(&mut samples(&model.whole.waits, 0).filter(is_it), None)
+            }
+            View::Native => {
+                let is_it = |sample: &Sample| {
+                    let (function, name) = native_site(profile, sample.stack);
+                    function == row.class && name == row.name
+                };
+                let of = |value| samples(&model.whole.native, value).filter(is_it);
+                // All of it may have been freed.
+                match of(NATIVE_LIVE).any(|sample| sample.value > 0) {
+                    true => by_callers(&mut of(NATIVE_LIVE), None),
+                    false => by_callers(&mut of(NATIVE_ALLOC), None),
+                }
             }
             View::Threads | View::Memory => return Vec::new(),
         };
@@ -306,6 +342,35 @@ fn allocation(model: &Model) -> Vec<PageRow> {
             ],
             class: site.0,
             name: site.1,
+            thread: None,
+        }
+    });
+    rows.collect()
+}
+
+fn native(model: &Model) -> Vec<PageRow> {
+    let profile = model.profile();
+    let Interval {
+        length,
+        costs,
+        native_before,
+        ..
+    } = &model.last;
+    let by_site = |rows| sums(rows, |(stack, _)| native_site(profile, stack));
+    let before = by_site(native_before);
+    let rows = by_site(&costs.native).into_iter();
+    let rows = rows.map(|(key, values)| {
+        let before = before.get(&key).copied().unwrap_or_default();
+        let growth = values[NATIVE_LIVE] as f64 - before[NATIVE_LIVE] as f64;
+        PageRow {
+            values: vec![
+                values[NATIVE_LIVE] as f64,
+                values[NATIVE_OLD] as f64,
+                per(growth, *length),
+                per(values[NATIVE_ALLOC] as f64, *length),
+            ],
+            class: key.0,
+            name: key.1,
             thread: None,
         }
     });
@@ -383,9 +448,16 @@ fn by_site<const N: usize>(
     profile: &Profile,
     rows: &Rows<N>,
 ) -> HashMap<(String, String), [u64; N]> {
+    sums(rows, |place| site(profile, place))
+}
+
+fn sums<const N: usize>(
+    rows: &Rows<N>,
+    key: impl Fn(RowKey) -> (String, String),
+) -> HashMap<(String, String), [u64; N]> {
     let mut sums: HashMap<(String, String), [u64; N]> = HashMap::new();
     for (&place, values) in rows {
-        let sum = sums.entry(site(profile, place)).or_insert([0; N]);
+        let sum = sums.entry(key(place)).or_insert([0; N]);
         for (sum, value) in sum.iter_mut().zip(values) {
             *sum = sum.saturating_add(*value);
         }
@@ -398,6 +470,26 @@ fn site(profile: &Profile, (stack, labels): RowKey) -> (String, String) {
     let class = profile.labels(labels).class;
     let class = class.map_or(String::new(), |class| safe(profile.names.text(class)));
     (class, innermost(profile, stack))
+}
+
+/// Returns the function that allocates, and the innermost method around it that is neither of the JDK nor of a well-known library,
+/// else the outermost frame. Of a single frame, only the second is given.
+fn native_site(profile: &Profile, stack: StackId) -> (String, String) {
+    let own = OwnCode::default();
+    let frames = profile.stacks.frames(stack);
+    let Some((_, around)) = frames
+        .split_first()
+        .filter(|(_, around)| !around.is_empty())
+    else {
+        return (String::new(), innermost(profile, stack));
+    };
+    let is_own = |frame: &&FrameId| {
+        let class = profile.frame(**frame).class;
+        own.has_class(profile.names.text(class))
+    };
+    let maker = around.iter().find(is_own).or(around.last());
+    let maker = maker.map_or(String::new(), |&frame| safe(&profile.method(frame)));
+    (innermost(profile, stack), maker)
 }
 
 fn innermost(profile: &Profile, stack: StackId) -> String {
@@ -513,6 +605,28 @@ mod tests {
         assert_eq!(names(View::Locks, 0, ""), expected);
         let threads = names(View::Threads, 0, "");
         assert_eq!(threads[0], (vec![95.0, 3.9], "      1 main".to_owned()));
+    }
+
+    #[test]
+    fn native_memory_is_that_of_the_method_which_has_it_allocated() {
+        let site = "libjvm.so.os::malloc Shop.price".to_owned();
+        let expected = [(vec![6000.0, 1000.0, 2000.0, 2000.0], site)];
+        assert_eq!(names(View::Native, 0, ""), expected);
+        let model = two_snapshots(false);
+        let rows = View::Native.rows(&model, 0, "");
+        let tree = View::Native.tree(&model, &rows[0]);
+        let frames: Vec<_> = tree.iter().map(|(.., name)| name.as_str()).collect();
+        let expected = [
+            "libjvm.so.os::malloc",
+            "java.nio.ByteBuffer.allocateDirect",
+            "Shop.price",
+            "Shop.main",
+        ];
+        assert_eq!(frames, expected);
+        assert_eq!(
+            View::Native.summary(&model),
+            "6.0 KB not freed, 1.0 KB of it for 10 s, of what native code has allocated since the beginning; estimated"
+        );
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub fn write(
         View::Cpu | View::Threads | View::Memory => true,
         View::Allocation => measured.allocation,
         View::Locks | View::Holders => measured.locks,
+        View::Native => measured.native,
     });
     for view in pages {
         writeln!(out, "\n{}: {}", view.name(), view.summary(model))?;

@@ -143,6 +143,9 @@ fn rows(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
                 View::Allocation => {
                     "Press a to measure it too: one object in 512 KiB is looked at, and no collection forced."
                 }
+                View::Native => {
+                    "Press a to measure it too: an allocation for each 512 KiB is looked at, of every library."
+                }
                 _ => {
                     "Press a to measure it too: each wait for a monitor costs a few microseconds more."
                 }
@@ -210,7 +213,7 @@ mod tests {
         assert_eq!(lines[0], format!("{:<62}{status}", "Shop (process 4711)"));
         assert_eq!(
             lines[1],
-            " 1 CPU  2 Allocation  3 Locks  4 Threads  5 Holders  6 Memory"
+            " 1 CPU  2 Allocation  3 Locks  4 Threads  5 Holders  6 Memory  7 Native"
         );
         assert_eq!(lines[2], "50 % of a CPU in 2.0 s, by 100 samples");
         assert_eq!(lines[3], " *CPU% with calls    so far  method");
