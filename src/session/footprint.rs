@@ -204,6 +204,7 @@ impl MemoryLook {
             time: now().0,
             swapped: bytes(&status, "VmSwap:"),
             threads,
+            tracked: self.layout.tracked(),
             cgroup: cgroup::of_this_process(),
             ..account
         }

@@ -775,3 +775,59 @@ fn a_limit_that_kills_leaves_the_culprit(jvm: &'static Jvm) {
     assert!(course.starts_with("hprof: in the last "), "{all}");
     assert!(age.contains("the profile as of "), "{all}");
 }
+
+on_every_jvm!(what_the_vm_tracks_is_what_jcmd_says);
+
+fn what_the_vm_tracks_is_what_jcmd_says(jvm: &'static Jvm) {
+    let options = ["-Xmx512m", "-XX:NativeMemoryTracking=summary"];
+    let run = Program::bare_java(jvm, &options)
+        .program("memory", "Uses")
+        .arg("direct")
+        .start();
+    run.wait_for_output("begun");
+    fs::write(run.path("go"), "").expect("a file");
+    run.wait_for_output("uses ");
+    let document = look(&run);
+    let report = run.jcmd("VM.native_memory summary scale=B");
+    let kinds = document["tracked"].as_array().expect("kinds");
+    for name in ["GC", "Code", "Symbol", "Other"] {
+        // `-   GC (reserved=57199KB, committed=52639KB)`
+        let start = format!(" {name} (reserved=");
+        let committed = report.split_once(&start).and_then(|(_, rest)| {
+            let (_, committed) = rest.split_once("committed=")?;
+            committed.split_once(['B', ')'])?.0.parse::<f64>().ok()
+        });
+        let committed = committed.unwrap_or_else(|| panic!("{name}: {report}"));
+        let kind = kinds.iter().find(|kind| kind["name"] == name);
+        let kind = kind.unwrap_or_else(|| panic!("{name}: {document}"));
+        let number = |value: &str| kind[value].as_f64().expect("a number");
+        let bytes = number("malloc") + number("mapped");
+        assert!(
+            (bytes - committed).abs() < committed * SHARE,
+            "{name}: {bytes} of {committed}: {document}"
+        );
+    }
+    let text = run.hprof_well("memory", &[]);
+    for line in [
+        "the VM itself (NativeMemoryTracking): ",
+        "  Other: 125.0 MB by malloc, 0 B mapped",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    fs::write(run.path("end"), "").expect("a file");
+    assert!(run.wait().status.success());
+}
+
+#[test]
+fn nothing_is_said_of_tracking_that_is_off() {
+    let run = Program::bare_java(any_jvm(), &[])
+        .program("memory", "Uses")
+        .arg("direct")
+        .start();
+    run.wait_for_output("begun");
+    assert_eq!(look(&run)["tracked"], serde_json::json!([]));
+    assert!(!run.hprof_well("memory", &[]).contains("the VM itself"));
+    fs::write(run.path("go"), "").expect("a file");
+    fs::write(run.path("end"), "").expect("a file");
+    assert!(run.wait().status.success());
+}

@@ -126,6 +126,38 @@ fn a_page_names_what_the_program_does(jvm: &Jvm) {
     end(run);
 }
 
+on_every_jvm!(the_live_page_names_who_has_memory_allocated, and 26);
+
+fn the_live_page_names_who_has_memory_allocated(jvm: &'static Jvm) {
+    let run = Program::bare_java(jvm, &[])
+        .program("memory", "Uses")
+        .arg("direct")
+        .start();
+    run.wait_for_output("begun");
+    let mut live = live(&run, &["native", "--once", "--for", "8s"]);
+    let live = thread::spawn(move || live.output().expect("hprof"));
+    run.wait_until(|| !run.hprof_well("status", &[]).starts_with("no profile"));
+    fs::write(run.path("go"), "").expect("a file");
+    let output = live.join().expect("no panic");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (_, page) = text
+        .split_once("\nNative: ")
+        .unwrap_or_else(|| panic!("{text}"));
+    let row = page.lines().nth(2).unwrap_or_else(|| panic!("{page}"));
+    assert!(row.ends_with("  Uses.large"), "{page}");
+    // 250 blocks of 400,000 bytes, one in 512 KiB of which is seen: the standard error is 5.8 MB.
+    let megabytes = row
+        .split_whitespace()
+        .next()
+        .and_then(|text| text.parse::<f64>().ok());
+    assert!(
+        megabytes.is_some_and(|live| (74.0..126.0).contains(&live)) && row.contains(" MB "),
+        "{page}"
+    );
+    fs::write(run.path("end"), "").expect("a file");
+    assert!(run.wait().status.success());
+}
+
 on_every_jvm!(the_session_ends_with_a_killed_client, and 28);
 
 fn the_session_ends_with_a_killed_client(jvm: &Jvm) {

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use hprof_footprint::{
     Account, BufferSite, Cgroup, Fate, Finding, Forecast, GrowingSite, Growth, JavaHeap,
-    LoaderKind, Part, Trend,
+    LoaderKind, Part, TrackedKind, Trend,
 };
 use hprof_format::printable;
 
@@ -12,6 +12,8 @@ use crate::amounts::{Sizes, number, size, time};
 
 /// A part is named in a headline from this share of the resident set on.
 const NAMED_SHARE: u64 = 25;
+/// A purpose of the VM is named from this share of the largest on.
+const NAMED_PURPOSE: u64 = 100;
 
 /// Returns how large the process is, of which limit, and its largest parts: `2.0 GB of a limit of 2.0 GB: Java heap 410.0 MB
 /// used of 1.2 GB committed, direct buffers 890.0 MB, 400 threads with 120.0 MB`.
@@ -180,10 +182,17 @@ pub fn sentence(finding: &Finding) -> String {
             bytes,
             growth,
             free,
+            of_vm,
         } => format!(
-            "malloc: {} of native libraries and the VM{}{}",
+            "malloc: {} of native libraries and the VM{}{}{}",
             size(*bytes),
             growing(growth),
+            of_vm.as_ref().map_or(String::new(), |(bytes, largest)| format!(
+                "; the VM counts {} as its own, most for {} ({})",
+                size(*bytes),
+                printable(&largest.name),
+                size(largest.malloc)
+            )),
             free.map_or(String::new(), |free| format!(
                 "; {} of it is free, and kept by glibc's arenas: the environment variable MALLOC_ARENA_MAX=2 allows fewer of these, and \
                  from JDK 17 on `jcmd PID System.trim_native_heap` gives back what it can",
@@ -339,6 +348,7 @@ pub fn details(account: &Account, sizes: Sizes) -> Vec<String> {
     let kinds = account.loader_kinds.iter();
     lines.extend(kinds.map(|kind| format!("  {}", of_loaders(kind))));
     lines.push(format!("threads: {}", number(account.threads)));
+    lines.extend(of_tracking(account, sizes));
     if let Some(free) = account.malloc_free {
         lines.push(format!("malloc: {} of it free", sizes.text(free)));
     }
@@ -347,6 +357,32 @@ pub fn details(account: &Account, sizes: Sizes) -> Vec<String> {
     }
     lines.extend(account.cgroup.map(|group| of_group(&group, sizes)));
     lines
+}
+
+/// Returns what the VM has for which purpose, if it counts that: all from a hundredth of the largest on.
+fn of_tracking(account: &Account, sizes: Sizes) -> Vec<String> {
+    let Some((malloc, _)) = account.malloc_of_vm() else {
+        return Vec::new();
+    };
+    let bytes = |kind: &TrackedKind| kind.malloc.saturating_add(kind.mapped);
+    let largest = account.tracked.iter().map(bytes).max().unwrap_or(0);
+    let shown = account.tracked.iter();
+    let shown = shown.filter(|kind| bytes(kind).saturating_mul(NAMED_PURPOSE) >= largest.max(1));
+    let lines = shown.map(|kind| {
+        format!(
+            "  {}: {} by malloc, {} mapped",
+            printable(&kind.name),
+            sizes.text(kind.malloc),
+            sizes.text(kind.mapped)
+        )
+    });
+    let mapped = account.tracked.iter().map(|kind| kind.mapped).sum();
+    let head = format!(
+        "the VM itself (NativeMemoryTracking): {} by malloc, {} mapped",
+        sizes.text(malloc),
+        sizes.text(mapped)
+    );
+    std::iter::once(head).chain(lines).collect()
 }
 
 fn of_heap(account: &Account, heap: &JavaHeap, sizes: Sizes) -> String {
@@ -485,8 +521,16 @@ mod tests {
                     bytes: 400 * MB,
                     growth: None,
                     free: Some(300 * MB),
+                    of_vm: Some((
+                        60 * MB,
+                        TrackedKind {
+                            malloc: 50 * MB,
+                            mapped: 0,
+                            name: "Compiler".to_owned(),
+                        },
+                    )),
                 },
-                "malloc: 400.0 MB of native libraries and the VM; 300.0 MB of it is free, and kept by glibc's arenas: the environment \
+                "malloc: 400.0 MB of native libraries and the VM; the VM counts 60.0 MB as its own, most for Compiler (50.0 MB); 300.0 MB of it is free, and kept by glibc's arenas: the environment \
                  variable MALLOC_ARENA_MAX=2 allows fewer of these, and from JDK 17 on `jcmd PID System.trim_native_heap` gives back what it can",
             ),
             (

@@ -112,6 +112,17 @@ pub struct LoaderKind {
     pub name: String,
 }
 
+/// What the VM itself has for one purpose, by its native memory tracking.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrackedKind {
+    /// The bytes that it has from `malloc`.
+    pub malloc: u64,
+    /// The bytes that it has mapped and may use.
+    pub mapped: u64,
+    /// The VM's name of the purpose: `GC`, `Compiler`.
+    pub name: String,
+}
+
 /// Where the memory of a process is, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -135,6 +146,8 @@ pub struct Account {
     pub buffer_sites: Vec<BufferSite>,
     /// The class loaders by their class, those with most classes first, if they were looked at.
     pub loader_kinds: Vec<LoaderKind>,
+    /// What the VM counts itself by purpose, the largest first, if it runs with `-XX:NativeMemoryTracking`.
+    pub tracked: Vec<TrackedKind>,
 }
 
 /// Addresses that belong to a part.
@@ -196,6 +209,13 @@ impl Account {
             line.push_str(&format!("; {used} of a limit of {limit} bytes"));
         }
         line
+    }
+
+    /// Returns what the VM itself has from `malloc`, and the purpose that has most of it; `None` if the VM does not count it.
+    #[must_use]
+    pub fn malloc_of_vm(&self) -> Option<(u64, &TrackedKind)> {
+        let largest = self.tracked.iter().max_by_key(|kind| kind.malloc)?;
+        Some((self.tracked.iter().map(|kind| kind.malloc).sum(), largest))
     }
 
     /// Returns the sum of the parts in RAM.

@@ -24,7 +24,7 @@ mod trend;
 mod verdict;
 
 pub use account::{
-    Account, Amounts, BufferSite, JavaHeap, LoaderKind, OwnMemory, VmFacts, VmLayout,
+    Account, Amounts, BufferSite, JavaHeap, LoaderKind, OwnMemory, TrackedKind, VmFacts, VmLayout,
 };
 pub use cgroup::Cgroup;
 pub use course::{Course, Fate, Forecast};

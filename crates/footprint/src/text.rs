@@ -1,6 +1,6 @@
 //! Accounts as text: a line for each number, so that one can be sent, and kept in a file.
 
-use crate::account::{Account, Amounts, BufferSite, JavaHeap, LoaderKind, VmFacts};
+use crate::account::{Account, Amounts, BufferSite, JavaHeap, LoaderKind, TrackedKind, VmFacts};
 use crate::cgroup::Cgroup;
 use crate::part::Part;
 
@@ -9,6 +9,7 @@ const HEAD: &str = "account";
 /// The beginnings of lines with a name at their end, after numbers.
 const BUFFERS: &str = "buffers";
 const LOADERS: &str = "loaders_of";
+const TRACKED: &str = "tracked";
 /// The longest name that is written, in bytes.
 const LONGEST: usize = 300;
 
@@ -69,6 +70,14 @@ pub fn encode(account: &Account) -> String {
         } = kind;
         lines.push(format!("{LOADERS} {loaders} {classes} {}", in_line(name)));
     }
+    for kind in &account.tracked {
+        let TrackedKind {
+            malloc,
+            mapped,
+            name,
+        } = kind;
+        lines.push(format!("{TRACKED} {malloc} {mapped} {}", in_line(name)));
+    }
     lines.push(String::new());
     lines.join("\n")
 }
@@ -103,6 +112,14 @@ fn named(account: &mut Account, key: &str, values: &str) -> Option<()> {
                 name: numbers.next()?.to_owned(),
             });
         }
+        TRACKED => {
+            let (malloc, mapped) = (number()?, number()?);
+            account.tracked.push(TrackedKind {
+                malloc,
+                mapped,
+                name: numbers.next()?.to_owned(),
+            });
+        }
         _ => return None,
     }
     Some(())
@@ -132,7 +149,7 @@ pub fn decode_all(text: &str) -> Result<Vec<Account>, BadAccount> {
     for (line, text) in (1..).zip(text.lines()) {
         let bad = || BadAccount { line };
         let (key, values) = text.split_once(' ').ok_or_else(bad)?;
-        if [BUFFERS, LOADERS].contains(&key) {
+        if [BUFFERS, LOADERS, TRACKED].contains(&key) {
             let account = accounts.last_mut().ok_or_else(bad)?;
             named(account, key, values).ok_or_else(bad)?;
             continue;
@@ -291,6 +308,11 @@ mod tests {
                 classes: 14,
                 name: String::new(),
             }],
+            tracked: vec![TrackedKind {
+                malloc: 15,
+                mapped: 16,
+                name: "Java Heap".to_owned(),
+            }],
             ..Account::default()
         };
         for (number, part) in (0..).zip(Part::ALL) {
@@ -340,6 +362,7 @@ mod tests {
             ("buffers 1 2 3 x\n", 1),
             ("account 1\nbuffers 1 2 x\n", 2),
             ("account 1\nloaders_of 1\n", 2),
+            ("account 1\ntracked 1 GC\n", 2),
         ] {
             assert_eq!(decode(text), Err(BadAccount { line }), "{text}");
         }

@@ -1,6 +1,6 @@
 //! What an account means: one function for each rule. Each returns the numbers that it rests on.
 
-use crate::account::{Account, BufferSite, LoaderKind};
+use crate::account::{Account, BufferSite, LoaderKind, TrackedKind};
 use crate::part::Part;
 
 /// A part that has less than this share of the resident set is not the reason that the process is large.
@@ -96,6 +96,8 @@ pub enum Finding {
         growth: Option<Growth>,
         /// What of it is free, if that is a large part.
         free: Option<u64>,
+        /// What of it the VM has itself, and its largest purpose, if the VM counts it.
+        of_vm: Option<(u64, TrackedKind)>,
     },
     /// Files in tmpfs or shared memory are a large part of what counts against the limit.
     FilesInMemory {
@@ -307,6 +309,10 @@ fn malloc(looks: &Looks<'_>) -> Option<Finding> {
             .last
             .malloc_free
             .filter(|free| free.saturating_mul(LARGE_SHARE) > bytes),
+        of_vm: looks
+            .last
+            .malloc_of_vm()
+            .map(|(bytes, largest)| (bytes, largest.clone())),
     })
 }
 
@@ -571,8 +577,27 @@ mod tests {
             bytes: 90 * MB,
             growth: grown(30, 90),
             free: None,
+            of_vm: None,
         };
         assert_eq!(found, [rest, malloc]);
+    }
+
+    #[test]
+    fn what_the_vm_has_of_malloc_is_said_if_it_counts_it() {
+        let mut tracked = process(&[(Part::Malloc, 400)]);
+        let kind = |name: &str, megabytes: u64| TrackedKind {
+            malloc: megabytes * MB,
+            mapped: 0,
+            name: name.to_owned(),
+        };
+        tracked.tracked = vec![kind("GC", 20), kind("Compiler", 300)];
+        let expected = Finding::Malloc {
+            bytes: 400 * MB,
+            growth: None,
+            free: None,
+            of_vm: Some((320 * MB, kind("Compiler", 300))),
+        };
+        assert_eq!(verdict(None, &tracked), [expected]);
     }
 
     #[test]
@@ -584,6 +609,7 @@ mod tests {
                 bytes: 400 * MB,
                 growth: None,
                 free: said,
+                of_vm: None,
             };
             assert_eq!(verdict(None, &kept), [expected]);
         }

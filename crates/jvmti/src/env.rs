@@ -166,7 +166,7 @@ impl Env {
         answer.is_ok() && phase == sys::JVMTI_PHASE_ONLOAD
     }
 
-    pub(super) fn vm(self) -> Vm {
+    pub(crate) fn vm(self) -> Vm {
         self.vm
     }
 

@@ -357,7 +357,7 @@ impl Vm {
     }
 
     /// Returns the address of one of the VM's functions, by which its library can be found.
-    pub(super) fn function_address(self) -> *const std::ffi::c_void {
+    pub(crate) fn function_address(self) -> *const std::ffi::c_void {
         // SAFETY: the VM's function table is complete.
         let function = unsafe { (**self.0.as_ptr()).v1_4.GetEnv };
         function as *const std::ffi::c_void

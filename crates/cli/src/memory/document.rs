@@ -1,8 +1,8 @@
 //! The JSON of `hprof memory`.
 
 use hprof_footprint::{
-    Account, BufferSite, Cgroup, Fate, Finding, Forecast, Growth, JavaHeap, LoaderKind, Trend,
-    VmFacts,
+    Account, BufferSite, Cgroup, Fate, Finding, Forecast, Growth, JavaHeap, LoaderKind,
+    TrackedKind, Trend, VmFacts,
 };
 use serde::Serialize;
 
@@ -28,6 +28,7 @@ pub struct Document {
     classes: Option<u64>,
     loaders: Option<u64>,
     loader_kinds: Vec<Kind>,
+    tracked: Vec<Tracked>,
     cgroup: Option<Group>,
     before: Option<Vec<PartRow>>,
 }
@@ -93,6 +94,14 @@ struct Kind {
     classes: u64,
 }
 
+/// What the VM has for one purpose.
+#[derive(Serialize)]
+struct Tracked {
+    name: String,
+    malloc: u64,
+    mapped: u64,
+}
+
 #[derive(Serialize)]
 struct Group {
     limit: Option<u64>,
@@ -144,6 +153,7 @@ impl Document {
             classes,
             loaders,
             loader_kinds: last.loader_kinds.iter().map(Kind::of).collect(),
+            tracked: last.tracked.iter().map(Tracked::of).collect(),
             cgroup: last.cgroup.map(Group::of),
             before: first.map(rows),
         }
@@ -225,6 +235,16 @@ impl Kind {
             name: kind.name.clone(),
             loaders: kind.loaders,
             classes: kind.classes,
+        }
+    }
+}
+
+impl Tracked {
+    fn of(kind: &TrackedKind) -> Self {
+        Self {
+            name: kind.name.clone(),
+            malloc: kind.malloc,
+            mapped: kind.mapped,
         }
     }
 }

@@ -112,6 +112,7 @@ enum FlagType {
     Intx,
     Uintx,
     SizeT,
+    Text,
 }
 
 impl FlagType {
@@ -121,6 +122,7 @@ impl FlagType {
             Self::Intx => c"intx",
             Self::Uintx => c"uintx",
             Self::SizeT => c"size_t",
+            Self::Text => c"ccstr",
         }
     }
 
@@ -130,6 +132,7 @@ impl FlagType {
             Self::Intx => 3,
             Self::Uintx => 4,
             Self::SizeT => 6,
+            Self::Text => 8,
         }
     }
 }
@@ -218,6 +221,18 @@ impl VmFlags {
         let value = self.value(flag.name(), flag.kind())?;
         // SAFETY: `value` has found a uintx, an intx or a size_t, which have the size and the alignment of a pointer.
         Some(unsafe { value.cast::<usize>().as_ptr().read_volatile() })
+    }
+
+    /// Returns `true` if the VM counts its own memory by purpose (`-XX:NativeMemoryTracking=summary` or `detail`).
+    pub(crate) fn tracks_memory(&self) -> bool {
+        let value = self.value(c"NativeMemoryTracking", FlagType::Text);
+        value.is_some_and(|value| {
+            // SAFETY: `value` has found a pointer to a text that lives as long as the VM.
+            unsafe {
+                let text = value.cast::<*const c_char>().as_ptr().read_volatile();
+                !text.is_null() && !is(text, c"off")
+            }
+        })
     }
 
     /// Returns the address of a flag's value.

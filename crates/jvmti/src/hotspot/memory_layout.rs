@@ -7,10 +7,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use hprof_footprint::{Contents, Memory, Resident, VmFacts, VmLayout};
+use hprof_footprint::{Contents, Memory, Resident, TrackedKind, VmFacts, VmLayout};
 
 use super::code_heap::CodeHeaps;
 use super::flags::{BoolFlag, NumberFlag, VmFlags};
+use super::memory_tracking::MemoryTracking;
 use super::thread_layout::THREAD_TYPES;
 use crate::env::Env;
 use crate::jni::{Jni, jni};
@@ -47,6 +48,7 @@ pub struct MemoryLayout {
     class_base: usize,
     threads: Option<ThreadList>,
     classes: Option<ClassList>,
+    tracking: Option<MemoryTracking>,
     memory: ProcessMemory,
 }
 
@@ -117,6 +119,9 @@ impl MemoryLayout {
         // From JDK 27 on there are no other class pointers, and no flag.
         let size = flags.and_then(|flags| flags.number(NumberFlag::CompressedClassSpaceSize));
         let has_flag = flags.is_some_and(|flags| flags.has(BoolFlag::UseCompressedClassPointers));
+        let memory = ProcessMemory::new();
+        let tracking = || MemoryTracking::find(env, flags?, memory.peek.as_ref()?);
+        let tracking = tracking();
         Self {
             heap: structs.and_then(heap_range),
             code: structs.and_then(CodeHeaps::find),
@@ -125,7 +130,8 @@ impl MemoryLayout {
             class_base: structs.and_then(class_base).unwrap_or(0),
             threads: structs.and_then(ThreadList::find),
             classes: structs.and_then(|structs| ClassList::find(structs, env)),
-            memory: ProcessMemory::new(),
+            tracking,
+            memory,
         }
     }
 
@@ -153,6 +159,14 @@ impl MemoryLayout {
     pub fn threads(&self) -> Vec<JavaStack> {
         match (&self.threads, &self.memory.peek) {
             (Some(list), Some(peek)) => list.threads(peek),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns what the VM counts itself by purpose, the largest first; nothing if it does not count.
+    pub fn tracked(&self) -> Vec<TrackedKind> {
+        match (&self.tracking, &self.memory.peek) {
+            (Some(tracking), Some(peek)) => tracking.kinds(peek),
             _ => Vec::new(),
         }
     }

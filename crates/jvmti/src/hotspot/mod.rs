@@ -14,6 +14,7 @@ mod frame_classes;
 mod heap_dumper;
 mod heap_size;
 mod memory_layout;
+mod memory_tracking;
 #[cfg_attr(windows, path = "native_allocations/windows.rs")]
 mod native_allocations;
 #[cfg(unix)]

@@ -134,7 +134,7 @@ fn read_frames(elf: &Elf<'_>) -> (Frames, Vec<(u64, u64, u64)>) {
 }
 
 /// Returns the files that may have the symbols of a library which has none itself.
-fn debug_files(path: &Path, elf: &Elf<'_>) -> Vec<PathBuf> {
+pub(super) fn debug_files(path: &Path, elf: &Elf<'_>) -> Vec<PathBuf> {
     const DEBUG: &str = "/usr/lib/debug";
     let mut files = Vec::new();
     if let Some(id) = build_id(elf)
@@ -158,7 +158,7 @@ fn debug_files(path: &Path, elf: &Elf<'_>) -> Vec<PathBuf> {
     files
 }
 
-fn build_id(elf: &Elf<'_>) -> Option<Vec<u8>> {
+pub(super) fn build_id(elf: &Elf<'_>) -> Option<Vec<u8>> {
     let id = elf.build_id().ok()??;
     Some(id.to_vec())
 }

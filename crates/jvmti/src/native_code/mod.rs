@@ -17,6 +17,7 @@ mod rule;
 mod rules;
 mod symbols;
 mod table;
+mod variables;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -32,6 +33,7 @@ use mappings::Mapping;
 pub(super) use rule::{FrameRule, Saved};
 use table::MappedCode;
 pub(super) use table::UnwindTable;
+pub(crate) use variables::{Variable, variables};
 
 /// The most tables that wait until no handler uses them any more.
 const MOST_RETIRED: usize = 16;

@@ -107,6 +107,12 @@ impl VmStructs {
         })
     }
 
+    /// Returns the address of `gHotSpotVMStructs`.
+    pub(crate) fn exported_address(vm: Vm) -> Option<usize> {
+        let table = VmLibrary::of(vm)?.symbol::<*const u8>(c"gHotSpotVMStructs")?;
+        Some(table.addr())
+    }
+
     /// Looks up a field; `None` if the VM does not export it.
     pub(crate) fn field(self, type_name: &CStr, name: &CStr) -> Option<VmField> {
         let table = self.fields;
