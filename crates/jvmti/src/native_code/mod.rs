@@ -1,21 +1,14 @@
 //! The native code of the process: the frames that it makes, as a signal handler needs to know them, and the names of
 //! its functions.
 //!
-//! A thread of the agent reads both from the files of the libraries (`library`), which `mappings` finds. What the handler
+//! A thread of the agent reads both from the files of the libraries (the crate `elf`), which `mappings` finds. What the handler
 //! looks up is a table that does not change (`table`): an address, and how the frame of the code there is undone
-//! (`rule`). When the program has loaded or unloaded libraries, the handler gets a new table.
+//! ([`FrameRule`]). When the program has loaded or unloaded libraries, the handler gets a new table.
 
-mod bytes;
-mod call_frames;
-mod cpp_name;
-mod demangled;
-mod elf;
 mod function;
 mod library;
 mod mappings;
-mod rule;
 mod rules;
-mod symbols;
 mod table;
 
 use std::collections::HashMap;
@@ -26,10 +19,10 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 
+pub(super) use elf::{FrameRule, Saved};
 pub use function::NativeFunction;
 use library::Library;
 use mappings::Mapping;
-pub(super) use rule::{FrameRule, Saved};
 use table::MappedCode;
 pub(super) use table::UnwindTable;
 

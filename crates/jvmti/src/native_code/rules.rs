@@ -1,6 +1,6 @@
 //! The rules of a library, in which a signal handler looks addresses up.
 
-use super::rule::{Entry, FrameRule};
+use elf::{Entry, FrameRule};
 
 /// The rules of a library, by address.
 #[derive(Default)]
@@ -77,7 +77,8 @@ const _: () = assert!(size_of::<Entry>() <= 16, "libjvm.so has 300,000");
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::Saved;
+    use elf::Saved;
+
     use super::*;
 
     #[test]

@@ -7,11 +7,11 @@ use foldhash::fast::FixedState;
 use object::read::{Object, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 
 use super::demangled::demangled;
-use super::elf::Elf;
+use super::source::Elf;
 
 /// The functions of a library.
 #[derive(Default)]
-pub(super) struct Symbols {
+pub struct Symbols {
     /// Sorted by their addresses.
     functions: Vec<Symbol>,
     /// The names as they are in the file, one after the other.
@@ -85,7 +85,7 @@ impl Symbols {
 
     /// Returns the name of the function at an address. Where none has it, the name is what `otherwise` returns as the
     /// beginning of the function, in angle brackets.
-    pub(super) fn name(&mut self, address: u64, otherwise: impl FnOnce() -> u64) -> Arc<str> {
+    pub fn name(&mut self, address: u64, otherwise: impl FnOnce() -> u64) -> Arc<str> {
         let found = self.symbol(address);
         let begin = found.map_or_else(otherwise, |symbol| symbol.begin);
         if let Some(known) = self.known.get(&begin) {
