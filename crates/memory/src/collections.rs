@@ -219,6 +219,24 @@ impl<K: Eq + Hash, V, S: BuildHasher> Map<K, V, S> {
         Ok(self.0.entry(key).or_insert_with(make))
     }
 
+    /// Sets the values of keys.
+    pub fn extend(&mut self, items: impl IntoIterator<Item = (K, V)>) -> Result<(), OutOfMemory> {
+        for (key, value) in items {
+            self.insert(key, value)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the value of a key.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.0.get_mut(key)
+    }
+
+    /// Removes all keys, and iterates over them.
+    pub fn drain(&mut self) -> impl Iterator<Item = (K, V)> + '_ {
+        self.0.drain()
+    }
+
     /// Removes a key.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         self.0.remove(key)

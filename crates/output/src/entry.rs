@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use fixedbitset::FixedBitSet;
-use foldhash::fast::FixedState;
 use hprof_format::{
     EndThreadRecord, FrameId as FormatFrameId, FrameRecord, Line as FormatLine, LoadClassRecord,
     MonitorRecord, ObjectId as FormatObjectId, Record, Section, StartThreadRecord,
     StringId as FormatStringId, StringRecord, TraceRecord, UnloadClassRecord,
 };
-use std::collections::HashMap;
+use memory::{Map, OrStop};
 
 use super::Records;
 use super::announced::{AnnouncedThreads, Announcement, ThreadNames};
@@ -34,7 +33,7 @@ pub(super) struct Written {
     traces: FixedBitSet,
     /// The ids that classes had in the last heap dump. A class that is missing here was written with its serial number
     /// as id.
-    class_objects: HashMap<ClassId, FormatObjectId, FixedState>,
+    class_objects: Map<ClassId, FormatObjectId>,
     /// The number of thread names so far. They are not in the string table: each is written for its thread alone.
     thread_names: u64,
     /// `true` if the output says that a heap dump follows and none has ended since.
@@ -198,7 +197,7 @@ impl Entry<'_> {
     /// Writes a class with the id of its `java.lang.Class` object in a heap dump, preceded by its name.
     pub fn class_at(&mut self, id: ClassId, object: FormatObjectId) {
         let is_new = is_new(&mut self.written.classes, id.index());
-        let before = self.written.class_objects.insert(id, object);
+        let before = self.written.class_objects.insert(id, object).or_stop();
         // A class that was written outside a dump has its serial number as id.
         let number = (!is_new).then(|| serials::object(self.tables.classes.get(id).object));
         if before.or(number) == Some(object) {

@@ -4,6 +4,7 @@ use gimli::{
     BaseAddresses, CommonInformationEntry, EhFrame, EndianSlice, FrameDescriptionEntry,
     LittleEndian, Reader, UnwindContext, UnwindSection,
 };
+use memory::{List, OrStop};
 use object::elf::PF_X;
 use object::read::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
@@ -37,11 +38,11 @@ pub struct Segment {
 #[derive(Default)]
 pub struct Frames {
     /// The rules, by their addresses.
-    pub entries: Vec<Entry>,
+    pub entries: List<Entry>,
     /// The first addresses of functions, sorted.
-    pub functions: Vec<u32>,
+    pub functions: List<u32>,
     /// Where the code is.
-    pub code: Vec<Segment>,
+    pub code: List<Segment>,
 }
 
 impl Source {
@@ -66,7 +67,7 @@ impl Frames {
         let is_code =
             |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags & PF_X == PF_X);
         let segments = elf.segments().filter(|segment| is_code(segment.flags()));
-        frames.code.extend(segments.map(|segment| {
+        let code = segments.map(|segment| {
             let (position, size) = segment.file_range();
             let address = segment.address();
             Segment {
@@ -74,7 +75,8 @@ impl Frames {
                 size,
                 address,
             }
-        }));
+        });
+        frames.code.extend(code).or_stop();
         frames
     }
 
@@ -163,9 +165,7 @@ impl Frames {
     }
 
     fn add_function(&mut self, begin: u32) {
-        let functions = &mut self.functions;
-        memory::need_to_grow(functions.len(), functions.capacity(), size_of::<u32>());
-        functions.push(begin);
+        self.functions.push(begin).or_stop();
     }
 
     /// Adds a rule from an address on. A function's rows lie within it unless they are malformed.
@@ -178,9 +178,7 @@ impl Frames {
     }
 
     fn add(&mut self, begin: u32, rule: FrameRule) {
-        let entries = &mut self.entries;
-        memory::need_to_grow(entries.len(), entries.capacity(), size_of::<Entry>());
-        entries.push(Entry { begin, rule });
+        self.entries.push(Entry { begin, rule }).or_stop();
     }
 
     /// Sorts the entries, and leaves out those that say nothing new.

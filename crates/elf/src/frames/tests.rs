@@ -27,16 +27,17 @@ fn entries_are_sorted_and_say_something_new() {
         rule: FrameRule::Unknown,
     };
     let mut frames = Frames {
-        entries: vec![
+        entries: List::collect([
             entry(30, 1),
             unknown(40),
             entry(10, 1),
             entry(12, 2),
             entry(14, 2),
             unknown(30),
-        ],
-        functions: vec![30, 10],
-        code: Vec::new(),
+        ])
+        .expect("little"),
+        functions: List::collect([30, 10]).expect("little"),
+        code: List::new(),
     };
     frames.arrange();
     assert_eq!(

@@ -18,7 +18,7 @@ pub(super) struct Library {
     /// The first addresses of its functions.
     functions: Box<[u32]>,
     /// Its code.
-    code: Vec<Segment>,
+    code: Box<[Segment]>,
     source: Source,
     /// Read when the first function is asked for.
     symbols: Mutex<Option<Symbols>, rank::NativeSymbols>,
@@ -37,9 +37,9 @@ impl Library {
         let frames = source.frames();
         Self {
             name: as_one_word(&name.to_string_lossy()).into(),
-            rules: Rules::new(frames.entries),
-            functions: frames.functions.into(),
-            code: frames.code,
+            rules: Rules::new(frames.entries.into_boxed_slice()),
+            functions: frames.functions.into_boxed_slice(),
+            code: frames.code.into_boxed_slice(),
             source,
             symbols: Mutex::default(),
         }

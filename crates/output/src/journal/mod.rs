@@ -12,6 +12,7 @@ use super::entry::{Entry, Written};
 use super::serials;
 use super::settings::ControlSettings;
 use locks::{Condvar, Guard, Mutex, RwLock, rank};
+use memory::{List, OrStop};
 use names::Tables;
 use names::class::ClassId;
 use names::thread::ThreadSerial;
@@ -28,7 +29,7 @@ pub struct Journal {
     settings: ControlSettings,
     writer: RwLock<Arc<Writer>, rank::CurrentWriter>,
     /// `Some` while a heap dump is being written.
-    held: Mutex<Option<Vec<DeferredRecord>>, rank::HeldRecords>,
+    held: Mutex<Option<List<DeferredRecord>>, rank::HeldRecords>,
     released: Condvar,
     /// The number of heap dump segments that have been written.
     segments: Arc<AtomicU64>,
@@ -185,16 +186,14 @@ impl Journal {
             return self.cut();
         }
         let mut held = self.held.lock();
-        let is_full = |held: &mut Option<Vec<DeferredRecord>>| {
+        let is_full = |held: &mut Option<List<DeferredRecord>>| {
             held.as_ref().is_some_and(|events| events.len() >= HELD)
         };
         self.released
             .wait_while_for(&mut held, is_full, LONGEST_WAIT);
         match &mut *held {
             Some(events) => {
-                let entry = size_of::<DeferredRecord>();
-                memory::need_to_grow(events.len(), events.capacity(), entry);
-                events.push(Box::new(write));
+                events.push(Box::new(write)).or_stop();
             }
             None => self.entry_now(write),
         }
@@ -236,7 +235,7 @@ impl Journal {
     /// Holds back events' records until the returned guard is dropped.
     pub fn hold_events(&self) -> Holding<'_> {
         locks::check::<rank::HeapDump>();
-        *self.held.lock() = Some(Vec::new());
+        *self.held.lock() = Some(List::new());
         Holding {
             journal: self,
             _dumping: Guard::new(()),
