@@ -1,4 +1,4 @@
-//! Interns the values behind the tables: each value is kept once, for the life of the table. A repeated lookup costs a
+//! Interns the values of the tables: each value is kept once, for the life of the table. A repeated lookup costs a
 //! hash and one shard's lock, and allocates nothing.
 
 use std::hash::{BuildHasher, Hash};

@@ -4,7 +4,7 @@ use crate::error::OptionError;
 use crate::rows::{Options, ROWS};
 use crate::table::OptionRow;
 
-/// Returns the row of the option `name`. The error names `option`, the text in which the name stands.
+/// Returns the row of the option `name`. The error names `option`, the text that has the name.
 pub fn find(name: &str, option: &str) -> Result<&'static OptionRow<Options>, OptionError> {
     ROWS.iter()
         .find(|row| row.name == name)

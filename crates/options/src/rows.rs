@@ -846,7 +846,7 @@ options!(
         };
     },
     {
-        /// `blackbox=`: write what is known into a file beside the profile every second, for a program that is killed.
+        /// `blackbox=`: write what is known into a file next to the profile every second, for a program that is killed.
         let black_box: bool = false;
         OptionRow {
             name: "blackbox",

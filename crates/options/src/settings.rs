@@ -100,7 +100,7 @@ impl Settings {
         Ok(self.options)
     }
 
-    /// Returns what is written when memory runs out: what `heap=` is about, into a file beside that of the profile.
+    /// Returns what is written when memory runs out: what `heap=` is about, into a file next to that of the profile.
     fn oom(&self) -> Option<Oom> {
         let has_file = self.options.net.is_none() && self.options.live.is_none();
         let heap = self.options.heap.filter(|_| has_file)?;
@@ -111,7 +111,7 @@ impl Settings {
         }
     }
 
-    /// Refuses options without an effect beside the others; those of the original are noted, for old scripts pass them.
+    /// Refuses options without an effect with the others; those of the original are noted, for old scripts pass them.
     fn refuse_what_does_nothing(&mut self) -> Result<(), OptionError> {
         for (row, value) in std::mem::take(&mut self.given) {
             if row.scope.is_in(&self.options) {

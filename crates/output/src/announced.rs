@@ -63,7 +63,7 @@ impl AnnouncedThreads {
         self.ahead.insert(serial, announcement).or_stop();
     }
 
-    /// Takes out a thread's pending announcement, which is to be written next. An output that begins beside this one
+    /// Takes out a thread's pending announcement, which is to be written next. An output that begins next to this one
     /// meanwhile has the thread all the same.
     pub(super) fn take(&mut self, serial: ThreadSerial) -> Option<Announcement> {
         let announcement = self.ahead.remove(&serial)?;
@@ -119,7 +119,7 @@ impl AnnouncedThreads {
         is_new
     }
 
-    /// Returns the threads for an output beside this one, which has none of the records written so far.
+    /// Returns the threads for an output next to this one, which has none of the records written so far.
     pub(super) fn beside(&self) -> Self {
         let threads = self.ahead.iter().chain(self.written.iter());
         let mut ahead = Map::default();

@@ -52,7 +52,7 @@ pub struct Entry<'a> {
     /// The encoder and its buffer.
     pub records: &'a mut Records,
     pub(super) threads: &'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
-    /// Those of the output beside which this one is.
+    /// Those of the output next to which this one is.
     pub(super) threads_beside: Option<&'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>>,
     pub(super) written: &'a mut Written,
 }
@@ -64,7 +64,7 @@ impl Entry<'_> {
         self.trace(TraceId::EMPTY);
     }
 
-    /// Announces in the output that a heap dump follows, unless it says so already: if the dump is lost, because the
+    /// Announces in the output that a heap dump follows, unless it has already: if the dump is lost, because the
     /// disk is full or the program is killed, nothing can be written in its place.
     pub fn announce_dump(&mut self) {
         if !self.written.dump_is_announced {
@@ -230,7 +230,7 @@ impl Entry<'_> {
     /// Takes out the announcement of a thread that is not written yet.
     fn pending(&self, serial: ThreadSerial) -> Option<Announcement> {
         let announcement = self.threads.lock().take(serial);
-        // A thread that started after this output began is known to the one beside which it is.
+        // A thread that started after this output began is known to the one next to which it is.
         let (None, Some(others)) = (&announcement, self.threads_beside) else {
             return announcement;
         };

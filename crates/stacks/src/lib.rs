@@ -65,7 +65,7 @@ pub struct Stacks {
     native_loader: OnceLock<LoaderId>,
     class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     /// What keeps the classes of other threads' methods while the VM is asked about them, once stacks of other threads are
-    /// taken; `None` in a VM that does not tell its classes.
+    /// taken; `None` in a VM that does not report its classes.
     classes: OnceLock<Option<FrameClasses>>,
     /// The VM is asked for what is not there without the lock. Several threads may ask for the same at once; they enter the
     /// same.
@@ -212,7 +212,7 @@ impl Stacks {
         stand_in(&self.tables, self.stand_in_class, FOLDED)
     }
 
-    /// Returns the trace for CPU time that is not Java's: `name`, in angle brackets, tells whose it is.
+    /// Returns the trace for CPU time that is not Java's: `name`, in angle brackets, says whose it is.
     pub fn stand_in_trace(&self, name: &str) -> TraceId {
         let frame = stand_in(&self.tables, self.stand_in_class, name);
         self.tables.traces.intern(TraceKey {

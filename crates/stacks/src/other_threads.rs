@@ -32,7 +32,7 @@ impl WholeStack {
 
 /// The methods in a stack of another thread that the VM may be asked about.
 enum Held<'a> {
-    /// All: the VM does not tell its classes.
+    /// All: the VM does not report its classes.
     Any,
     /// These, with what keeps their classes.
     Methods(List<(MethodId, LocalRef<'a>)>),

@@ -34,7 +34,7 @@ pub struct Journal {
     /// The number of heap dump segments that have been written.
     segments: Arc<AtomicU64>,
     threads: Arc<Mutex<AnnouncedThreads, rank::AnnouncedThreads>>,
-    /// Those of the output beside which this one is.
+    /// Those of the output next to which this one is.
     threads_beside: Option<Arc<Mutex<AnnouncedThreads, rank::AnnouncedThreads>>>,
     written: Mutex<Written, rank::WrittenNames>,
 }
@@ -56,7 +56,7 @@ impl Journal {
         journal
     }
 
-    /// Opens another output of the same run, which says what is known now while this one goes on. It begins with the
+    /// Opens another output of the same run, which says what is known now while this one continues. It begins with the
     /// threads that are alive; of those that start later it has only what its records name. `dump_follows` if it gets a heap dump.
     pub fn beside(&self, writer: Writer, dump_follows: bool) -> Self {
         let settings = ControlSettings {
@@ -220,7 +220,7 @@ impl Journal {
         self.segments.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of heap dump segments written so far, which tells whether a dump makes progress.
+    /// Returns the number of heap dump segments written so far, which says whether a dump makes progress.
     pub fn segments(&self) -> u64 {
         self.segments.load(Ordering::Relaxed)
     }
