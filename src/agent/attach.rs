@@ -184,7 +184,7 @@ fn start(vm: Vm, jni: Jni<'_>, options: &Options, given: &str) -> Result<Outcome
     Err(refused)
 }
 
-/// Dumps the heap beside the profile that runs.
+/// Dumps the heap next to the profile that runs.
 fn dump_heap(jni: Jni<'_>, options: Options, given: &str) -> Result<Outcome, Refused> {
     if !options.is_heap_dump() {
         return Err(Refused::NotADump);
@@ -203,7 +203,7 @@ fn dump_heap(jni: Jni<'_>, options: Options, given: &str) -> Result<Outcome, Ref
     }
 }
 
-/// Waits for a VM that is still starting: it goes on meanwhile, on other threads.
+/// Waits for a VM that is still starting: it continues meanwhile, on other threads.
 fn wait_until_started(vm: Vm) -> Result<(), Refused> {
     let end = Instant::now() + START_TIMEOUT;
     while OwnEnv::is_too_early(vm) {

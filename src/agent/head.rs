@@ -28,7 +28,7 @@ pub(super) enum Begun {
     First,
     /// That of the next period.
     Next,
-    /// One that is written beside the profile, which goes on.
+    /// One that is written next to the profile, which continues.
     Beside,
 }
 

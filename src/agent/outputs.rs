@@ -27,7 +27,7 @@ pub(super) struct Outputs {
     /// The method by which CPU samples are taken.
     sampling_method: Option<SamplingMethod>,
     files: Mutex<PeriodFiles, rank::PeriodFiles>,
-    /// The first file, beside which others may be written; `None` for an output of another kind.
+    /// The first file, next to which others may be written; `None` for an output of another kind.
     place_beside: Option<PathBuf>,
     /// The facts about the run in the file of `blackbox=`, which is opened later.
     black_box_facts: Vec<(&'static str, String)>,
@@ -116,7 +116,7 @@ impl Outputs {
         Ok((path, writer))
     }
 
-    /// Opens the file of `blackbox=`, beside the first one. Its profile has the binary format if that has records for what
+    /// Opens the file of `blackbox=`, next to the first one. Its profile has the binary format if that has records for what
     /// is measured.
     pub(super) fn open_black_box(&self) -> Result<BlackBoxOutput, (PathBuf, NoBlackBox)> {
         let profile = self.place_beside.as_deref().unwrap_or(Path::new(""));
@@ -156,7 +156,7 @@ impl Outputs {
             path,
             format_args!("{:016x}", RandomState::new().hash_one(path)),
         );
-        // If the folder is at fault, the first error says so.
+        // If the folder is at fault, the first error names it.
         let Ok(output) = open_output::open(options, Some(&other)) else {
             return Err(error);
         };
@@ -178,7 +178,7 @@ impl Outputs {
     }
 }
 
-/// Opens a file for a dump of the heap beside the profile. It is written by whoever has records for it.
+/// Opens a file for a dump of the heap next to the profile. It is written by whoever has records for it.
 pub(super) fn open_heap_file(
     env: Env,
     options: &Options,

@@ -1,4 +1,4 @@
-//! The files of a profile that goes on in another one after a while (`rotate=`): their names, and how many stay (`keep=`).
+//! The files of a profile that continues in another one after a while (`rotate=`): their names, and how many stay (`keep=`).
 
 use std::collections::VecDeque;
 use std::fs;

@@ -31,7 +31,7 @@ pub struct Context {
     pub top_frames: Arc<TopFrames>,
     /// Takes records in the order in which things happen.
     pub journal: Arc<Journal>,
-    /// The path beside which temporary files may be put.
+    /// The path next to which temporary files may be put.
     pub path: PathBuf,
 }
 

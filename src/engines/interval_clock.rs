@@ -13,7 +13,7 @@ pub(super) struct IntervalClock {
 }
 
 impl IntervalClock {
-    /// Creates a clock that stands until it begins.
+    /// Creates a clock that does not move until it begins.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
             interval,

@@ -43,7 +43,7 @@ pub fn end_count<T>(
 }
 
 /// Collects garbage, and calls `give` with the live objects at the sites that a count has met, as [`end_count`]. The count
-/// goes on.
+/// continues.
 pub fn live_of_count<T>(
     jni: Jni<'_>,
     number: u64,

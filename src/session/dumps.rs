@@ -20,7 +20,7 @@ pub(super) struct Dumps {
     pub(super) thread: Worker,
 }
 
-/// Whether dumps can be made. The VM may ask for one before: its signal thread runs beside VMInit.
+/// Whether dumps can be made. The VM may ask for one before: its signal thread runs at the same time as VMInit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Beginning {
     /// Not yet.

@@ -36,7 +36,7 @@ impl Events for EventHandler {
     }
 
     fn object_allocated(&self, jni: Jni<'_>, allocation: Allocation<'_>) {
-        // A thread that has allocated before has the session behind a lock of its own, under which the session's end takes
+        // A thread that has allocated before has the session under a lock of its own, under which the session's end takes
         // it away. So it need not be counted by the gate, whose counters threads share: for some 100 ns of work they
         // would take the cache line from each other with each object.
         let here = GATE.run_outside(|outside| {

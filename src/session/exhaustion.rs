@@ -75,7 +75,7 @@ pub struct Exhausted {
 }
 
 impl Exhausted {
-    /// Returns what stands in the head of the file, with labels of one word.
+    /// Returns what is in the head of the file, with labels of one word.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("Exhausted", self.to_string())];
         facts.extend(self.heap.map(|HeapFill { used, limit, .. }| {

@@ -28,7 +28,7 @@ impl Growth {
         }
     }
 
-    /// Adds a sample. Called on a thread of the VM, which may wait here until the VM goes on.
+    /// Adds a sample. Called on a thread of the VM, which may wait here until the VM continues.
     pub(super) fn look(&mut self, time: Millis) {
         let heap = self.heap.map(HeapSize::fill);
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();

@@ -152,7 +152,7 @@ pub fn status() -> Option<String> {
     status.ok()
 }
 
-/// Ends the session while the VM goes on: waits until no event is running and releases everything the session held of
+/// Ends the session while the VM continues: waits until no event is running and releases everything the session held of
 /// the VM. Returns where the profile is, or that it is incomplete; `None` if no session runs.
 ///
 /// `forks` if the heap is to be dumped in a forked child.
@@ -190,7 +190,7 @@ fn end_without_memory(jni: Jni<'_>) {
     memory::return_free_memory();
 }
 
-/// A session that has ended while the VM goes on.
+/// A session that has ended while the VM continues.
 pub struct Stopped {
     /// `true` if all of the profile could be written.
     pub is_whole: bool,
@@ -205,7 +205,7 @@ pub struct NoHeap;
 
 /// Ends the session because the VM ends.
 pub(super) fn vm_death(jni: Jni<'_>) {
-    // A `stop` closes the gate at once, but goes on writing for a while.
+    // A `stop` closes the gate at once, but continues writing for a while.
     let _held = VM_HOLD.try_lock_for(STOP_TIMEOUT);
     if let Some(closed) = GATE.close(TIMEOUT) {
         memory::ends_session();
@@ -407,7 +407,7 @@ impl Session {
         (is_whole && is_sound, heap_dump)
     }
 
-    /// Releases what the session holds of the VM, which goes on.
+    /// Releases what the session holds of the VM, which continues.
     pub(super) fn give_back(&self, jni: Jni<'_>) {
         self.engines.give_back(jni);
         self.context.stacks.stop_watching();

@@ -1,7 +1,7 @@
 //! `oom=`: what is known when the program runs out of memory goes into a file of its own, before the program sees the
 //! error.
 //!
-//! The VM tells it on the thread whose request it cannot meet. That thread notes where it is, and waits until the thread
+//! The VM reports it on the thread whose request it cannot meet. That thread notes where it is, and waits until the thread
 //! for dumps has written the file; so does every thread that meets a limit meanwhile, because what it would do next may
 //! be to throw away what the file is about. A thread waits in native code and holds no lock of the agent, and the thread
 //! for dumps runs no Java code, so it needs nothing that a waiting thread holds.
@@ -37,7 +37,7 @@ const SET_ASIDE_SHARE: u64 = 3;
 const MOST_SET_ASIDE: u64 = 256 << 20;
 
 impl Session {
-    /// From here on the VM tells when the program runs out of memory.
+    /// From here on the VM reports when the program runs out of memory.
     pub(super) fn watch_resources(&self) {
         let env = self.context.env;
         if self.context.options.oom.is_none() || !self.owner.has_place_beside() {

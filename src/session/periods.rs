@@ -1,6 +1,6 @@
 //! Periods of a profile: each has an output of its own, and their values add up to the whole.
 //!
-//! At the end of a period a dump is made, after which everything is counted anew. Then the journal goes on in the next
+//! At the end of a period a dump is made, after which everything is counted anew. Then the journal continues in the next
 //! output. Nothing stops meanwhile: what is counted between the two is in the dump of the next period, and what happens
 //! is in one of the two outputs.
 
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    /// Ends a period. It goes on if the next output cannot be opened. If the period's own output has failed, nothing is
+    /// Ends a period. It continues if the next output cannot be opened. If the period's own output has failed, nothing is
     /// written: the values count in the next period.
     fn end_period(&self, jni: Jni<'_>) {
         let Some((new, writer)) = self.owner.open_next() else {

@@ -89,7 +89,7 @@ impl Session {
             if caught(|| write(reporter)).is_err() {
                 report.failed.set(true);
                 if !memory::is_out() {
-                    // The panic goes on, without being reported again.
+                    // The panic continues, without being reported again.
                     resume_unwind(Box::new(Panicked));
                 }
                 console::line(format_args!("{OutOfMemory}: {section} is left out"));

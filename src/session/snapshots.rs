@@ -1,4 +1,4 @@
-//! `blackbox=`: what is known goes into a file beside the profile every second or a few, for the case that the process is killed.
+//! `blackbox=`: what is known goes into a file next to the profile every second or a few, for the case that the process is killed.
 //!
 //! A thread of the agent encodes a whole profile into memory, within the gate, and writes it into the file when it has
 //! left the gate and holds no lock. So a disk that hangs holds up nothing but this thread: neither a thread of the
@@ -193,7 +193,7 @@ impl Recorder {
         let file = &self.output.file;
         let mut written = file.write(&snapshot);
         if matches!(written, Ok(false)) {
-            // A little too large: there is no room for it beside the growth.
+            // A little too large: there is no room for it and the growth.
             self.least *= GROWTH;
             snapshot.profile = &[];
             written = file.write(&snapshot);

@@ -186,7 +186,7 @@ impl ThreadRegistry {
         }
     }
 
-    /// Announces the live threads to an output beside the profile that does not have them.
+    /// Announces the live threads to an output next to the profile that does not have them.
     pub(super) fn announce_to(&self, jni: Jni<'_>, journal: &Journal) {
         // If the VM does not list them, the dump has threads without names.
         for thread in self.env.all_threads(jni).unwrap_or_default() {

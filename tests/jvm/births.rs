@@ -1,4 +1,4 @@
-//! The births file beside heap dumps, on programs of `java-tests/births` whose first comments tell the truth.
+//! The births file next to heap dumps, on programs of `java-tests/births` whose first comments tell the truth.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -199,7 +199,7 @@ fn births_are_exact_by(cell: &Cell, dumper: &str) {
     assert!(run.files().iter().all(|file| !file.starts_with(".hprof")));
 }
 
-/// The batches of `Ages`, each with a dump behind it.
+/// The batches of `Ages`, each with a dump after it.
 const BATCHES: usize = 4;
 /// An array and its elements.
 const BATCH: u64 = 5_001;
@@ -271,7 +271,7 @@ fn births_of_another_dump_are_refused() {
     };
     let another = "belongs to another dump: dump 1 of this file";
     refused(&["histogram", "--by", "age"], another);
-    // What does not need the births goes on without them.
+    // What does not need the births continues without them.
     assert!(hprof(&["leaks"], &run.path("x.hprof"))["suspects"][0]["made"].is_null());
     fs::remove_file(run.path("x.hprof.2.births")).expect("the file");
     refused(&["who", "--older", "1m"], "heap=all,lifetimes=y");

@@ -301,7 +301,7 @@ fn run(page: &Page, jvm: &Jvm, hprof: &Path) -> Vec<String> {
     let end = Instant::now() + TIMEOUT;
     while shell.try_wait().expect("bash").is_none() {
         if Instant::now() > end {
-            // It is known to have hung; how it ends tells nothing more.
+            // It is known to have hung; how it ends says nothing more.
             let _ = shell.kill();
             let printed = fs::read(&output).expect("the output");
             panic!("the page hangs: {}", String::from_utf8_lossy(&printed));

@@ -10,7 +10,7 @@ const NO_MEMORY: &str = "hprof: the system gives the agent no memory";
 const ENDS: &str = "hprof: the system gives the agent no memory; the profile ends here\n";
 const NEVER_BEGAN: &str = "hprof: the system gives the agent no memory; there will be no profile\n";
 
-/// Prepares a program whose agent gets no memory from its allocation of that number on. It goes on for some rounds after
+/// Prepares a program whose agent gets no memory from its allocation of that number on. It continues for some rounds after
 /// that, or does only these if it is not to `wait` for it.
 fn without_memory(jvm: &Jvm, options: &str, from: u32, wait: bool) -> Option<Program> {
     let library = c_library("scripts/lib/failing_malloc.c")?;

@@ -97,7 +97,7 @@ impl Progress for Terminal {
     }
 }
 
-/// Returns the time that the rest of a stage takes if it goes on as before; `None` as long as that says little.
+/// Returns the time that the rest of a stage takes if it continues as before; `None` as long as that says little.
 fn time_left(passed: Duration, done: u64, all: u64) -> Option<Duration> {
     let says_much = passed >= Duration::from_secs(1) && done < all && done >= all / 20;
     says_much.then(|| passed.mul_f64((all - done) as f64 / done.max(1) as f64))

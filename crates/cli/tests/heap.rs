@@ -457,7 +457,7 @@ fn the_first_question_about_a_large_dump_writes_its_index() {
     }
     assert!(heap(&["index"], &file).status.success());
     assert_eq!(names(&cache), ["other", &cached[0]]);
-    // The one in the cache is removed, although the file beside the dump is none.
+    // The one in the cache is removed, although the file next to the dump is none.
     assert!(heap(&["index", "--remove"], &file).status.success());
     assert_eq!(names(&cache), ["other"]);
     let _ = fs::remove_dir_all(&folder);

@@ -1,4 +1,4 @@
-//! The births file beside a heap dump: when each object was made, and an identity that it keeps.
+//! The births file next to a heap dump: when each object was made, and an identity that it keeps.
 //!
 //! It is named like the dump with `.births` appended, for the second dump of a file `.2.births` ([`births_path`]).
 //!

@@ -103,7 +103,7 @@ pub struct WholeRecords {
 }
 
 impl WholeRecords {
-    /// Finds them in `bytes`, which begin where a heap dump's content does, and tells whether one ends at `wanted`.
+    /// Finds them in `bytes`, which begin where a heap dump's content does, and returns whether one ends at `wanted`.
     #[must_use]
     pub fn of(bytes: &[u8], id_size: IdSize, wanted: usize) -> WholeRecords {
         let mut found = WholeRecords {

@@ -98,7 +98,7 @@ pub enum Fault {
     DumpBrokeOff {
         /// The offset of its first record; `None` if none was written.
         start: Option<u64>,
-        /// The offset of the record that says so.
+        /// The offset of the record that announces it.
         offset: u64,
         /// The reason, made printable.
         reason: String,

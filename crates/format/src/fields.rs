@@ -7,7 +7,7 @@ use crate::id_size::IdSize;
 pub(crate) enum Misfit {
     /// It ends before its content, which takes at least this many bytes.
     Short { needed: u64 },
-    /// It goes on after its content, which takes this many bytes.
+    /// It continues after its content, which takes this many bytes.
     Long { needed: u64 },
     /// A field has a value without a meaning in the format.
     Value { field: &'static str, value: i64 },

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// The beginning of a note, and what stands after the time.
+/// The beginning of a note, and what comes after the time.
 const START: &str = "memory after ";
 const RESIDENT: &str = " s: ";
 const PARTS: &str = " bytes resident: ";
-/// What stands between two parts.
+/// What is between two parts.
 const COMMA: &str = ", ";
 const LIMIT: &str = "; ";
 const OF_LIMIT: &str = " of a limit of ";

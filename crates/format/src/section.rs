@@ -166,7 +166,7 @@ const DEPTH_SEPARATOR: &str = ", ";
 /// The beginning and the end of [`NoteMeaning::Interval`].
 const INTERVAL: &str = "a CPU sample stands for ";
 const INTERVAL_UNIT: &str = " ns";
-/// The beginning of [`NoteMeaning::Renamed`], and what stands between the thread and its name.
+/// The beginning of [`NoteMeaning::Renamed`], and what is between the thread and its name.
 const RENAMED: &str = "thread ";
 const NEW_NAME: &str = " was renamed: ";
 /// The beginning of [`NoteMeaning::Remark`].
@@ -439,7 +439,7 @@ impl UnknownSection<'_> {
     }
 
     /// Returns the section of a text file that begins with this line, `GC PAUSES BEGIN (total = 7) Fri Nov 20 10:39:11 2026`,
-    /// as far as this line tells it.
+    /// as far as this line gives it.
     pub(crate) fn begun_by(line: &str) -> Option<UnknownSection<'static>> {
         let (name, rest) = line.split_once(" BEGIN")?;
         let is_begin = is_section_name(name) && (rest.is_empty() || rest.starts_with(' '));

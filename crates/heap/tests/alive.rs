@@ -306,7 +306,7 @@ fn loaders_that_load_the_same_class_again_pile_up() {
                     (1, 1, 1)
                 );
             }
-            // An id tells loaders apart that have no names, and no other.
+            // An id distinguishes loaders that have no names, and no other.
             let groups = heap.groups(By::Loader, 0).expect("it is sound");
             let mut names: Vec<&str> = groups.iter().map(|group| &*group.name).collect();
             names.sort_unstable();

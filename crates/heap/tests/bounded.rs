@@ -423,7 +423,7 @@ fn a_collection_in_an_atomic_reference_is_replaced_as_a_whole() {
 
 #[test]
 fn small_piles_are_known_by_their_form() {
-    // A chain and callbacks, with a twentieth of the heap each, beside a full array.
+    // A chain and callbacks, with a twentieth of the heap each, and a full array.
     for name in ["Link", "CloseListener", "Other"] {
         let mut built = Built::new();
         let items = built.items(ITEMS);

@@ -1,4 +1,4 @@
-//! The metadata: a description of each type, which tells how its values are written.
+//! The metadata: a description of each type, which says how its values are written.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -19,7 +19,7 @@ pub trait Agent {
     fn on_load(vm: Vm, options: &str) -> bool;
 
     /// The VM is running and someone sends the agent a command, usually to start. Returns `false` if it was refused,
-    /// which is reported to the sender; the VM goes on.
+    /// which is reported to the sender; the VM continues.
     fn on_attach(vm: Vm, command: &str) -> bool;
 
     /// Begins a count of allocations. Returns its number; 0 if no profile runs.

@@ -48,7 +48,7 @@ pub trait HeapVisitor: Send {
     fn primitive_array(&mut self, array: Referrer, kind: Primitive, elements: &[u8]) -> Visit;
 }
 
-/// The way in which a walk goes on.
+/// The way in which a walk continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visit {
     /// Report the references of the referenced object, too.
@@ -510,7 +510,7 @@ unsafe extern "C" fn on_primitive_array<V: HeapVisitor>(
     let bytes = usize::try_from(count).unwrap_or(0) * kind.size();
     let elements = match bytes {
         0 => &[],
-        // SAFETY: the VM passes the array itself, with `count` elements of that type; it stands still meanwhile.
+        // SAFETY: the VM passes the array itself, with `count` elements of that type; it is not moved meanwhile.
         bytes => unsafe { slice::from_raw_parts(elements.cast::<u8>(), bytes) },
     };
     // SAFETY: the VM passes a place with the tag; `data` is `follow`'s.

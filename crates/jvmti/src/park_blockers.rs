@@ -52,7 +52,7 @@ impl ParkBlockers {
         is_ownable.then_some(blocker)
     }
 
-    /// Returns the number by which Java tells a thread from all others. `thread` must be a thread.
+    /// Returns the number by which Java distinguishes a thread from all others. `thread` must be a thread.
     pub fn id(&self, jni: Jni<'_>, thread: Object<'_>) -> i64 {
         // SAFETY: the field is one of java.lang.Thread, and of type long; the reference is valid.
         unsafe { jni!(jni, GetLongField, thread.raw, self.id) }

@@ -25,7 +25,7 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 static OUT: AtomicBool = AtomicBool::new(false);
 /// The thread that ends the session, as returned by `os::current_thread`; 0 if there is none.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
-/// The headroom, and what a session sets aside beside it.
+/// The headroom, and what a session sets aside in addition.
 static SET_ASIDE: SetAside = SetAside::new();
 /// Part of the library's own data: if there is no memory for it, the library is not loaded.
 static IN_RESERVE: Reserve<RESERVE> = Reserve::new();

@@ -3,7 +3,8 @@
 //! Rust ends the process when an allocation fails, and the process is somebody else's, so no allocation may fail. The
 //! first one that the system refuses is served from a reserve. From then on memory [`is_out`]: no event is admitted,
 //! and the session ends. Events that are still running need little, which the reserve covers. Large amounts must be
-//! checked in advance, by [`need`] or [`claim`], so that the work is given up instead of draining the reserve.
+//! checked in advance, so that the work is given up instead of draining the reserve: the collections [`List`], [`Map`] and
+//! [`Table`] do that themselves, everything else needs [`need`] or [`claim`].
 //!
 //! Whoever links this crate has its allocator, as `#[global_allocator]`.
 
@@ -19,6 +20,7 @@
 #![allow(unsafe_code)]
 
 mod allocator;
+mod collections;
 mod large_blocks;
 mod malloc_use;
 mod os;
@@ -32,6 +34,7 @@ pub use allocator::{
     restore_reserve, set_more_aside, system_has,
 };
 
+pub use collections::{List, Map, OrStop, Table, claim_to_grow};
 pub use malloc_use::{MallocUse, malloc_use};
 pub use os::{SystemThread, return_free_memory};
 pub use per_thread::PerThread;
@@ -90,11 +93,16 @@ pub fn need_to_hash(length: usize, capacity: usize, entry: usize) {
 
 #[cold]
 fn give_up() {
-    allocator::system_refused();
     // A thread that is already unwinding and cleaning up must not unwind again.
-    if std::thread::panicking() {
-        return;
+    if !std::thread::panicking() {
+        stop();
     }
+    allocator::system_refused();
+}
+
+#[cold]
+fn stop() -> ! {
+    allocator::system_refused();
     // Not a panic, which would be reported as a fault of the agent.
     std::panic::resume_unwind(Box::new(OutOfMemory))
 }

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
+use memory::{Map, OrStop};
 
-use super::intern::{need_to_push, table_ids};
+use super::intern::table_ids;
 use super::loader::LoaderId;
+use super::numbered::Numbered;
 use super::object::ObjectId;
 use super::string::StringId;
 use locks::{Mutex, rank};
@@ -35,8 +35,8 @@ impl Class {
 /// The class table.
 #[derive(Default)]
 pub struct Classes {
-    loaded: Mutex<HashMap<(LoaderId, StringId), ClassId, FixedState>, rank::LoadedClasses>,
-    classes: boxcar::Vec<Class>,
+    loaded: Mutex<Map<(LoaderId, StringId), ClassId>, rank::LoadedClasses>,
+    classes: Numbered<Class>,
 }
 
 impl Interned {
@@ -67,20 +67,13 @@ impl Classes {
         if let Some(&id) = loaded.get(&(loader, name)) {
             return Interned::Known(id);
         }
-        memory::need_to_hash(
-            loaded.len(),
-            loaded.capacity(),
-            size_of::<(LoaderId, StringId, ClassId)>(),
-        );
-        need_to_push(&self.classes);
-        let class = Class {
+        let make = || Class {
             name,
             object: object(),
             unloaded: AtomicBool::new(false),
         };
-        let index =
-            u32::try_from(self.classes.push(class)).expect("4 G classes do not fit in memory");
-        loaded.insert((loader, name), ClassId(index));
+        let index = self.classes.push(make).or_stop();
+        loaded.insert((loader, name), ClassId(index)).or_stop();
         Interned::New(ClassId(index))
     }
 
@@ -92,9 +85,7 @@ impl Classes {
 
     /// Returns the class with this id.
     pub fn get(&self, id: ClassId) -> &Class {
-        self.classes
-            .get(id.0 as usize)
-            .expect("every id was given for a class, which stays")
+        self.classes.get(id.0)
     }
 }
 

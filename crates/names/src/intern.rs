@@ -1,11 +1,14 @@
-//! Interns the values behind the tables: each value is kept once, for the life of the table. A repeated lookup costs a
+//! Interns the values of the tables: each value is kept once, for the life of the table. A repeated lookup costs a
 //! hash and one shard's lock, and allocates nothing.
 
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::FixedState;
-use hashbrown::{Equivalent, HashTable};
+use hashbrown::Equivalent;
 use locks::{Mutex, rank};
+use memory::{OrStop, Table};
+
+use super::numbered::Numbered;
 
 /// Declares the typed ids of the tables, which are indexes from 0.
 macro_rules! table_ids {
@@ -32,8 +35,8 @@ const SHARDS: usize = 16;
 /// While a shard's lock is held, only the value's own `Hash` and `Eq` and the closure that makes it are called.
 pub struct Interner<V> {
     hasher: FixedState,
-    shards: [Mutex<HashTable<u32>, rank::Interner>; SHARDS],
-    values: boxcar::Vec<V>,
+    shards: [Mutex<Table<u32>, rank::Interner>; SHARDS],
+    values: Numbered<V>,
 }
 
 impl<V> Default for Interner<V> {
@@ -41,7 +44,7 @@ impl<V> Default for Interner<V> {
         Self {
             hasher: FixedState::default(),
             shards: Default::default(),
-            values: boxcar::Vec::new(),
+            values: Numbered::default(),
         }
     }
 }
@@ -59,54 +62,31 @@ impl<V: Hash + Eq> Interner<V> {
         if let Some(&index) = shard.find(hash, |&index| key.equivalent(self.get(index))) {
             return index;
         }
-        memory::need_to_hash(shard.len(), shard.capacity(), size_of::<u32>());
-        need_to_push(&self.values);
-        let index =
-            u32::try_from(self.values.push(make())).expect("4 G values do not fit in memory");
-        shard.insert_unique(hash, index, |&index| self.hasher.hash_one(self.get(index)));
-        index
+        let hash_of = |&index: &u32| self.hasher.hash_one(self.get(index));
+        *shard
+            .insert_unique(hash, || self.values.push(make), hash_of)
+            .or_stop()
     }
 
     /// Makes room for this many more values, so that what finds them is not rebuilt several times while they come.
     pub fn reserve(&self, values: usize) {
         let each = values / SHARDS;
         for shard in &self.shards {
-            let mut shard = shard.lock();
-            let room = shard.capacity() - shard.len();
-            if room < each {
-                memory::need((shard.capacity() + 2 * each) * (size_of::<u32>() + 1));
-                shard.reserve(each, |&index| self.hasher.hash_one(self.get(index)));
-            }
+            let hash_of = |&index: &u32| self.hasher.hash_one(self.get(index));
+            shard.lock().reserve(each, hash_of).or_stop();
         }
-    }
-}
-
-/// Makes sure of the memory for a push. Buckets of such a vector double in size, starting at 32 values; the next one is
-/// allocated when its predecessor is seven eighths full. Several threads may push at a time, so the check comes a few
-/// values too early rather than too late.
-pub(super) fn need_to_push<V>(values: &boxcar::Vec<V>) {
-    const FIRST: usize = 32;
-    const EARLY: usize = 64;
-    let place = values.count() + FIRST;
-    let bucket = 1 << place.ilog2();
-    let next_is_made = bucket + bucket / 8 * 7;
-    if (next_is_made - EARLY.min(bucket / 2)..=next_is_made).contains(&place) {
-        // Each value has a flag beside it.
-        memory::need(2 * bucket * (size_of::<V>() + size_of::<usize>()));
     }
 }
 
 impl<V> Interner<V> {
     /// Returns `true` if `intern` has returned this number.
     pub fn contains(&self, index: u32) -> bool {
-        self.values.get(index as usize).is_some()
+        self.values.has(index)
     }
 
     /// Returns the value of a number that `intern` returned.
     pub fn get(&self, index: u32) -> &V {
-        self.values
-            .get(index as usize)
-            .expect("every number was given for a value, which stays")
+        self.values.get(index)
     }
 
     /// Returns the number of values.
@@ -116,14 +96,7 @@ impl<V> Interner<V> {
 
     /// Iterates over all values with their numbers, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "`intern` refuses an index that does not fit"
-        )]
-        let number = |index: usize| index as u32;
-        self.values
-            .iter()
-            .map(move |(index, value)| (number(index), value))
+        self.values.iter()
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
+use memory::{Map, OrStop};
 
 use super::object::ObjectId;
 use locks::{Mutex, rank};
@@ -24,7 +23,7 @@ const FIRST: u32 = ThreadSerial::UNKNOWN.0 + 1;
 /// output, so that a program which starts millions of threads does not fill the memory with them.
 pub struct Threads {
     next: AtomicU32,
-    objects: Mutex<HashMap<ThreadSerial, ObjectId, FixedState>, rank::ThreadObjects>,
+    objects: Mutex<Map<ThreadSerial, ObjectId>, rank::ThreadObjects>,
 }
 
 impl Default for Threads {
@@ -44,7 +43,7 @@ impl Threads {
 
     /// Notes the object id that a thread was announced with.
     pub fn announced(&self, serial: ThreadSerial, object: ObjectId) {
-        self.objects.lock().insert(serial, object);
+        self.objects.lock().insert(serial, object).or_stop();
     }
 
     /// Returns the object id that a live thread was announced with.

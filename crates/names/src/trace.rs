@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hashbrown::Equivalent;
+use memory::{List, OrStop};
 
 use super::frame::FrameId;
 use super::intern::{Interner, table_ids};
@@ -25,7 +26,7 @@ pub struct Trace {
     /// The thread, if traces are kept apart by thread (`thread=y`).
     pub thread: Option<ThreadSerial>,
     /// The frames, innermost first.
-    pub frames: Vec<FrameId>,
+    pub frames: List<FrameId>,
 }
 
 /// The values that identify a trace.
@@ -90,7 +91,7 @@ impl Equivalent<Node> for Piece {
 pub struct OuterPart {
     thread: Option<ThreadSerial>,
     /// The traces that end with the first full piece, the second, and so on.
-    pieces: Vec<TraceId>,
+    pieces: List<TraceId>,
 }
 
 impl OuterPart {
@@ -129,7 +130,7 @@ impl Default for Traces {
 impl Traces {
     /// Returns the id of a trace, adding it if it is new.
     pub fn intern(&self, key: TraceKey<'_>) -> TraceId {
-        let frames: Vec<FrameId> = key.frames.iter().rev().copied().collect();
+        let frames = List::collect(key.frames.iter().rev().copied()).or_stop();
         self.intern_onto(&mut OuterPart::default(), key.thread, &frames)
     }
 
@@ -154,7 +155,7 @@ impl Traces {
         if outer.thread != thread {
             *outer = OuterPart {
                 thread,
-                pieces: Vec::new(),
+                pieces: List::new(),
             };
         }
         let mut before = match (outer.pieces.last(), thread) {
@@ -169,7 +170,7 @@ impl Traces {
         let (full, rest) = new.as_chunks::<PIECE>();
         for piece in full {
             let trace = self.piece(before, piece);
-            outer.pieces.push(trace);
+            outer.pieces.push(trace).or_stop();
             before = Outer::Trace(trace);
         }
         let trace = match before {
@@ -202,11 +203,13 @@ impl Traces {
 
     /// Returns the trace with this id.
     pub fn get(&self, id: TraceId) -> Trace {
-        let mut frames = Vec::new();
+        let mut frames = List::new();
         let mut next = id;
         loop {
             let piece = &self.node(next).piece;
-            frames.extend(piece.frames[..usize::from(piece.count)].iter().rev());
+            for &frame in piece.frames[..usize::from(piece.count)].iter().rev() {
+                frames.push(frame).or_stop();
+            }
             let thread = match piece.outer {
                 Outer::Trace(outer) => {
                     next = outer;
@@ -321,7 +324,13 @@ mod tests {
                 }
                 assert_eq!(traces.thread(id), thread);
                 let frames = frames.clone();
-                assert_eq!(traces.get(id), Trace { thread, frames });
+                assert_eq!(
+                    traces.get(id),
+                    Trace {
+                        thread,
+                        frames: List::collect(frames).expect("small")
+                    }
+                );
                 ids.push(id);
             }
         }

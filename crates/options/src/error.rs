@@ -94,7 +94,7 @@ pub enum OptionError {
         name: &'static str,
         /// The value that was given.
         value: String,
-        /// The options that it needs beside it.
+        /// The options that it needs with it.
         needed: String,
     },
     /// `%{NAME}` in a file name, but the environment has no such variable.

@@ -133,7 +133,7 @@ pub fn with_number(path: &Path, number: impl Display) -> PathBuf {
 }
 
 /// Returns the name of a further file of the profile at `path`, in the binary format: `java.oom-1.hprof` beside
-/// `java.hprof.txt` and beside `java.hprof`. One that is compressed has the suffix of that.
+/// `java.hprof.txt` and next to `java.hprof`. One that is compressed has the suffix of that.
 pub fn beside(path: &Path, what: impl Display, is_compressed: bool) -> PathBuf {
     let mut name = path.to_owned();
     for known in ["gz", "txt", "hprof"] {

@@ -1,8 +1,8 @@
 //! The agent's options: `name=value`, separated by commas, as on the command line of the original HPROF.
 //!
-//! `rows` is the one list of them, with their values, defaults, help lines, scopes and setters; `parse` is the way from the
-//! text to `options`, the values of a profile: `table` reads a value with its row, `settings` collects the values, and
-//! `scope` tells what options are for; `values` reads times and sizes; `help` is
+//! `rows` is the one list of them, with their values, defaults, help lines, scopes and setters, from which `declare` makes
+//! [`Options`]; `parse` is the way from the text to them: `table` reads a value with its row, `settings` collects the values, and
+//! `scope` knows what options are for; `values` reads times and sizes; `help` is
 //! the usage text; `file_name` turns `file=` into a path; `command` parses commands to a running VM.
 //!
 //! # Example
@@ -30,6 +30,7 @@
 
 mod address;
 mod command;
+mod declare;
 mod error;
 mod file_name;
 mod help;
@@ -47,12 +48,13 @@ pub use command::{Command, Verb, command, forks};
 pub use error::OptionError;
 pub use file_name::{Surroundings, beside, with_number};
 pub use help::{describe, help};
-pub use options::{
-    Clock, Cpu, Depth, Dumper, Format, Heap, NativeMemory, Oom, Options, Rotate, SamplingChoice,
-    Sort, StackSource,
-};
 pub use parse::{Request, parse};
+// `Options` and the types of its values.
+pub use rows::*;
+pub use values::{NativeMemory, Rotate};
 
+#[cfg(test)]
+mod page;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]

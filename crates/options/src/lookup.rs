@@ -1,11 +1,11 @@
 //! An option's row by its name.
 
 use crate::error::OptionError;
-use crate::rows::ROWS;
+use crate::rows::{Options, ROWS};
 use crate::table::OptionRow;
 
-/// Returns the row of the option `name`. The error names `option`, the text in which the name stands.
-pub fn find(name: &str, option: &str) -> Result<&'static OptionRow, OptionError> {
+/// Returns the row of the option `name`. The error names `option`, the text that has the name.
+pub fn find(name: &str, option: &str) -> Result<&'static OptionRow<Options>, OptionError> {
     ROWS.iter()
         .find(|row| row.name == name)
         .ok_or_else(|| unknown(name, option))

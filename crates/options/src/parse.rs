@@ -2,7 +2,7 @@
 
 use crate::error::OptionError;
 use crate::lookup::find;
-use crate::options::Options;
+use crate::rows::Options;
 use crate::settings::Settings;
 
 /// The action that the options request.
@@ -30,7 +30,7 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
             Some((name, value)) => (name, Some(value)),
             None => (option, None),
         };
-        find(name, option)?.apply(&mut settings, value)?;
+        settings.give(find(name, option)?, value)?;
     }
     settings
         .finish()

@@ -1,8 +1,9 @@
 //! The options while they are being read, one after the other.
 
 use crate::error::OptionError;
-use crate::options::{Clock, Cpu, Depth, Dumper, Format, Heap, Oom, Options};
+use crate::rows::{Clock, Cpu, Depth, Dumper, Format, Heap, Oom, Options};
 use crate::scope::Scope;
+use crate::table::OptionRow;
 
 /// The default of `depth=` with `wall=` and `native=malloc`: the innermost frames are those of the JDK's way to wait, and of
 /// the VM's and the JDK's way to native memory.
@@ -11,28 +12,35 @@ const LONG_DEPTH: Depth = 64;
 /// The values that the rows of the table fill in.
 #[derive(Default)]
 pub(super) struct Settings {
-    pub(super) options: Options,
-    /// `file=`.
-    pub(super) file: Option<String>,
-    /// `format=`.
-    pub(super) format: Option<Format>,
-    /// `oom=`.
-    pub(super) oom: Option<OomChoice>,
-    /// The names, scopes and values of the options that were given.
-    pub(super) given: Vec<(&'static str, &'static Scope, String)>,
-}
-
-/// `oom=` as it was given.
-#[derive(Clone, Copy)]
-pub(super) enum OomChoice {
-    /// The default depends on the measurements.
-    Default,
-    Off,
-    Given(Oom),
+    options: Options,
+    /// The options that were given, with their values.
+    given: Vec<(&'static OptionRow<Options>, String)>,
 }
 
 impl Settings {
-    pub(super) fn note(&mut self, name: &'static str) {
+    /// Sets an option.
+    pub(super) fn give(
+        &mut self,
+        row: &'static OptionRow<Options>,
+        value: Option<&str>,
+    ) -> Result<(), OptionError> {
+        row.apply(&mut self.options, value)?;
+        if !row.has_effect() {
+            self.note(row.name);
+        }
+        let value = value.unwrap_or_default().to_owned();
+        self.given.push((row, value));
+        Ok(())
+    }
+
+    /// Returns the last value of an option that was given.
+    fn given(&self, name: &str) -> Option<&str> {
+        let mut given = self.given.iter().rev();
+        let (_, value) = given.find(|(row, _)| row.name == name)?;
+        Some(value)
+    }
+
+    fn note(&mut self, name: &'static str) {
         if !self.options.without_effect.contains(&name) {
             self.options.without_effect.push(name);
         }
@@ -44,10 +52,12 @@ impl Settings {
             self.options.heap = Some(Heap::All);
         }
         let needs_more = self.options.wall.is_some() || self.options.native_memory.is_some();
-        if needs_more && !self.given.iter().any(|(name, ..)| *name == "depth") {
+        if needs_more && self.given("depth").is_none() {
             self.options.depth = LONG_DEPTH;
         }
-        self.options.format = self.format.unwrap_or_else(|| self.default_format());
+        if self.given("format").is_none() {
+            self.options.format = self.default_format();
+        }
         if let Some(with) = self
             .options
             .text_only()
@@ -56,16 +66,18 @@ impl Settings {
             return Err(OptionError::TextOnly { with });
         }
         if let Some(socket) = &self.options.live {
-            let file = self.file.is_some().then_some("file=");
+            let file = (!self.options.file.is_empty()).then_some("file=");
             if let Some(with) = file.or(self.options.not_live()) {
                 let socket = socket.display().to_string();
                 return Err(OptionError::NotLive { socket, with });
             }
         }
-        if let (Some(net), Some(file)) = (&self.options.net, &self.file) {
+        if let Some(net) = &self.options.net
+            && !self.options.file.is_empty()
+        {
             return Err(OptionError::FileAndNet {
                 net: net.to_string(),
-                file: file.clone(),
+                file: self.options.file,
             });
         }
         if self.options.redact && self.options.dumper == Dumper::Vm {
@@ -82,35 +94,36 @@ impl Settings {
         }
         self.options.oom = self.oom();
         self.refuse_what_does_nothing()?;
-        self.options.file = self.file.unwrap_or_else(|| default_file(&self.options));
+        if self.options.file.is_empty() {
+            self.options.file = default_file(&self.options);
+        }
         Ok(self.options)
     }
 
-    /// Returns what is written when memory runs out: what `heap=` is about, into a file beside that of the profile.
+    /// Returns what is written when memory runs out: what `heap=` is about, into a file next to that of the profile.
     fn oom(&self) -> Option<Oom> {
         let has_file = self.options.net.is_none() && self.options.live.is_none();
         let heap = self.options.heap.filter(|_| has_file)?;
-        match self.oom.unwrap_or(OomChoice::Default) {
-            OomChoice::Default if heap.has_dump() => Some(Oom::Dump),
-            OomChoice::Default => Some(Oom::Sites),
-            OomChoice::Given(oom) => Some(oom),
-            OomChoice::Off => None,
+        match self.given("oom").unwrap_or("y") {
+            "y" if heap.has_dump() => Some(Oom::Dump),
+            "y" => Some(Oom::Sites),
+            _ => self.options.oom,
         }
     }
 
-    /// Refuses options without an effect beside the others; those of the original are noted, for old scripts pass them.
+    /// Refuses options without an effect with the others; those of the original are noted, for old scripts pass them.
     fn refuse_what_does_nothing(&mut self) -> Result<(), OptionError> {
-        for (name, scope, value) in std::mem::take(&mut self.given) {
-            if scope.is_in(&self.options) {
+        for (row, value) in std::mem::take(&mut self.given) {
+            if row.scope.is_in(&self.options) {
                 continue;
             }
-            match scope {
-                Scope::Original(_) => self.note(name),
+            match row.scope {
+                Scope::Original(_) => self.note(row.name),
                 _ => {
                     return Err(OptionError::DoesNothing {
-                        name,
+                        name: row.name,
                         value,
-                        needed: scope.needed(),
+                        needed: row.scope.needed(),
                     });
                 }
             }
@@ -120,7 +133,7 @@ impl Settings {
 
     /// The name of the file decides, but for what the original wrote only as text: its command lines go on writing that.
     fn default_format(&self) -> Format {
-        let file = self.file.as_deref().unwrap_or_default();
+        let file = &*self.options.file;
         let name = file.strip_suffix(".gz").unwrap_or(file);
         let was_text_only = self.options.monitors || self.options.text_only().is_some();
         match name.ends_with(".hprof") && !was_text_only {

@@ -2,12 +2,10 @@
 
 use crate::error::OptionError;
 use crate::scope::Scope;
-use crate::settings::Settings;
 use crate::values::switch;
-use crate::values::time;
 
 /// An option.
-pub(super) struct OptionRow {
+pub(super) struct OptionRow<O: 'static> {
     pub(super) name: &'static str,
     /// The values as the help shows them.
     pub(super) values: &'static str,
@@ -16,15 +14,17 @@ pub(super) struct OptionRow {
     pub(super) default: &'static str,
     pub(super) description: &'static str,
     /// The measurements that it changes.
-    pub(super) scope: Scope,
-    pub(super) setter: Setter,
+    pub(super) scope: Scope<O>,
+    pub(super) setter: Setter<O>,
+    /// For an option that measures something by itself: returns `true` if that is requested.
+    pub(super) measures: Option<fn(&O) -> bool>,
 }
 
-pub(super) enum Setter {
+pub(super) enum Setter<O> {
     /// Takes `y` or `n`.
-    Switch(fn(&mut Settings, bool)),
+    Switch(fn(&mut O, bool)),
     /// Takes any value that the function accepts.
-    Value(fn(&mut Settings, &str) -> Result<(), ValueRefusal>),
+    Value(fn(&mut O, &str) -> Result<(), ValueRefusal>),
     /// Accepted because old scripts pass it; has no effect, and is missing from the help.
     WithoutEffect,
     /// As `Switch`, but without an effect.
@@ -36,70 +36,59 @@ pub(super) enum ValueRefusal {
     Twice,
 }
 
-/// Sets `every=`.
-pub(super) fn set_every(settings: &mut Settings, value: &str) -> Result<(), ValueRefusal> {
-    settings.options.every = time(value).ok_or(ValueRefusal::NotAllowed)?;
-    Ok(())
-}
-
-impl OptionRow {
+impl<O> OptionRow<O> {
     /// The fields that switches have in common: those which are off unless they are given.
-    pub(super) const SWITCH: OptionRow = OptionRow {
+    pub(super) const SWITCH: Self = Self {
         values: "y|n",
         default: "n",
-        ..OptionRow::hidden("", "", Setter::SwitchWithoutEffect)
+        ..Self::NONE
     };
 
-    /// Returns the row of an option that is accepted and not documented.
-    pub(super) const fn hidden(name: &'static str, values: &'static str, setter: Setter) -> Self {
-        Self {
-            name,
-            values,
-            allowed: None,
-            default: "",
-            description: "",
-            scope: Scope::Always,
-            setter,
-        }
+    /// The fields that need not be given: those of an option that is accepted, without an effect, and not documented.
+    pub(super) const NONE: Self = Self {
+        name: "",
+        values: "",
+        allowed: None,
+        default: "",
+        description: "",
+        scope: Scope::Always,
+        setter: Setter::SwitchWithoutEffect,
+        measures: None,
+    };
+
+    /// Returns `false` if the option is only accepted.
+    pub(super) fn has_effect(&self) -> bool {
+        matches!(self.setter, Setter::Switch(_) | Setter::Value(_))
     }
 
-    pub(super) fn apply(
-        &'static self,
-        settings: &mut Settings,
-        value: Option<&str>,
-    ) -> Result<(), OptionError> {
+    /// Sets the value.
+    pub(super) fn apply(&self, options: &mut O, value: Option<&str>) -> Result<(), OptionError> {
+        let allowed = || self.allowed.unwrap_or(self.values).to_owned();
         let Some(value) = value else {
             return Err(OptionError::NoValue {
                 name: self.name,
-                allowed: self.allowed.unwrap_or(self.values).to_owned(),
+                allowed: allowed(),
             });
         };
         let answer = match &self.setter {
             Setter::Switch(set) => switch(value)
-                .map(|on| set(settings, on))
+                .map(|on| set(options, on))
                 .ok_or(ValueRefusal::NotAllowed),
-            Setter::Value(set) => set(settings, value),
-            Setter::WithoutEffect => {
-                settings.note(self.name);
-                Ok(())
+            Setter::Value(set) => set(options, value),
+            Setter::WithoutEffect => Ok(()),
+            Setter::SwitchWithoutEffect => {
+                switch(value).map(|_| ()).ok_or(ValueRefusal::NotAllowed)
             }
-            Setter::SwitchWithoutEffect => switch(value)
-                .map(|_| settings.note(self.name))
-                .ok_or(ValueRefusal::NotAllowed),
         };
-        let value = value.to_owned();
-        if answer.is_ok() {
-            settings.given.push((self.name, &self.scope, value.clone()));
-        }
         answer.map_err(|refusal| match refusal {
             ValueRefusal::NotAllowed => OptionError::Value {
                 name: self.name,
-                value,
-                allowed: self.allowed.unwrap_or(self.values).to_owned(),
+                value: value.to_owned(),
+                allowed: allowed(),
             },
             ValueRefusal::Twice => OptionError::Twice {
                 name: self.name,
-                value,
+                value: value.to_owned(),
             },
         })
     }

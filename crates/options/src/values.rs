@@ -2,7 +2,21 @@
 
 use std::time::Duration;
 
-use crate::options::{NativeMemory, Rotate, SamplingChoice};
+/// `native=malloc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeMemory {
+    /// The mean number of bytes between two sampled allocations.
+    pub interval: u32,
+}
+
+/// `rotate=`: the length of a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rotate {
+    /// In time.
+    Every(Duration),
+    /// In bytes of records, before compression.
+    Bytes(u64),
+}
 
 /// The allowed values of `rotate=`.
 pub(super) const ROTATE: &str =
@@ -79,16 +93,6 @@ pub(super) fn patterns(value: &str) -> Option<Vec<String>> {
     patterns
         .map(|pattern| is_name(pattern).then(|| pattern.to_owned()))
         .collect()
-}
-
-/// Parses a sampling method.
-pub(super) fn sample_engine(value: &str) -> Option<SamplingChoice> {
-    match value {
-        "auto" => Some(SamplingChoice::Auto),
-        "async" => Some(SamplingChoice::Async),
-        "jvmti" => Some(SamplingChoice::Jvmti),
-        _ => None,
-    }
 }
 
 /// Parses `y` or `n`.

@@ -1,4 +1,4 @@
-//! Files: what tells one from another, their rights, and the links that lead to them.
+//! Files: what distinguishes one from another, their rights, and the links that lead to them.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 pub use crate::system::files::*;
 pub use crate::system::private_file::{create, create_new};
 
-/// Returns what tells the file at a path from others. Links are followed.
+/// Returns what distinguishes the file at a path from others. Links are followed.
 ///
 /// # Errors
 /// If there is no such file, or it may not be looked at.

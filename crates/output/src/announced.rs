@@ -1,8 +1,6 @@
 //! Threads whose START THREAD records are pending or have been written.
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
-
+use memory::{Map, OrStop};
 use names::object::ObjectId;
 use names::thread::ThreadSerial;
 
@@ -41,19 +39,17 @@ pub(super) struct Announcement {
 pub(super) struct AnnouncedThreads {
     keeps: KeptThreads,
     /// Threads that have started and are not written yet.
-    ahead: Map<Announcement>,
+    ahead: Map<ThreadSerial, Announcement>,
     /// Threads that are in the output.
-    written: Map<Announcement>,
+    written: Map<ThreadSerial, Announcement>,
 }
-
-type Map<V> = HashMap<ThreadSerial, V, FixedState>;
 
 impl AnnouncedThreads {
     pub(super) fn new(keeps: KeptThreads) -> Self {
         Self {
             keeps,
-            ahead: HashMap::default(),
-            written: HashMap::default(),
+            ahead: Map::default(),
+            written: Map::default(),
         }
     }
 
@@ -64,17 +60,16 @@ impl AnnouncedThreads {
             object: None,
             has_ended: false,
         };
-        let entry = size_of::<(ThreadSerial, Announcement)>();
-        memory::need_to_hash(self.ahead.len(), self.ahead.capacity(), entry);
-        self.ahead.insert(serial, announcement);
+        self.ahead.insert(serial, announcement).or_stop();
     }
 
-    /// Takes out a thread's pending announcement, which is to be written next. An output that begins beside this one
+    /// Takes out a thread's pending announcement, which is to be written next. An output that begins next to this one
     /// meanwhile has the thread all the same.
     pub(super) fn take(&mut self, serial: ThreadSerial) -> Option<Announcement> {
         let announcement = self.ahead.remove(&serial)?;
         if self.keeps != KeptThreads::None {
-            self.written.insert(serial, announcement.clone());
+            let copy = announcement.clone();
+            self.written.insert(serial, copy).or_stop();
         }
         Some(announcement)
     }
@@ -119,27 +114,28 @@ impl AnnouncedThreads {
     pub(super) fn add(&mut self, serial: ThreadSerial, announcement: Announcement) -> bool {
         let is_new = !self.ahead.contains_key(&serial) && !self.written.contains_key(&serial);
         if is_new {
-            self.ahead.insert(serial, announcement);
+            self.ahead.insert(serial, announcement).or_stop();
         }
         is_new
     }
 
-    /// Returns the threads for an output beside this one, which has none of the records written so far.
+    /// Returns the threads for an output next to this one, which has none of the records written so far.
     pub(super) fn beside(&self) -> Self {
-        let threads = self.ahead.iter().chain(&self.written);
+        let threads = self.ahead.iter().chain(self.written.iter());
+        let mut ahead = Map::default();
+        let copies = threads.map(|(&serial, thread)| (serial, thread.clone()));
+        ahead.extend(copies).or_stop();
         Self {
             keeps: KeptThreads::All,
-            ahead: threads
-                .map(|(&serial, thread)| (serial, thread.clone()))
-                .collect(),
-            written: HashMap::default(),
+            ahead,
+            written: Map::default(),
         }
     }
 
     /// Begins another output, which has none of the records written so far. Returns the threads that are alive, in the
     /// order in which they started.
     pub(super) fn begin_anew(&mut self) -> Vec<ThreadSerial> {
-        self.ahead.extend(self.written.drain());
+        self.ahead.extend(self.written.drain()).or_stop();
         let alive = self.ahead.iter().filter(|(_, thread)| !thread.has_ended);
         let mut alive: Vec<ThreadSerial> = alive.map(|(&serial, _)| serial).collect();
         alive.sort_unstable();

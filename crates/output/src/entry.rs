@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use fixedbitset::FixedBitSet;
-use foldhash::fast::FixedState;
 use hprof_format::{
     EndThreadRecord, FrameId as FormatFrameId, FrameRecord, Line as FormatLine, LoadClassRecord,
     MonitorRecord, ObjectId as FormatObjectId, Record, Section, StartThreadRecord,
     StringId as FormatStringId, StringRecord, TraceRecord, UnloadClassRecord,
 };
-use std::collections::HashMap;
+use memory::{Map, OrStop};
 
 use super::Records;
 use super::announced::{AnnouncedThreads, Announcement, ThreadNames};
@@ -34,7 +33,7 @@ pub(super) struct Written {
     traces: FixedBitSet,
     /// The ids that classes had in the last heap dump. A class that is missing here was written with its serial number
     /// as id.
-    class_objects: HashMap<ClassId, FormatObjectId, FixedState>,
+    class_objects: Map<ClassId, FormatObjectId>,
     /// The number of thread names so far. They are not in the string table: each is written for its thread alone.
     thread_names: u64,
     /// `true` if the output says that a heap dump follows and none has ended since.
@@ -53,7 +52,7 @@ pub struct Entry<'a> {
     /// The encoder and its buffer.
     pub records: &'a mut Records,
     pub(super) threads: &'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
-    /// Those of the output beside which this one is.
+    /// Those of the output next to which this one is.
     pub(super) threads_beside: Option<&'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>>,
     pub(super) written: &'a mut Written,
 }
@@ -65,7 +64,7 @@ impl Entry<'_> {
         self.trace(TraceId::EMPTY);
     }
 
-    /// Announces in the output that a heap dump follows, unless it says so already: if the dump is lost, because the
+    /// Announces in the output that a heap dump follows, unless it has already: if the dump is lost, because the
     /// disk is full or the program is killed, nothing can be written in its place.
     pub fn announce_dump(&mut self) {
         if !self.written.dump_is_announced {
@@ -198,7 +197,7 @@ impl Entry<'_> {
     /// Writes a class with the id of its `java.lang.Class` object in a heap dump, preceded by its name.
     pub fn class_at(&mut self, id: ClassId, object: FormatObjectId) {
         let is_new = is_new(&mut self.written.classes, id.index());
-        let before = self.written.class_objects.insert(id, object);
+        let before = self.written.class_objects.insert(id, object).or_stop();
         // A class that was written outside a dump has its serial number as id.
         let number = (!is_new).then(|| serials::object(self.tables.classes.get(id).object));
         if before.or(number) == Some(object) {
@@ -231,7 +230,7 @@ impl Entry<'_> {
     /// Takes out the announcement of a thread that is not written yet.
     fn pending(&self, serial: ThreadSerial) -> Option<Announcement> {
         let announcement = self.threads.lock().take(serial);
-        // A thread that started after this output began is known to the one beside which it is.
+        // A thread that started after this output began is known to the one next to which it is.
         let (None, Some(others)) = (&announcement, self.threads_beside) else {
             return announcement;
         };

@@ -18,7 +18,7 @@ pub struct ControlSettings {
     pub heap_dump: bool,
     /// `depth=`.
     pub depth: u16,
-    /// `true` if the output tells which threads start and end.
+    /// `true` if the output says which threads start and end.
     pub threads: bool,
     /// The threads that the next output will have to name.
     pub kept_threads: KeptThreads,

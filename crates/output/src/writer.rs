@@ -160,7 +160,7 @@ impl Writer {
         }
     }
 
-    /// As [`Writer::wait_for_room`], for an event on a thread of the program, which goes on after a moment. Returns `true` if too
+    /// As [`Writer::wait_for_room`], for an event on a thread of the program, which continues after a moment. Returns `true` if too
     /// many did: the profile must end.
     pub fn wait_for_room_briefly(&self) -> bool {
         match &self.queue {
@@ -243,7 +243,7 @@ impl Writer {
         if let Some(queue) = &self.queue {
             self.wait_until(queue, |state| state.is_dead);
             if !queue.is_dead() {
-                // It goes on by itself, if it ever does.
+                // It continues by itself, if it ever does.
                 return;
             }
         }

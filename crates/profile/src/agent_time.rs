@@ -1,4 +1,4 @@
-//! The time that the agent itself spent, beside that of the program.
+//! The time that the agent itself spent, in addition to that of the program.
 
 use crate::metric::Metric;
 use crate::model::{Profile, StackId};
@@ -8,7 +8,7 @@ use crate::number::number;
 const AGENT: &str = "<HPROF>";
 
 impl Profile {
-    /// Returns the profile without what the agent itself spent; [`Profile::left_out`] tells how much that was.
+    /// Returns the profile without what the agent itself spent; [`Profile::left_out`] says how much that was.
     #[must_use]
     pub fn without_agent(mut self) -> Profile {
         let is_own: Vec<bool> = (0..number(self.stacks.len()))

@@ -92,7 +92,7 @@ impl Profile {
     }
 
     /// Returns the same with one more frame around each stack that was cut, `[cut at 4 frames]`: a tree of callees
-    /// has them below one node instead of beside each other at its root.
+    /// has them below one node instead of next to each other at its root.
     #[must_use]
     pub fn with_cut_marked(mut self) -> Profile {
         let mut stacks = Stacks::default();

@@ -191,7 +191,7 @@ impl<'a> Judged<'a> {
         }
         kept.reverse();
         let before = site.points.partition_point(|point| point.millis < begin);
-        // The one before tells what was alive at the beginning.
+        // The one before shows what was alive at the beginning.
         kept.drain(..before.saturating_sub(1));
         let judged = Judged {
             site,
@@ -507,7 +507,7 @@ mod tests {
     fn a_look_in_each_third_is_enough() {
         let far_between = || [6, 12, 18, 24].into_iter();
         assert_eq!(found_by(far_between(), |second| 10 * second, 130).len(), 1);
-        // It stands still between the last two.
+        // It does not grow between the last two.
         let full = |second: u64| 10 * second.min(18);
         assert!(found_by(far_between(), full, 130).is_empty());
         // Nothing is known of the second third.
@@ -539,7 +539,7 @@ mod tests {
         let uneven = |second: u64| second * second * second;
         let judged = judged_by(few(), uneven, 1_000);
         assert_eq!((judged.growing.len(), judged.open), (0, 1));
-        // It stands still, or falls: no further look makes a leak of it.
+        // It does not grow, or falls: no further look makes a leak of it.
         assert_eq!(judged_by(few(), |_| 500, 500).open, 0);
         assert_eq!(judged_by(few(), |second| 500 - second, 400).open, 0);
         let many = 1..=60;

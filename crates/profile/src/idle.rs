@@ -97,7 +97,7 @@ impl Profile {
         self.tables = tables;
     }
 
-    /// Returns the state in which a thread had this stack, if the stack tells it.
+    /// Returns the state in which a thread had this stack, if the stack shows it.
     pub(crate) fn state(&self, stack: StackId) -> Option<&str> {
         let &innermost = self.stacks.frames(stack).first()?;
         let frame = self.frame(innermost);

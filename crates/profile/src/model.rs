@@ -440,7 +440,7 @@ pub struct Profile {
     pub(crate) native: Option<NativeFacts>,
     /// The metrics that are projected from some events, without a standard error.
     pub(crate) estimated: Vec<Metric>,
-    /// The CPU time that a sample stands for, where no option in its head tells it.
+    /// The CPU time that a sample stands for, where no option in its head gives it.
     pub(crate) interval: Option<Duration>,
     /// The advice for whole stacks, where the agent's option is not it.
     pub(crate) about_depth: Option<&'static str>,
@@ -512,7 +512,7 @@ impl Profile {
         })
     }
 
-    /// Returns the CPU time that a sample stands for, which a head with the agent's options tells.
+    /// Returns the CPU time that a sample stands for, which a head with the agent's options gives.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
         if self.interval.is_some() {

@@ -13,7 +13,7 @@ impl Profile {
     }
 
     /// Removes the samples of other threads than those of these names; returns how much they had of each metric, or `None`,
-    /// with nothing removed, if no sample tells its thread.
+    /// with nothing removed, if no sample names its thread.
     pub fn keep_threads(&mut self, is_wanted: impl Fn(&str) -> bool) -> Option<Vec<(Metric, u64)>> {
         let threads: Vec<Option<bool>> = self
             .label_sets()

@@ -1,6 +1,7 @@
 //! A buffer for the frames of a stack, as large as the stacks seen so far require.
 
 use jvmti::FrameInfo;
+use memory::{List, OrStop};
 
 /// The initial number of frames. A stack that fills it is read again with more room.
 const FIRST: usize = 64;
@@ -10,7 +11,7 @@ const GROWTH: usize = 4;
 /// The frames of one stack at a time. `depth=65535` would need a megabyte per thread, which few stacks ever fill.
 #[derive(Default)]
 pub struct StackBuffer {
-    room: Vec<FrameInfo>,
+    room: List<FrameInfo>,
     count: usize,
 }
 
@@ -22,15 +23,14 @@ impl StackBuffer {
         loop {
             let room = depth.min(self.room.len().max(FIRST));
             if self.room.len() < room {
-                self.room.resize(room, FrameInfo::default());
+                self.room.resize(room, FrameInfo::default()).or_stop();
             }
             self.count = look(&mut self.room[..room]);
             if self.count < room || room == depth {
                 return;
             }
             let more = depth.min(room * GROWTH);
-            memory::need(more * size_of::<FrameInfo>());
-            self.room.resize(more, FrameInfo::default());
+            self.room.resize(more, FrameInfo::default()).or_stop();
         }
     }
 

@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
+// What grows asks for its memory, which tests need not: see `clippy.toml`.
+#![cfg_attr(test, allow(clippy::disallowed_types))]
 #![cfg_attr(
     not(test),
     deny(
@@ -22,14 +24,12 @@ mod top_frames;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
-
 use jvmti::{
     Env, Found, FrameClasses, FrameInfo, Jni, JvmtiError, KnownObjects, LocalRef, MethodId, Object,
     WeakRef,
 };
 use locks::{Mutex, rank};
+use memory::{List, Map, OrStop};
 use names::Tables;
 use names::class::{ClassId, Interned, name_of_signature};
 use names::frame::{self, FrameId, Line};
@@ -65,7 +65,7 @@ pub struct Stacks {
     native_loader: OnceLock<LoaderId>,
     class_unloaded: Box<dyn Fn(ClassId) + Send + Sync>,
     /// What keeps the classes of other threads' methods while the VM is asked about them, once stacks of other threads are
-    /// taken; `None` in a VM that does not tell its classes.
+    /// taken; `None` in a VM that does not report its classes.
     classes: OnceLock<Option<FrameClasses>>,
     /// The VM is asked for what is not there without the lock. Several threads may ask for the same at once; they enter the
     /// same.
@@ -75,10 +75,10 @@ pub struct Stacks {
 
 #[derive(Default)]
 struct Names {
-    frames: HashMap<FrameInfo, FrameId, FixedState>,
-    methods: HashMap<MethodId, frame::Method, FixedState>,
+    frames: Map<FrameInfo, FrameId>,
+    methods: Map<MethodId, frame::Method>,
     /// Classes that have been named and not unloaded since.
-    classes: HashMap<ClassId, Arc<WeakRef>, FixedState>,
+    classes: Map<ClassId, Arc<WeakRef>>,
 }
 
 /// The frame that stands for CPU time whose stack was not seen: of a thread that ended before the next sample, or one
@@ -162,20 +162,18 @@ impl Stacks {
     }
 
     /// Returns the tables' frames for frames of the current thread, which keeps their classes.
-    fn own_frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo]) -> Vec<FrameId> {
+    fn own_frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo]) -> List<FrameId> {
         let named = self.named(frames.iter().copied());
         let frames = frames.iter().zip(named);
-        frames
-            .map(|(&frame, named)| named.unwrap_or_else(|| self.name_frame(jni, frame)))
-            .collect()
+        let ids =
+            frames.map(|(&frame, named)| named.unwrap_or_else(|| self.name_frame(jni, frame)));
+        List::collect(ids).or_stop()
     }
 
     /// Returns the tables' frames for those of these that have been seen before.
-    fn named(&self, frames: impl Iterator<Item = FrameInfo>) -> Vec<Option<FrameId>> {
+    fn named(&self, frames: impl Iterator<Item = FrameInfo>) -> List<Option<FrameId>> {
         let names = self.names.lock();
-        frames
-            .map(|frame| names.frames.get(&frame).copied())
-            .collect()
+        List::collect(frames.map(|frame| names.frames.get(&frame).copied())).or_stop()
     }
 
     /// Returns the trace of a stack whose frames are named, outermost first.
@@ -194,9 +192,12 @@ impl Stacks {
         &self,
         jni: Jni<'_>,
         frames: &[FrameInfo],
-    ) -> Result<Vec<frame::Method>, JvmtiError> {
-        let methods = frames.iter().map(|frame| frame.method);
-        methods.map(|method| self.method(jni, method)).collect()
+    ) -> Result<List<frame::Method>, JvmtiError> {
+        let mut methods = List::new();
+        for frame in frames {
+            methods.push(self.method(jni, frame.method)?).or_stop();
+        }
+        Ok(methods)
     }
 
     /// Returns the trace for CPU time whose stack was not seen; `reason`, such as `in a stub`, is its outer frame.
@@ -211,7 +212,7 @@ impl Stacks {
         stand_in(&self.tables, self.stand_in_class, FOLDED)
     }
 
-    /// Returns the trace for CPU time that is not Java's: `name`, in angle brackets, tells whose it is.
+    /// Returns the trace for CPU time that is not Java's: `name`, in angle brackets, says whose it is.
     pub fn stand_in_trace(&self, name: &str) -> TraceId {
         let frame = stand_in(&self.tables, self.stand_in_class, name);
         self.tables.traces.intern(TraceKey {
@@ -255,17 +256,17 @@ impl Stacks {
         }
     }
 
-    fn forget_unloaded(&self, jni: Jni<'_>) -> Vec<ClassId> {
+    fn forget_unloaded(&self, jni: Jni<'_>) -> List<ClassId> {
         self.loaders.sweep_if_grown(jni);
-        let all: Vec<(ClassId, Arc<WeakRef>)> = {
+        let all = {
             let names = self.names.lock();
             let all = names.classes.iter();
-            all.map(|(&id, class)| (id, class.clone())).collect()
+            List::collect(all.map(|(&id, class)| (id, class.clone()))).or_stop()
         };
         let mut gone = all;
         gone.retain(|(_, class)| class.is_dead(jni));
         if gone.is_empty() {
-            return Vec::new();
+            return List::new();
         }
         let mut names = self.names.lock();
         // Another thread may have forgotten it already, and the id may be that of a new class since.
@@ -284,7 +285,7 @@ impl Stacks {
         methods.retain(|_, method| !self.tables.classes.get(method.class).is_unloaded());
         frames.retain(|frame, _| methods.contains_key(&frame.method));
         drop(names);
-        gone.into_iter().map(|(class, _)| class).collect()
+        List::collect(gone.into_iter().map(|(class, _)| class)).or_stop()
     }
 
     fn intern(&self, thread: ThreadSerial, frames: &[FrameId]) -> TraceId {
@@ -307,12 +308,7 @@ impl Stacks {
         };
         let id = self.tables.frames.intern(frame::Frame { method, line });
         let mut names = self.names.lock();
-        memory::need_to_hash(
-            names.frames.len(),
-            names.frames.capacity(),
-            size_of::<(FrameInfo, FrameId)>(),
-        );
-        names.frames.insert(frame, id);
+        names.frames.insert(frame, id).or_stop();
         id
     }
 
@@ -341,12 +337,7 @@ impl Stacks {
         }
         let named = self.name_method(jni, method)?;
         let mut names = self.names.lock();
-        memory::need_to_hash(
-            names.methods.len(),
-            names.methods.capacity(),
-            size_of::<(MethodId, frame::Method)>(),
-        );
-        names.methods.insert(method, named);
+        names.methods.insert(method, named).or_stop();
         Ok(named)
     }
 
@@ -389,12 +380,8 @@ impl Stacks {
     /// Watches whether a class is unloaded, if no other thread has begun to.
     fn watch(&self, id: ClassId, class: Arc<WeakRef>) {
         let mut names = self.names.lock();
-        memory::need_to_hash(
-            names.classes.len(),
-            names.classes.capacity(),
-            size_of::<(ClassId, Arc<WeakRef>)>(),
-        );
-        names.classes.entry(id).or_insert_with(|| class.clone());
+        let watched = names.classes.get_or_insert_with(id, || class.clone());
+        watched.or_stop();
         // One that is not needed is freed after the lock.
         drop(names);
         drop(class);

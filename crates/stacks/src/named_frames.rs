@@ -3,10 +3,10 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use std::collections::HashMap;
 
 use jvmti::{FrameInfo, SequenceHash};
 use locks::{Mutex, rank};
+use memory::{List, Map, OrStop};
 use names::frame::FrameId;
 use names::trace::OuterPart;
 
@@ -21,7 +21,7 @@ const MOST: usize = 1 << 15;
 #[derive(Default)]
 pub(super) struct NamedFrames([Shard; SHARDS]);
 
-type Shard = Mutex<HashMap<u64, Methods, FixedState>, rank::NamedFrames>;
+type Shard = Mutex<Map<u64, Methods>, rank::NamedFrames>;
 
 /// The methods that a native frame stands for, innermost first.
 enum Methods {
@@ -55,8 +55,7 @@ impl NamedFrames {
         if shard.len() >= MOST {
             shard.clear();
         }
-        memory::need_to_hash(shard.len(), shard.capacity(), size_of::<(u64, Methods)>());
-        shard.insert(key, methods);
+        shard.insert(key, methods).or_stop();
     }
 }
 
@@ -73,9 +72,9 @@ impl Methods {
 #[derive(Default)]
 pub(super) struct NamedStack {
     /// Outermost first.
-    frames: Vec<FrameId>,
+    frames: List<FrameId>,
     /// For each frame, the hash of the VM's description of the frames up to it.
-    hashes: Vec<SequenceHash>,
+    hashes: List<SequenceHash>,
     outer: OuterPart,
 }
 
@@ -118,11 +117,10 @@ impl NamedStack {
             return false;
         }
         for method in found.iter().rev().skip(skip) {
-            let length = self.frames.len();
-            memory::need_to_grow(length, self.frames.capacity(), size_of::<FrameId>());
-            memory::need_to_grow(length, self.hashes.capacity(), size_of::<SequenceHash>());
-            self.hashes.push(self.hash().with(method.hash));
-            self.frames.push(method.frame);
+            // Both or none.
+            self.frames.reserve(1).or_stop();
+            self.hashes.push(self.hash().with(method.hash)).or_stop();
+            self.frames.push(method.frame).or_stop();
         }
         true
     }

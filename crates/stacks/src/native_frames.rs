@@ -2,6 +2,7 @@
 
 use super::Stacks;
 use jvmti::{FrameInfo, Jni, NativeFunction};
+use memory::{List, OrStop};
 use names::frame::{self, FrameId, Line};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
@@ -37,8 +38,11 @@ impl Stacks {
                 (None, None) => None,
             },
         });
-        let ids: Option<Vec<FrameId>> = ids.collect();
-        Some(self.intern(thread, &ids?))
+        let mut known = List::new();
+        for id in ids {
+            known.push(id?).or_stop();
+        }
+        Some(self.intern(thread, &known))
     }
 
     /// Returns `true` if a frame has been seen before, so that the VM need not be asked about it.

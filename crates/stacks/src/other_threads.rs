@@ -3,6 +3,7 @@
 
 use super::Stacks;
 use jvmti::{ClassesSeen, Event, FrameClasses, FrameInfo, Jni, LocalRef, MethodId, Object};
+use memory::{List, OrStop};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
 use names::trace::{TraceId, TraceKey};
@@ -15,14 +16,14 @@ pub struct WholeStack {
     /// The trace of the stack.
     pub trace: TraceId,
     /// The frames of the trace, innermost first.
-    pub frames: Vec<FrameInfo>,
+    pub frames: List<FrameInfo>,
 }
 
 impl WholeStack {
     /// The stack of a thread without frames.
     pub const EMPTY: Self = Self {
         trace: TraceId::EMPTY,
-        frames: Vec::new(),
+        frames: List::new(),
     };
 
     /// The most frames; a deeper stack loses its outermost ones.
@@ -31,10 +32,10 @@ impl WholeStack {
 
 /// The methods in a stack of another thread that the VM may be asked about.
 enum Held<'a> {
-    /// All: the VM does not tell its classes.
+    /// All: the VM does not report its classes.
     Any,
     /// These, with what keeps their classes.
-    Methods(Vec<(MethodId, LocalRef<'a>)>),
+    Methods(List<(MethodId, LocalRef<'a>)>),
 }
 
 impl Held<'_> {
@@ -94,8 +95,9 @@ impl Stacks {
         frames: &[FrameInfo],
         seen: ClassesSeen,
     ) -> TraceId {
-        let mut ids: Vec<FrameId> = innermost.iter().map(|name| self.stand_in(name)).collect();
-        ids.extend(self.frame_ids(jni, frames, seen));
+        let innermost = innermost.iter().map(|name| self.stand_in(name));
+        let mut ids = List::collect(innermost).or_stop();
+        ids.extend(self.frame_ids(jni, frames, seen)).or_stop();
         self.intern(thread, &ids)
     }
 
@@ -114,7 +116,10 @@ impl Stacks {
         object: Object<'_>,
     ) -> WholeStack {
         let seen = self.classes_seen_if_watched(jni);
-        let mut frames = vec![FrameInfo::default(); WholeStack::MOST];
+        let mut frames = List::new();
+        frames
+            .resize(WholeStack::MOST, FrameInfo::default())
+            .or_stop();
         // A thread that is ending has no stack.
         let count = self.env.stack_trace(Some(object), &mut frames).unwrap_or(0);
         if count == 0 {
@@ -136,7 +141,7 @@ impl Stacks {
     }
 
     /// Returns the tables' frames for frames that another thread had after these classes were seen.
-    fn frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo], seen: ClassesSeen) -> Vec<FrameId> {
+    fn frame_ids(&self, jni: Jni<'_>, frames: &[FrameInfo], seen: ClassesSeen) -> List<FrameId> {
         let named = self.named(frames.iter().copied());
         let frames = || frames.iter().zip(&named);
         let unnamed = frames().filter(|(_, named)| named.is_none());
@@ -146,7 +151,7 @@ impl Stacks {
             None if held.has(frame.method) => self.name_frame(jni, frame),
             None => self.unloaded_frame(),
         });
-        ids.collect()
+        List::collect(ids).or_stop()
     }
 
     /// Keeps the classes of the methods of the frames that have no name yet.
@@ -159,13 +164,13 @@ impl Stacks {
         let Some(classes) = self.watched_classes() else {
             return Held::Any;
         };
-        let unnamed: Vec<MethodId> = unnamed.collect();
+        let unnamed = List::collect(unnamed).or_stop();
         if unnamed.is_empty() {
-            return Held::Methods(Vec::new());
+            return Held::Methods(List::new());
         }
         jni.announce_locals(unnamed.len());
         let held = unnamed.into_iter();
         let held = held.filter_map(|method| Some((method, classes.hold(jni, method, seen)?)));
-        Held::Methods(held.collect())
+        Held::Methods(List::collect(held).or_stop())
     }
 }

@@ -17,6 +17,7 @@ use foldhash::fast::FixedState;
 use super::named_frames::{NamedFrames, NamedMethod, NamedStack, hash_of, method_hash};
 use super::{StackBuffer, Stacks};
 use jvmti::{Env, FrameInfo, Jni, SequenceHash, StackWalker, WalkCache, Walked};
+use memory::{List, OrStop};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 
@@ -347,7 +348,7 @@ impl StackTop {
                     frame,
                     hash: method_hash(method),
                 });
-                top.named.add(frame.key, &named.collect::<Vec<_>>());
+                top.named.add(frame.key, &List::collect(named).or_stop());
             }
         }
         true

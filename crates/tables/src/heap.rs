@@ -15,7 +15,7 @@ use crate::output::{HeapTables, Output};
 
 /// A heap dump whose tables have been written.
 pub(crate) struct Written {
-    /// The reason the births file beside it was not used, if there is one.
+    /// The reason the births file next to it was not used, if there is one.
     pub(crate) births_fault: Option<NoBirths>,
     /// How much of it the file has.
     pub(crate) completeness: Completeness,

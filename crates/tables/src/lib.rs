@@ -85,7 +85,7 @@ pub struct Options {
     pub retained: Option<Memory>,
     /// With the retained sizes, write the values of fields and the texts of strings, too.
     pub values: bool,
-    /// The path of the file, beside which its births file is, if there is one.
+    /// The path of the file, next to which its births file is, if there is one.
     pub path: Option<PathBuf>,
 }
 
@@ -98,7 +98,7 @@ pub struct Converted {
     pub rows: Vec<(&'static str, u64)>,
     /// `true` if there was a heap dump in the text format, which yields no tables.
     pub text_heap_dump: bool,
-    /// The reason the births file beside it was left out, if it was.
+    /// The reason the births file next to it was left out, if it was.
     pub births_fault: Option<String>,
     /// How much of its heap dump the file has.
     pub completeness: Completeness,

@@ -84,7 +84,7 @@ impl AllocationTracker {
         Ok(text(&shared.tables, &rows))
     }
 
-    /// Collects garbage, and returns the live objects of the sites that a count has met; the count goes on. They are
+    /// Collects garbage, and returns the live objects of the sites that a count has met; the count continues. They are
     /// those of all threads.
     pub fn live_of_count(&self, jni: Jni<'_>, number: u64) -> Result<String, NotCounted> {
         let id = CountId::of_number(number);

@@ -205,7 +205,7 @@ impl AllocationTracker {
         self.shared.errors.restart();
     }
 
-    /// Finds out which objects are alive, collecting garbage if `gc=` says so. Returns `false` if this is only known as
+    /// Finds out which objects are alive, collecting garbage if `gc=` is on. Returns `false` if this is only known as
     /// of the last collection.
     pub fn settle(&self, jni: Jni<'_>, moment: Moment) -> bool {
         self.settle_with(jni, moment, self.plan.collect)

@@ -19,7 +19,7 @@ const WINDOW: Duration = Duration::from_millis(500);
 const HARMLESS: f64 = 2.5e6;
 /// The part of the budget that the methods may cost that go on being counted.
 const TARGET: f64 = 0.2;
-/// The most methods that are left out at once: the program stands still while their classes are defined anew.
+/// The most methods that are left out at once: the program is stopped while their classes are defined anew.
 const MOST: usize = 200;
 
 type Calls = HashMap<FrameId, u64, FixedState>;
@@ -102,7 +102,7 @@ impl<'a> CallBudget<'a> {
             .map(|method| (method, counted(method).copied().unwrap_or(0)))
             .collect();
         let classes = self.rewriter.leave_out_methods(&methods);
-        // What the VM does not define anew goes on being counted.
+        // What the VM does not define anew continues to be counted.
         let _ = self.redefiner.retransform(jni, |signature, _| {
             classes.contains(&*names::class::name_of_signature(signature))
         });

@@ -1,7 +1,7 @@
-//! The births file beside a heap dump: when each tracked object was made.
+//! The births file next to a heap dump: when each tracked object was made.
 //!
 //! It is written under a temporary name and replaces that of an earlier profile once the dump is whole. Whatever goes wrong
-//! with it, the dump goes on.
+//! with it, the dump continues.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};

@@ -68,12 +68,12 @@ struct DumpForm {
     constant_entries: bool,
     /// `true` for a temporary copy of each dump, because the text of a heap dump begins with its totals.
     spools: bool,
-    /// The path of the output, if there is to be a births file beside it.
+    /// The path of the output, if there is to be a births file next to it.
     births: Option<PathBuf>,
 }
 
 impl DumpForm {
-    /// For an output of the binary format beside the profile.
+    /// For an output of the binary format next to the profile.
     const BINARY: Self = Self {
         constant_entries: false,
         spools: false,
@@ -300,7 +300,7 @@ impl HeapDumps {
     }
 }
 
-/// The births of a dump's objects, on their way to a file beside it.
+/// The births of a dump's objects, on their way to a file next to it.
 pub struct Births<'a> {
     file: BirthsFile<'a>,
     tracker: &'a AllocationTracker,
@@ -318,7 +318,7 @@ impl Births<'_> {
     }
 }
 
-/// Returns `true` if a births file is wanted beside the output; says so if it is and cannot be.
+/// Returns `true` if a births file is wanted next to the output; prints a line if it is and cannot be.
 fn births_beside(options: &Options, is_file: bool) -> bool {
     if !options.lifetimes
         || !options
@@ -355,7 +355,7 @@ pub trait HeapDumper: Send + Sync {
         output: &mut dyn DumpOutput,
     ) -> Result<Dumped, DumpError>;
 
-    /// Called when the process is about to end while a dump goes on in another thread: removes temporary files that it
+    /// Called when the process is about to end while a dump continues in another thread: removes temporary files that it
     /// would leave behind.
     fn abandon(&self) {}
 }
@@ -366,7 +366,7 @@ pub struct Subject<'a> {
     pub tracked: &'a dyn TrackedObjects,
     /// The threads that are alive.
     pub threads: &'a [LiveThread<'a>],
-    /// The moment of the dump, which tells if the program continues after it.
+    /// The moment of the dump, which says if the program continues after it.
     pub moment: Moment,
     /// `true` to include the values of primitive fields (`primfields=`); otherwise they are written as 0.
     pub primitive_fields: bool,

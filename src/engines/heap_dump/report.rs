@@ -65,7 +65,7 @@ pub fn heap_dump(
     let answer = match caught(|| dump(&mut output).and_then(|done| output.finish(done))) {
         Ok(answer) => answer,
         Err(_) if memory::is_out() => Err(DumpError::Memory(OutOfMemory)),
-        // The panic goes on, without being reported again.
+        // The panic continues, without being reported again.
         Err(panicked) => resume_unwind(Box::new(panicked)),
     };
     // A dumper knows only that the output has failed.

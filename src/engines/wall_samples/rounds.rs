@@ -1,6 +1,6 @@
 //! The rounds: in each, threads are looked at, and the time since they were last looked at is charged to stacks.
 //!
-//! A thread whose CPU clock stands still has not run, so it still has the stack that was taken of it: it is charged
+//! A thread whose CPU clock does not move has not run, so it still has the stack that was taken of it: it is charged
 //! again, and not touched. A thread that has not run for several rounds rests: only some of those are looked at in one
 //! round, in turn ([`RESTING_LOOKS`]), and the rounds in between are charged when their clocks prove where they were.
 //! The others are looked at in every round, as long as the round does not use more than its share of the CPU

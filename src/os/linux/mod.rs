@@ -21,7 +21,7 @@ pub(crate) use rustix::param::page_size;
 /// A file's device and inode numbers, by which it is recognized.
 pub(crate) type FileId = (u64, u64);
 
-/// `true` if the system tells where the memory of the process is.
+/// `true` if the system says where the memory of the process is.
 pub(crate) const TELLS_OF_MEMORY: bool = true;
 
 /// `true` if a file that is open keeps its folder from being removed, although it has been removed itself.

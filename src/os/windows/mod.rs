@@ -21,7 +21,7 @@ pub(crate) fn arguments() -> Vec<String> {
 /// What a file is recognized by.
 pub(crate) type FileId = files::FileId;
 
-/// `true` if the system tells where the memory of the process is.
+/// `true` if the system says where the memory of the process is.
 pub(crate) const TELLS_OF_MEMORY: bool = false;
 
 /// `true` if a file that is open keeps its folder from being removed, although it has been removed itself.

@@ -1,4 +1,4 @@
-//! Profiles leave nothing behind in a VM that goes on.
+//! Profiles leave nothing behind in a VM that continues.
 
 use std::fs;
 

@@ -56,7 +56,7 @@ fn jvm_at_hand() -> Option<Jvm> {
     found.next()
 }
 
-/// The version that a JVM's `release` file tells; `None` where there is no such file.
+/// The version that a JVM's `release` file gives; `None` where there is no such file.
 fn feature(home: &Path) -> Option<u32> {
     let release = std::fs::read_to_string(home.join("release")).ok()?;
     let mut lines = release.lines();

@@ -26,7 +26,7 @@ fn out_of_memory_ends_as_without_the_agent(cell: &Cell) {
         let run = with_way(program(cell.jvm, EXACT, &vm_options, "OutOfMemory")).run();
         assert_eq!(bare.status.code(), Some(status), "{cell}: {}", bare.stderr);
         assert_eq!(run.status.code(), Some(status), "{cell}: {}", run.stderr);
-        // HotSpot says on stdout that it tells an agent, which `oom=` has it do.
+        // HotSpot says on stdout that it informs an agent, which `oom=` has it do.
         let is_own = |line: &&str| !line.contains("Posting Resource Exhausted event");
         let said = run.stdout.lines().find(is_own);
         assert_eq!(said, Some("oom"), "{cell}: {}", run.stdout);

@@ -10,7 +10,7 @@ fn time_is_that_of_the_threads_own_clock(jvm: &Jvm) {
     let (profile, run) = profile(jvm, "", "Costs");
     let times = one(&profile);
     assert_eq!(calls(times, "Costs.fib"), 1_028_457, "{}", jvm.feature);
-    // The program reads its own CPU clock before and behind the call, and within it: what is between cannot be less than the
+    // The program reads its own CPU clock before and after the call, and within it: what is between cannot be less than the
     // one or more than the other, however long the thread has to wait. Shares are rounded.
     let burn = millis_below(&profile, "Costs.burn");
     let (least, most) = (run.printed("within"), run.printed("burn"));
@@ -33,7 +33,7 @@ fn waiting_is_time_only_for_the_wall_clock(jvm: &Jvm) {
     let (cpu, wall) = (asleep("depth=20"), asleep("depth=20,clock=wall"));
     // A sleep may be longer than was asked for, but not shorter. Shares are rounded.
     assert!(wall > 590.0, "{}: {wall}", jvm.feature);
-    // The CPU clock stands still meanwhile, and a busy machine makes the other alone go on.
+    // The CPU clock does not move meanwhile, and a busy machine makes the other alone go on.
     assert!(cpu < wall / 2.0, "{}: {cpu} of {wall}", jvm.feature);
 }
 

@@ -175,7 +175,7 @@ impl Stops {
         let forks = may_fork && matches!(options.dumper, Dumper::Fork | Dumper::ForkOnly);
         let gigabytes = heap.bytes as f64 / 1e9;
         let seconds = |is_done: bool, rate: f64| if is_done { rate * gigabytes } else { 0.0 };
-        // Some collectors work beside the program.
+        // Some collectors work while the program runs.
         let collection = |is_done| seconds(is_done && !heap.is_concurrent(), COLLECTION);
         Some(Stops {
             start: match is_exact && heap.starts_beside_program() {

@@ -45,7 +45,7 @@ pub struct HeapUse {
 }
 
 impl HeapUse {
-    /// Returns `true` if the collector works beside the program.
+    /// Returns `true` if the collector works while the program runs.
     pub fn is_concurrent(&self) -> bool {
         matches!(self.collector, "Z" | "Shenandoah")
     }

@@ -75,7 +75,7 @@ impl Session {
             )),
             // A pipe or a device is not replaced, but written to.
             Some(false) => Ok(options.to_owned()),
-            // Should it come into being meanwhile, or have `%` in its name, the agent writes to one beside it.
+            // Should it come into being meanwhile, or have `%` in its name, the agent writes to one next to it.
             None => Ok(format!("{options},force=n")),
         }
     }
@@ -189,7 +189,7 @@ impl Session {
         limit(if rewrites { SHORT } else { START }, stop)
     }
 
-    /// Starts a profile that goes to this process over a connection of its own, with these options beside `live=`.
+    /// Starts a profile that goes to this process over a connection of its own, with these options and `live=`.
     pub fn start_live(&self, options: &str) -> Result<Connection, Failure> {
         let socket = ClientSocket::create(&self.process)?;
         let path = socket.own_path();

@@ -126,7 +126,7 @@ fn write_text(text: &[u8], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Finds the black box: the file itself, or the one beside a profile, which is said.
+/// Finds the black box: the file itself, or the one next to a profile, which is said.
 fn find(path: &Path) -> Result<(PathBuf, File, BlackBox), Failure> {
     match read(path) {
         Err(BlackBoxError::Other) => {}

@@ -24,7 +24,7 @@ const MOST: usize = 200;
 /// The time after which an index in the cache folder is removed, if no question has used it.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// The places where the index of a dump may be: beside it, and in the user's cache folder, for a folder that cannot be
+/// The places where the index of a dump may be: next to it, and in the user's cache folder, for a folder that cannot be
 /// written to.
 pub struct IndexPlaces(Vec<PathBuf>);
 

@@ -60,7 +60,7 @@ pub struct App {
     pub sort: [usize; View::ALL.len()],
     /// Only rows with this in their name are shown.
     pub filter: String,
-    /// `true` while the page stands still.
+    /// `true` while the page is paused.
     pub is_paused: bool,
     /// The window over the page.
     pub over: Over,

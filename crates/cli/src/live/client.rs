@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest that the end of the session may take.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The measurements beside CPU samples.
+/// The measurements other than CPU samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     /// Allocation sites, by a sample.
@@ -136,7 +136,7 @@ impl<'a> Client<'a> {
         match self.asked {
             None => {
                 self.asked = Some(Instant::now());
-                // If the agent has ended the session, the end says so.
+                // If the agent has ended the session, the end explains it.
                 let _ = self.stream.write_all(b".");
                 Ok(())
             }

@@ -148,7 +148,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// Keys, and what else the terminal tells.
+/// Keys, and what else the terminal reports.
 type Keys = Receiver<io::Result<event::Event>>;
 
 /// How a page was left.
@@ -327,7 +327,7 @@ impl<'a> Screen<'a> {
         Ok(page::safe(&format!("written: {}, {how}", path.display())))
     }
 
-    /// Returns what stands at the right of the first line.
+    /// Returns what is at the right of the first line.
     fn status(&self, app: &App, length: Duration) -> String {
         let seconds = length.as_secs();
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);

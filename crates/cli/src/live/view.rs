@@ -15,7 +15,7 @@ use super::text;
 const KEYS: &str = "q leave  s order  / filter  p pause  Enter callers  w write  ? help";
 const KEYS_OF_TEXT: &str = "Esc back  Up Down PgUp PgDn scroll";
 
-/// Draws the screen; `status` stands at the right of the first line.
+/// Draws the screen; `status` is at the right of the first line.
 pub fn draw(frame: &mut Frame<'_>, app: &mut App, status: &str) {
     let area = frame.area();
     let [head, tabs, summary, body, foot] = Layout::vertical([

@@ -1,7 +1,7 @@
 //! The text of an answer: JSON with what it rests on, and no longer than its limit.
 //!
 //! An answer that is too long loses rows from the end, and before those parts of rows: elements of lists and the ends of
-//! texts. It says so, and how to ask for the rest.
+//! texts. It says that it is cut, and how to ask for the rest.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -229,7 +229,7 @@ pub struct Object {
 
 impl Object {
     pub fn request(self, folders: &Folders) -> Result<Request, String> {
-        // The id stands alone, where an option would be taken for one.
+        // The id is on its own, where an option would be taken for one.
         if !self.id.starts_with(|first: char| first.is_ascii_digit()) {
             return Err("an id is a number such as 0x7f00 or 32512".to_owned());
         }

@@ -36,7 +36,7 @@ fn usual_limit() -> usize {
 }
 
 impl Page {
-    /// Returns the number of rows that a command has to print: one more than are shown tells if there are others.
+    /// Returns the number of rows that a command has to print: one more than are shown says if there are others.
     pub fn printed(&self) -> String {
         let rows = self.skip.saturating_add(self.rows());
         rows.saturating_add(1).to_string()

@@ -573,7 +573,7 @@ fn methods(profile: &Profile, metric: Metric, of: &str) -> AnswerTable {
     table
 }
 
-/// Returns the black box beside a profile, which is there if the program was killed; otherwise the profile.
+/// Returns the black box next to a profile, which is there if the program was killed; otherwise the profile.
 fn or_black_box(profile: PathBuf) -> PathBuf {
     let mut name = profile.clone().into_os_string();
     name.push(END_OF_BLACK_BOX);

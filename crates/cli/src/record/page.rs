@@ -76,7 +76,7 @@ pub fn write(files: &[PathBuf], page: Option<&Path>, is_opened: bool) -> Result<
     }
 }
 
-/// Returns the name of the page beside a file: `Main-20261123-081500-4711.html`.
+/// Returns the name of the page next to a file: `Main-20261123-081500-4711.html`.
 pub fn beside(file: &Path) -> PathBuf {
     let name = file.to_string_lossy();
     let name = name.trim_end_matches(".txt").trim_end_matches(".hprof");

@@ -50,7 +50,7 @@ pub enum ReceiverEvent {
         file: String,
         error: String,
     },
-    /// A recording of the JDK Flight Recorder was written beside an agent's file.
+    /// A recording of the JDK Flight Recorder was written next to an agent's file.
     Recorded {
         agent: u64,
         file: String,

@@ -28,7 +28,7 @@ pub struct Finished {
 pub struct Forwarding {
     /// The OpenTelemetry collector that they are sent to.
     pub target: Option<Target>,
-    /// Set if a recording of the JDK Flight Recorder is written beside each.
+    /// Set if a recording of the JDK Flight Recorder is written next to each.
     pub recordings: bool,
 }
 
@@ -106,7 +106,7 @@ impl Forwarding {
         Some(send(target, peer, file))
     }
 
-    /// Writes a recording beside a file, as far as it can be read.
+    /// Writes a recording next to a file, as far as it can be read.
     pub fn record(&self, file: &WrittenFile) -> Option<Result<PathBuf, Failure>> {
         self.recordings.then(|| {
             // Not in place of another ending: two files may differ in nothing else.

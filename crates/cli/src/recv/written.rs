@@ -8,7 +8,7 @@ use hprof_os::files::{self, FileId};
 
 use crate::failure::Failure;
 
-/// The name of a finished file, and what tells it from others. It is not kept open: many may wait.
+/// The name of a finished file, and what distinguishes it from others. It is not kept open: many may wait.
 pub struct WrittenFile {
     path: PathBuf,
     id: FileId,

@@ -115,7 +115,7 @@ impl Client {
         self.ask(tool, arguments).expect_err("no answer")
     }
 
-    /// Ends the session, upon which the server ends well and has said nothing beside the protocol.
+    /// Ends the session, upon which the server ends well and has said nothing outside the protocol.
     pub fn end(self) {
         let Client {
             runtime,

@@ -66,7 +66,7 @@ impl ObjectLayout {
         size.saturating_add(mask) & !mask
     }
 
-    /// Formats the note that stands before a heap dump.
+    /// Formats the note before a heap dump.
     #[must_use]
     pub fn note(&self) -> String {
         let ObjectLayout {

@@ -55,7 +55,7 @@ impl StringId {
     /// The id of the first note of a file; see [`StringId::note`].
     pub const NOTE: StringId = StringId(StringId::USED_ONCE - 1);
 
-    /// A STRING under this id stands in place of HEAP DUMP END: the segments before it are a dump that broke off, and
+    /// A STRING under this id takes the place of HEAP DUMP END: the segments before it are a dump that broke off, and
     /// the text gives the reason in a few words. If there is no segment before it, the dump broke off before it began.
     /// The text format prints `HEAP DUMP BROKE OFF (reason)` for it.
     pub const BROKE_OFF: StringId = StringId(StringId::USED_ONCE - 2);
@@ -80,7 +80,7 @@ impl StringId {
     /// The number of facts that a file can have.
     const FACTS: u64 = 64;
 
-    /// Returns the id of a fact with this number, from 0: a note about the run that stands before all other notes, as
+    /// Returns the id of a fact with this number, from 0: a note about the run that comes before all other notes, as
     /// `label: value`. The text format has facts in its head.
     #[must_use]
     pub fn fact(number: u8) -> StringId {

@@ -351,7 +351,7 @@ impl Redactor {
         for &(_, value) in class.constants.iter() {
             clear(2, value, false);
         }
-        // The number of statics stands before them.
+        // The number of statics comes before them.
         let mut between = 2;
         for &(field, value) in class.statics.iter() {
             clear(between + id, value, is_kept(name, self.chosen.text(field)));

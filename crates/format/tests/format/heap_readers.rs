@@ -125,7 +125,7 @@ fn shown(value: Value) -> String {
     format!("{value:?}")
 }
 
-/// `scripts/test` installs it, and says so if that fails.
+/// `scripts/test` installs it, and prints a line if that fails.
 #[test]
 fn hprof_slurp_reads_every_record() {
     let Some(slurp) = std::env::var_os("HPROF_SLURP") else {

@@ -1,4 +1,4 @@
-//! When the objects of a dump were made, from the births file beside it.
+//! When the objects of a dump were made, from the births file next to it.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -120,7 +120,7 @@ impl NoBirths {
 }
 
 impl Births {
-    /// Reads the births file beside the file of a dump.
+    /// Reads the births file next to the file of a dump.
     ///
     /// # Errors
     /// [`NoBirths`], if it is missing, damaged, or of another dump.

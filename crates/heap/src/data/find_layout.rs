@@ -72,7 +72,7 @@ fn best(objects: &[(u64, Shape)]) -> Option<Layout> {
     let mut distances = 0;
     for pair in objects.windows(2) {
         let (distance, shape) = (pair[1].0 - pair[0].0, pair[0].1);
-        // Where objects were left out in between, the distance tells nothing.
+        // Where objects were left out in between, the distance says nothing.
         if distance == 0 || distance > shape.size(&largest) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The file of an index: written beside its place, published, and removed.
+//! The file of an index: written next to its place, published, and removed.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read};

@@ -369,7 +369,7 @@ fn excluded(excluded: Excluded) -> u64 {
         .fold(0, |bits, &kind| bits << 1 | u64::from(kind))
 }
 
-/// Writes blocks of a file behind the head, and adds them up.
+/// Writes blocks of a file after the head, and adds them up.
 struct SummedWriter<'a> {
     file: &'a File,
     block: Vec<u8>,

@@ -14,7 +14,7 @@ use crate::data::turns::in_turn;
 
 /// The entries, or the objects, of a zone.
 const ZONE: usize = 1 << 16;
-/// The zones beside each other that are searched before the memory of what was read is given back: the system reads more
+/// The zones next to each other that are searched before the memory of what was read is given back: the system reads more
 /// than what is asked for, so there would be a rest of each zone.
 const TOGETHER: usize = 16;
 const BITS: usize = u64::BITS as usize;

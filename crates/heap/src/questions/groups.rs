@@ -425,7 +425,7 @@ impl Tally {
         }
     }
 
-    /// Counts an object, below which the walk goes on unless it is a leaf.
+    /// Counts an object, below which the walk continues unless it is a leaf.
     #[inline]
     fn enter(&mut self, size: u64, retained: u64, is_leaf: bool) {
         self.objects += 1;

@@ -35,7 +35,7 @@ impl<R: Read> Chunks<R> {
     /// Reads the next chunk; returns `None` after the last.
     ///
     /// # Errors
-    /// [`ReadError`]. After a chunk whose content is damaged the next one can be read, because the header tells its length;
+    /// [`ReadError`]. After a chunk whose content is damaged the next one can be read, because the header has its length;
     /// after a damaged header there is no chunk.
     pub fn read(&mut self) -> Result<Option<Chunk>, ReadError> {
         if self.ended {

@@ -32,7 +32,7 @@ pub struct Stacks {
 const UNKNOWN: i32 = -1;
 
 impl Stacks {
-    /// Adds a stack trace, innermost frame first. `truncated` tells that there were more frames.
+    /// Adds a stack trace, innermost frame first. `truncated` says that there were more frames.
     pub fn push(&mut self, frames: &[Frame], truncated: bool) -> StackId {
         let id = key(self.count);
         self.count += 1;

@@ -104,7 +104,7 @@ impl BytesUntilSample {
             // SAFETY: the thread is in the list, so it is alive, and does not run. The field was tried by `find`.
             unsafe { thread.add(self.offset).cast::<u64>().write_volatile(0) };
         };
-        // SAFETY: while the VM stands still, it holds the lock of the list; the offsets are those of its own tables.
+        // SAFETY: while the VM is stopped, it holds the lock of the list; the offsets are those of its own tables.
         unsafe {
             match self.threads {
                 ThreadList::Array {

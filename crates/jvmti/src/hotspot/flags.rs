@@ -23,7 +23,7 @@ pub enum BoolFlag {
     UseParallelGc,
     /// The garbage collector is G1.
     UseG1Gc,
-    /// A collection that the program asks for takes place beside it, as far as the collector can. Read at each of them.
+    /// A collection that the program asks for takes place while it runs, as far as the collector can. Read at each of them.
     ExplicitGcInvokesConcurrent,
     /// There is no garbage collector.
     UseEpsilonGc,

@@ -104,7 +104,7 @@ pub struct HeldMethod<'a> {
 }
 
 impl FrameClasses {
-    /// Has the VM's classes known from now on, if the VM tells of each that it prepares; `None` in a VM that does not tell
+    /// Has the VM's classes known from now on, if the VM reports each that it prepares; `None` in a VM that does not tell
     /// their addresses.
     pub fn begin(env: Env, jni: Jni<'_>) -> Result<Option<Self>, JvmtiError> {
         let find = || {

@@ -110,7 +110,7 @@ fn pointer(structs: VmStructs, type_name: &std::ffi::CStr, name: &std::ffi::CStr
 }
 
 impl MemoryLayout {
-    /// Finds what this VM tells; some of it may be missing. Called when the VM is up.
+    /// Finds what this VM reports; some of it may be missing. Called when the VM is up.
     pub fn find(env: Env) -> Self {
         let structs = env.vm_structs();
         let flags = structs.and_then(VmFlags::find);

@@ -9,7 +9,7 @@ use hprof_footprint::TrackedKind;
 
 use super::flags::VmFlags;
 use crate::env::Env;
-use crate::native_code::{Variable, variables};
+use crate::native_code::{Exported, Variable, variables};
 use crate::os::Peek;
 use crate::vm_kind::vm_structs::VmStructs;
 
@@ -50,9 +50,12 @@ impl MemoryTracking {
             return None;
         }
         let wanted = [NAMES, OLD_NAMES, MALLOC, MAPPED, LEVEL];
-        let known = (EXPORTED, VmStructs::exported_address(env.vm())?);
+        let exported = Exported {
+            name: EXPORTED,
+            address: VmStructs::exported_address(env.vm())?,
+        };
         let function = env.vm().function_address().addr();
-        let [names, old_names, malloc, mapped, level] = variables(function, known, wanted);
+        let [names, old_names, malloc, mapped, level] = variables(function, exported, wanted);
         let kinds = match (names, old_names) {
             (Some(names), _) => read_names(peek, names, 2)?,
             (None, Some(names)) => read_names(peek, names, 1)?,

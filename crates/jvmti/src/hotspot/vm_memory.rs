@@ -47,7 +47,7 @@ pub struct VmMemory {
 }
 
 impl VmMemory {
-    /// Finds what this VM tells; some of it may be missing. Called when the VM is up.
+    /// Finds what this VM reports; some of it may be missing. Called when the VM is up.
     pub fn find(env: Env) -> Self {
         let structs = env.vm_structs();
         Self {

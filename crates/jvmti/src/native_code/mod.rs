@@ -1,23 +1,15 @@
 //! The native code of the process: the frames that it makes, as a signal handler needs to know them, and the names of
 //! its functions.
 //!
-//! A thread of the agent reads both from the files of the libraries (`library`), which `mappings` finds. What the handler
+//! A thread of the agent reads both from the files of the libraries (the crate `elf`), which `mappings` finds. What the handler
 //! looks up is a table that does not change (`table`): an address, and how the frame of the code there is undone
-//! (`rule`). When the program has loaded or unloaded libraries, the handler gets a new table.
+//! ([`FrameRule`]). When the program has loaded or unloaded libraries, the handler gets a new table.
 
-mod bytes;
-mod call_frames;
-mod cpp_name;
-mod demangled;
-mod elf;
 mod function;
 mod library;
 mod mappings;
-mod rule;
 mod rules;
-mod symbols;
 mod table;
-mod variables;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -27,13 +19,13 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 
+use elf::Source;
+pub(super) use elf::{Exported, FrameRule, Saved, Variable};
 pub use function::NativeFunction;
 use library::Library;
 use mappings::Mapping;
-pub(super) use rule::{FrameRule, Saved};
 use table::MappedCode;
 pub(super) use table::UnwindTable;
-pub(crate) use variables::{Variable, variables};
 
 /// The most tables that wait until no handler uses them any more.
 const MOST_RETIRED: usize = 16;
@@ -47,6 +39,20 @@ pub(super) struct NativeCode {
     libraries: HashMap<(PathBuf, u64), Arc<Library>, FixedState>,
     /// The dynamic linker's counts of libraries that were loaded and unloaded, when the table was made.
     loaded: Option<(u64, u64)>,
+}
+
+/// Returns the variables with these names of the library that has the function; `None` for what its file does not have.
+pub(super) fn variables<const N: usize>(
+    function: usize,
+    exported: Exported<'_>,
+    names: [&str; N],
+) -> [Option<Variable>; N] {
+    let mut mappings = Mapping::of_code().into_iter();
+    let has_it = |mapping: &Mapping| (mapping.begin..mapping.end).contains(&function);
+    match mappings.find(has_it).filter(|mapping| !mapping.is_removed) {
+        Some(mapping) => Source::File(mapping.path).variables(exported, names),
+        None => [None; N],
+    }
 }
 
 /// An instruction of a library.

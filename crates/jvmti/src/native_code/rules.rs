@@ -1,6 +1,6 @@
 //! The rules of a library, in which a signal handler looks addresses up.
 
-use super::rule::{Entry, FrameRule};
+use elf::{Entry, FrameRule};
 
 /// The rules of a library, by address.
 #[derive(Default)]
@@ -15,7 +15,7 @@ const PAGE_BITS: u32 = 12;
 
 impl Rules {
     /// Takes entries that are sorted by where they begin.
-    pub(super) fn new(entries: Vec<Entry>) -> Self {
+    pub(super) fn new(entries: Box<[Entry]>) -> Self {
         let last = entries.last().map_or(0, |entry| entry.begin >> PAGE_BITS);
         let before = |page: u32| {
             let count = entries.partition_point(|entry| entry.begin >> PAGE_BITS < page);
@@ -23,10 +23,7 @@ impl Rules {
             count as u32
         };
         let pages = (0..=last.saturating_add(1)).map(before).collect();
-        Self {
-            entries: entries.into(),
-            pages,
-        }
+        Self { entries, pages }
     }
 
     /// Returns the rule for an address. For the handler.
@@ -77,7 +74,8 @@ const _: () = assert!(size_of::<Entry>() <= 16, "libjvm.so has 300,000");
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::Saved;
+    use elf::Saved;
+
     use super::*;
 
     #[test]
@@ -91,7 +89,7 @@ mod tests {
             Entry { begin, rule }
         };
         let begins = [(0x1010, 1), (0x1020, 2), (0x3000, 3), (0x3fff, 4)];
-        let rules = Rules::new(begins.map(entry).to_vec());
+        let rules = Rules::new(begins.map(entry).into());
         let rule = |address| match rules.at(address) {
             FrameRule::AboveStackPointer { end, .. } => Some(end),
             _ => None,
@@ -109,7 +107,7 @@ mod tests {
             assert_eq!(rule(address), Some(end), "{address:#x}");
         }
         assert_eq!(Rules::default().at(5), FrameRule::Unknown);
-        assert_eq!(Rules::new(Vec::new()).at(5), FrameRule::Unknown);
+        assert_eq!(Rules::new(Box::default()).at(5), FrameRule::Unknown);
     }
 
     #[test]

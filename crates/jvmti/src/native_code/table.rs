@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use elf::FrameRule;
+
 use super::library::Library;
 use super::mappings::Mapping;
-use super::rule::FrameRule;
 use super::rules::position;
 
 /// All native code at some moment.

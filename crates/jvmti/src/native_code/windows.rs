@@ -13,10 +13,18 @@ pub(crate) struct Variable {
     pub(crate) size: usize,
 }
 
+/// A variable that the library offers to others.
+pub(crate) struct Exported<'name> {
+    /// Its name.
+    pub(crate) name: &'name str,
+    /// Its address in this process.
+    pub(crate) address: usize,
+}
+
 /// Returns `None` for each name.
 pub(crate) fn variables<const N: usize>(
     _function: usize,
-    _known: (&str, usize),
+    _exported: Exported<'_>,
     _names: [&str; N],
 ) -> [Option<Variable>; N] {
     [None; N]

@@ -1,17 +1,12 @@
 //! Tests of the options' combined meaning, and of every message about them.
 
 mod files;
+mod scope;
 
-use std::path::MAIN_SEPARATOR;
 use std::time::Duration;
 
 use super::*;
-
-/// The option with an absolute path of this system.
-pub(super) const LIVE: &str = match MAIN_SEPARATOR {
-    '/' => "live=/s",
-    _ => r"live=C:\s",
-};
+use crate::rows::{PAGES, ROWS};
 
 pub(super) fn options(text: &str) -> Options {
     match parse(text, None) {
@@ -82,76 +77,6 @@ fn timing_takes_a_clock_and_classes() {
     assert!(old.include.is_empty() && old.exclude.is_empty());
 }
 
-/// An option with a value other than the default, the options it needs beside it, and a check of its effect.
-type Effect = (&'static str, &'static str, fn(&Options) -> bool);
-
-/// Every option that has an effect.
-const EFFECTS: &[Effect] = &[
-    ("", "heap=sites", |o| o.heap == Some(Heap::Sites)),
-    ("", "cpu=times", |o| o.cpu == Some(Cpu::Times)),
-    ("", "monitor=y", |o| o.monitors),
-    ("", "wall=5ms", |o| o.wall == Some(Duration::from_millis(5))),
-    ("cpu=samples", "format=b", |o| o.format == Format::Binary),
-    ("", "file=x", |o| o.file == "x"),
-    ("", "net=h:1", |o| o.net.is_some()),
-    ("net=h:1", "net_exit=n", |o| !o.net_exit),
-    ("cpu=samples", LIVE, |o| o.live.is_some()),
-    ("", "compress=y", |o| o.compress == Some(true)),
-    ("", "depth=0", |o| o.depth == 0),
-    ("cpu=samples", "interval=1", |o| {
-        o.interval == Duration::from_millis(1)
-    }),
-    ("cpu=samples", "engine=jvmti", |o| {
-        o.engine == SamplingChoice::Jvmti
-    }),
-    ("cpu=samples", "vmthreads=y", |o| o.vm_threads),
-    ("cpu=samples", "native=y", |o| o.native),
-    ("", "native=malloc:64k", |o| {
-        o.native_memory == Some(NativeMemory { interval: 65_536 })
-    }),
-    ("", "cutoff=0.5", |o| o.cutoff == 0.5),
-    ("format=b", "fold=n", |o| !o.folds()),
-    ("", "lifetimes=y", |o| o.lifetimes),
-    ("heap=sites,lifetimes=y", "every=10s", |o| {
-        o.every == Duration::from_secs(10)
-    }),
-    ("heap=sites", "sort=alloc", |o| o.sort == Sort::Allocated),
-    ("", "lineno=n", |o| !o.line_numbers),
-    ("", "thread=y", |o| o.threads),
-    ("", "doe=n", |o| !o.dump_on_exit),
-    ("heap=sites", "gc=n", |o| !o.collect),
-    ("heap=sites", "sample=77", |o| o.sample == Some(77)),
-    ("heap=sites", "budget=7%", |o| o.budget == Some(7)),
-    ("heap=sites", "oom=dump", |o| o.oom == Some(Oom::Dump)),
-    ("heap=sites", "oom_count=3", |o| o.oom_count == 3),
-    ("cpu=samples", "blackbox=y", |o| o.black_box),
-    ("cpu=samples", "block=y", |o| o.block),
-    ("cpu=times", "clock=wall", |o| o.clock == Clock::Wall),
-    ("cpu=times", "include=a.*", |o| o.include == ["a.*"]),
-    ("cpu=times", "exclude=a.*", |o| o.exclude == ["a.*"]),
-    ("", "force=n", |o| !o.force),
-    ("", "rotate=2mb", |o| {
-        o.rotate == Some(Rotate::Bytes(2 << 20))
-    }),
-    ("rotate=1h", "keep=3", |o| o.keep == Some(3)),
-    ("", "timeout=30s", |o| {
-        o.timeout == Some(Duration::from_secs(30))
-    }),
-    ("", "verbose=n", |o| !o.verbose),
-    ("heap=dump", "primfields=n", |o| !o.primitive_fields),
-    ("heap=dump", "primarrays=n", |o| !o.primitive_arrays),
-    ("heap=dump", "dumper=jvmti", |o| o.dumper == Dumper::Jvmti),
-    ("heap=dump", "dumper=fork", |o| o.dumper == Dumper::Fork),
-    ("heap=dump", "dumper=forkonly", |o| {
-        o.dumper == Dumper::ForkOnly
-    }),
-    ("heap=dump", "redact=y", |o| o.redact),
-    ("heap=sites", "stacks=jvmti", |o| {
-        o.stacks == StackSource::Jvmti
-    }),
-    ("cpu=samples,format=b", "logflags=4", |o| o.check_file),
-];
-
 /// Every option that has no effect.
 const IDLE: [&str; 8] = [
     "msa=y",
@@ -178,19 +103,16 @@ fn together(before: &str, option: &str) -> String {
 
 #[test]
 fn every_option_is_honoured() {
-    let effects = EFFECTS.iter().map(|(_, option, _)| name(option));
-    let mut tried: Vec<&str> = effects.chain(IDLE.map(name)).collect();
-    let mut listed: Vec<&str> = rows::ROWS.iter().map(|row| row.name).collect();
-    tried.sort_unstable();
-    // Some have more than one value that shows.
-    tried.dedup();
-    listed.sort_unstable();
-    assert_eq!(tried, listed);
-    for (before, option, shows) in EFFECTS {
-        assert!(!shows(&options(before)), "{before} has no {option}");
-        let given = options(&together(before, option));
-        assert!(shows(&given), "{before} {option}");
-        assert!(given.without_effect.is_empty(), "{before} {option}");
+    for (row, page) in ROWS.iter().zip(PAGES) {
+        let is_idle = IDLE.iter().any(|option| name(option) == row.name);
+        assert_eq!(page.effects.is_empty(), is_idle, "{}", row.name);
+        for (before, option, shows) in page.effects {
+            assert_eq!(name(option), row.name);
+            assert!(!shows(&options(before)), "{before} has no {option}");
+            let given = options(&together(before, option));
+            assert!(shows(&given), "{before} {option}");
+            assert!(given.without_effect.is_empty(), "{before} {option}");
+        }
     }
     for option in IDLE {
         assert_eq!(options(option).without_effect, [name(option)]);
@@ -501,44 +423,28 @@ fn switches_of_old_scripts_are_taken_and_named() {
     );
 }
 
-/// The defaults that the help describes in words, because none of the option's values stands for them.
-const DEFAULTS_IN_WORDS: [(&str, &str); 15] = [
-    ("depth", "4, 64 with wall="),
-    ("cpu", "off"),
-    ("format", "a, b for *.hprof"),
-    ("file", "java.hprof[.txt]"),
-    ("net", "write to file"),
-    ("live", "write to file"),
-    ("compress", "y for *.gz"),
-    ("fold", "y in binary"),
-    ("sample", "every object"),
-    ("budget", "off"),
-    ("include", "all"),
-    ("exclude", "none"),
-    ("rotate", "one file"),
-    ("keep", "all"),
-    ("timeout", "none"),
-];
-
 #[test]
 fn help_lists_every_option_with_its_default() {
     let help = help();
     assert!(help.lines().all(|line| line.len() <= 80), "fits a terminal");
-    for row in rows::ROWS.iter().filter(|row| !row.description.is_empty()) {
+    let all = ROWS.iter().zip(PAGES);
+    for (row, page) in all.filter(|(row, _)| !row.description.is_empty()) {
         let line = help
             .lines()
             .find(|line| line.starts_with(&format!("{}={} ", row.name, row.values)))
             .unwrap_or_else(|| panic!("{} is listed", row.name));
         let (_, default) = line.split_once(row.description).expect("what it is");
         let default = default.trim();
-        if DEFAULTS_IN_WORDS.contains(&(row.name, default)) {
+        assert_eq!(default, row.default, "{line}");
+        if page.default_in_words {
+            let given = format!("{}={default}", row.name);
+            // These take any text.
+            let takes_all = ["file", "include", "exclude"].contains(&row.name);
+            assert!(takes_all || parse(&given, None).is_err(), "{given}");
             continue;
         }
         // Giving the default changes nothing.
-        let before = EFFECTS
-            .iter()
-            .find(|(_, option, _)| name(option) == row.name);
-        let before = before.map_or("", |(before, ..)| before);
+        let before = page.effects.first().map_or("", |(before, ..)| before);
         let mut given = options(&together(before, &format!("{}={default}", row.name)));
         given.without_effect.clear();
         // `verbose=y` requests more when it is given than by default.

@@ -15,7 +15,7 @@ pub use super::own::{is_in_memory, name, open_without_links, unnamed};
 /// `true` if the system sets the position in a pipe without an error.
 pub const SEEKS_IN_PIPES: bool = false;
 
-/// What tells a file from others: the device, the inode, and the owner. A new file may have the number of one that was
+/// What distinguishes a file from others: the device, the inode, and the owner. A new file may have the number of one that was
 /// removed, but not one of another user the same owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
@@ -39,7 +39,7 @@ impl FileId {
     }
 }
 
-/// Returns what tells a file from others.
+/// Returns what distinguishes a file from others.
 ///
 /// # Errors
 /// Those of `fstat`.

@@ -20,14 +20,14 @@ use super::security;
 /// `true` if the system sets the position in a pipe without an error.
 pub const SEEKS_IN_PIPES: bool = true;
 
-/// What tells a file from others: the volume and the number of the file there.
+/// What distinguishes a file from others: the volume and the number of the file there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
     volume: u32,
     number: u64,
 }
 
-/// Returns what tells a file from others.
+/// Returns what distinguishes a file from others.
 ///
 /// # Errors
 /// If it is no file of a disk.

@@ -1,7 +1,7 @@
-//! The file of `blackbox=`, which keeps what is known beside the profile, and the buffer in which that is encoded.
+//! The file of `blackbox=`, which keeps what is known next to the profile, and the buffer in which that is encoded.
 //!
 //! The file is written with plain writes and never mapped. A page fault of a mapping on a disk that hangs would hold a
-//! lock of the whole process, behind which the program's threads wait for memory; a file that somebody cuts short would
+//! lock of the whole process, for which the program's threads wait for memory; a file that somebody cuts short would
 //! end the VM. A write holds up only the thread that makes it, and an error costs only the file. The system has what was
 //! written as soon as the call returns, whatever becomes of the process.
 

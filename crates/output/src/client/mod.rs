@@ -11,7 +11,7 @@ use super::Sink;
 
 /// The longest that a client may take nothing of a snapshot; nobody but the client waits meanwhile.
 const TAKE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The interval at which a thread that waits for a request checks whether the session goes on.
+/// The interval at which a thread that waits for a request checks whether the session continues.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest that a client may ask for nothing. One that is stopped (SIGSTOP) keeps its connection.
 const ASK_TIMEOUT: Duration = Duration::from_secs(60);

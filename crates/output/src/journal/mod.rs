@@ -12,6 +12,7 @@ use super::entry::{Entry, Written};
 use super::serials;
 use super::settings::ControlSettings;
 use locks::{Condvar, Guard, Mutex, RwLock, rank};
+use memory::{List, OrStop};
 use names::Tables;
 use names::class::ClassId;
 use names::thread::ThreadSerial;
@@ -28,12 +29,12 @@ pub struct Journal {
     settings: ControlSettings,
     writer: RwLock<Arc<Writer>, rank::CurrentWriter>,
     /// `Some` while a heap dump is being written.
-    held: Mutex<Option<Vec<DeferredRecord>>, rank::HeldRecords>,
+    held: Mutex<Option<List<DeferredRecord>>, rank::HeldRecords>,
     released: Condvar,
     /// The number of heap dump segments that have been written.
     segments: Arc<AtomicU64>,
     threads: Arc<Mutex<AnnouncedThreads, rank::AnnouncedThreads>>,
-    /// Those of the output beside which this one is.
+    /// Those of the output next to which this one is.
     threads_beside: Option<Arc<Mutex<AnnouncedThreads, rank::AnnouncedThreads>>>,
     written: Mutex<Written, rank::WrittenNames>,
 }
@@ -55,7 +56,7 @@ impl Journal {
         journal
     }
 
-    /// Opens another output of the same run, which says what is known now while this one goes on. It begins with the
+    /// Opens another output of the same run, which says what is known now while this one continues. It begins with the
     /// threads that are alive; of those that start later it has only what its records name. `dump_follows` if it gets a heap dump.
     pub fn beside(&self, writer: Writer, dump_follows: bool) -> Self {
         let settings = ControlSettings {
@@ -185,16 +186,14 @@ impl Journal {
             return self.cut();
         }
         let mut held = self.held.lock();
-        let is_full = |held: &mut Option<Vec<DeferredRecord>>| {
+        let is_full = |held: &mut Option<List<DeferredRecord>>| {
             held.as_ref().is_some_and(|events| events.len() >= HELD)
         };
         self.released
             .wait_while_for(&mut held, is_full, LONGEST_WAIT);
         match &mut *held {
             Some(events) => {
-                let entry = size_of::<DeferredRecord>();
-                memory::need_to_grow(events.len(), events.capacity(), entry);
-                events.push(Box::new(write));
+                events.push(Box::new(write)).or_stop();
             }
             None => self.entry_now(write),
         }
@@ -221,7 +220,7 @@ impl Journal {
         self.segments.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of heap dump segments written so far, which tells whether a dump makes progress.
+    /// Returns the number of heap dump segments written so far, which says whether a dump makes progress.
     pub fn segments(&self) -> u64 {
         self.segments.load(Ordering::Relaxed)
     }
@@ -236,7 +235,7 @@ impl Journal {
     /// Holds back events' records until the returned guard is dropped.
     pub fn hold_events(&self) -> Holding<'_> {
         locks::check::<rank::HeapDump>();
-        *self.held.lock() = Some(Vec::new());
+        *self.held.lock() = Some(List::new());
         Holding {
             journal: self,
             _dumping: Guard::new(()),

@@ -48,6 +48,6 @@ pub(crate) struct Opened {
     /// `true` for a regular file that nobody else writes to, which may be replaced and truncated.
     pub(crate) is_plain: bool,
     pub(crate) is_pipe: bool,
-    /// The path behind all links; `None` if the file did not exist before.
+    /// The path after all links are followed; `None` if the file did not exist before.
     pub(crate) found_at: Option<PathBuf>,
 }

@@ -81,7 +81,7 @@ fn open_once(path: &Path) -> Result<Opened, FileError> {
 }
 
 /// Puts a new file, empty and private, in the place of `old`, if that is still at `path`. A process that has the old
-/// one open goes on reading it. If the folder accepts no new file, the old one is truncated instead.
+/// one open continues reading it. If the folder accepts no new file, the old one is truncated instead.
 pub(super) fn replace(old: File, path: &Path) -> io::Result<File> {
     if let Ok(new) = replace_by_another(&old, path) {
         return Ok(new);
@@ -144,7 +144,7 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     options.mode(PRIVATE).open(path)
 }
 
-/// The target of a path, behind its links.
+/// The target of a path, after its links are followed.
 struct Target {
     path: PathBuf,
     /// `true` if it is a descriptor of this process (`/dev/stdout`): the user who started the program chose the file

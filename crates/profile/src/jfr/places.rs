@@ -230,7 +230,7 @@ impl<'a> Places<'a> {
         Ok(class)
     }
 
-    /// Returns the name of the thread of an event, in whichever field it stands.
+    /// Returns the name of the thread of an event, in whichever field it is.
     pub(super) fn thread(&mut self, event: Struct<'_>) -> Result<Option<Name>, ReadError> {
         let mut value = event.raw("eventThread")?;
         if matches!(value, Value::Null) {

@@ -373,7 +373,7 @@ fn timeline(mut times: Steps, metric: Metric, about: &About, profile: &mut Profi
     profile.timelines.extend(timeline);
 }
 
-/// Adds rows to a table of the profile. Those without a stack get a frame that says so.
+/// Adds rows to a table of the profile. Those without a stack get a frame in place of one.
 fn table(
     profile: &mut Profile,
     metrics: &[Metric],
@@ -388,7 +388,7 @@ fn table(
     }
 }
 
-/// Returns the stack, or one that says so if it has no frames.
+/// Returns the stack, or one in place of it if it has no frames.
 fn with_frames(profile: &mut Profile, stack: StackId, stackless: &mut Option<StackId>) -> StackId {
     if !profile.stacks.frames(stack).is_empty() {
         return stack;

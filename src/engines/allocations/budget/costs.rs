@@ -8,7 +8,7 @@ use super::super::sites::Weight;
 use super::steps::Step;
 use jvmti::{ThreadCpuClock, own_cpu_time, process_cpu_time};
 
-/// The CPU time that an event takes in the VM beside the callback, in nanoseconds: 170 for the event, the rest for the
+/// The CPU time that an event takes in the VM in addition to the callback, in nanoseconds: 170 for the event, the rest for the
 /// weak reference in the next collection (docs/measurements/performance.md).
 const EVENT_IN_VM: u64 = 200;
 /// Of so many events that a thread sends while every object is tracked, the time of one is measured: reading the thread's

@@ -18,7 +18,7 @@ pub(in super::super) struct Birth {
     pub(in super::super) tick: u32,
 }
 
-/// The clock. One that was never started stands still.
+/// The clock. One that was never started does not move.
 #[derive(Default)]
 pub(in super::super) struct Clock {
     /// The current [`Birth`]: the collections are the upper half.
@@ -33,7 +33,7 @@ enum Counting {
     /// At the end of the pause in which a collection is done, if the VM's count has changed. In a VM that has none, each
     /// pause is taken for a collection.
     Pauses(Option<CollectionCount>),
-    /// When objects are found dead: a collection beside the running program has several pauses, and those of one
+    /// When objects are found dead: a collection while the program runs has several pauses, and those of one
     /// generation alone free none of the objects.
     Deaths,
 }
@@ -42,7 +42,7 @@ impl Clock {
     /// Starts the clock. The VM must be initialized.
     pub(in super::super) fn start(&self, env: Env) {
         let _ = self.counting.set(match cannot_gc_at_vm_death(env) {
-            // These collectors work beside the running program.
+            // These collectors work while the program runs.
             true => Counting::Deaths,
             false => {
                 let count = CollectionCount::find(env);

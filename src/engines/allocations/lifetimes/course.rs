@@ -23,7 +23,7 @@ const COMES_BACK: u64 = 8;
 /// The share of the time that looks may take: one in so many.
 const SHARE: u32 = 50;
 
-/// The course so far. Steps are joined and doubled as the time goes on, so that there are never more than their number.
+/// The course so far. Steps are joined and doubled as time passes, so that there are never more than their number.
 pub(in super::super) struct Course {
     /// `every=`.
     every: Duration,

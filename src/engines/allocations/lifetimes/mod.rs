@@ -1,6 +1,6 @@
 //! When objects were made and how long they lived.
 //!
-//! `clock` tells the moment in which an object is made, which costs an allocation a load and a comparison. `moments` keeps
+//! `clock` gives the moment in which an object is made, which costs an allocation a load and a comparison. `moments` keeps
 //! the times of the moments, `deaths` counts what died after it had survived a collection,
 //! `peak` what was alive after the collection that left most, `course` what was alive over time.
 

@@ -101,7 +101,7 @@ impl Moments {
         }
     }
 
-    /// Forgets every other moment but the recent ones. [`Moments::known`] tells what the others belong to from here on.
+    /// Forgets every other moment but the recent ones. [`Moments::known`] says what the others belong to from here on.
     pub(in super::super) fn thin(&mut self) {
         let old = self.entries.len().saturating_sub(RECENT);
         let mut index = 0;

@@ -36,7 +36,7 @@ const CHUNK: usize = 256;
 const PILE: usize = 2_000_000;
 /// The multiple of the limit at which allocating threads have to wait for the sweeper.
 const TOO_MUCH: usize = 4;
-/// The longest that a thread waits before it goes on with its next chunk anyway.
+/// The longest that a thread waits before it continues with its next chunk anyway.
 const LONGEST_WAIT_MILLIS: u32 = 100;
 
 /// The longest that a thread waits for another one that examines objects, which may be suspended.
@@ -66,7 +66,7 @@ pub(in super::super) struct LiveObjects {
 /// The cohorts that are examined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Due {
-    /// Those for which this tells how long the dead ones lived, and the old ones if they have doubled.
+    /// Those for which this says how long the dead ones lived, and the old ones if they have doubled.
     ByAge,
     All,
 }
@@ -338,7 +338,7 @@ impl LiveObjects {
         self.old.lock().objects.len()
     }
 
-    /// Returns how long objects have lived, as far as the last examination tells; `None` if others hold the old objects
+    /// Returns how long objects have lived, as far as the last examination shows; `None` if others hold the old objects
     /// for longer than `timeout`.
     pub(in super::super) fn ages(&self, steps: &Steps, timeout: Duration) -> Option<ObjectAges> {
         let old = self.old.try_lock_for(timeout)?;
@@ -363,7 +363,7 @@ impl LiveObjects {
     }
 
     /// Calls `look` with each object that was alive at the last complete examination, and its moment. Returns the moment
-    /// that begins with this, so that none of the objects is of it or a later one; 0 if the clock stands still.
+    /// that begins with this, so that none of the objects is of it or a later one; 0 if the clock does not move.
     pub(in super::super) fn for_each(&self, look: &mut dyn FnMut(&Tracked, Birth)) -> u32 {
         let mut old = self.old.lock();
         let mut next = 0;

@@ -64,7 +64,7 @@ const SPARE_SHARE: u64 = 16;
 /// The number of times a list is enlarged because more objects have been allocated.
 const ATTEMPTS: usize = 3;
 
-/// Returns the number of bytes that must be free beside what a dump takes.
+/// Returns the number of bytes that must be free in addition to what a dump takes.
 fn spare(dumper: VmDumper, subject: &Subject<'_>) -> u64 {
     match subject.moment {
         Moment::Exhausted => SPARE.max(dumper.heap().limit / SPARE_SHARE),

@@ -26,7 +26,7 @@ const QUESTIONS_ABOUT_MONITOR: u32 = 2;
 /// The most virtual threads whose stacks stand for all that are parked for one lock.
 const MOST_VIRTUAL: usize = 16;
 /// The number of stacks of virtual threads that one look takes, about. They are taken each time: that a virtual thread has
-/// not run since, no clock tells.
+/// not run since, no clock shows.
 const VIRTUAL_STACKS: usize = 512;
 /// The most locks that are told apart by their identity: the table must not grow with the number of locks.
 const MOST_IDENTITIES: usize = 1_000;

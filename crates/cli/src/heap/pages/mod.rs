@@ -25,7 +25,7 @@ const FRAMES: usize = 24;
 /// The location of the pages of objects and classes.
 #[derive(Clone, Copy)]
 pub enum Links<'a> {
-    /// There are none: the page stands alone.
+    /// There are none: the page is on its own.
     None,
     /// Under this path, which ends without a slash.
     Under(&'a str),

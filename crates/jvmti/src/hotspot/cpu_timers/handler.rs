@@ -10,8 +10,8 @@
 //! - it uses no thread-locals of the agent. That of `errno`, which it restores, was created with the thread;
 //! - it cannot panic: no indexing, no arithmetic that is checked, no formatting;
 //! - it calls AsyncGetCallTrace, which HotSpot made for handlers, in a VM that the agent's own walk does not know; the
-//!   previous handler; the system calls `gettid`, `rt_sigaction` (which tells whether faults come to the agent) and
-//!   `rt_sigprocmask` (which tells whether a word can be read) by `syscall`, which POSIX and Linux allow there, as they do
+//!   previous handler; the system calls `gettid`, `rt_sigaction` (which says whether faults come to the agent) and
+//!   `rt_sigprocmask` (which says whether a word can be read) by `syscall`, which POSIX and Linux allow there, as they do
 //!   `clock_gettime`; and `pthread_getspecific`, which reads a slot of the thread in glibc and musl, and which HotSpot's
 //!   own handlers call. Nothing else: a test reads the section in the release library and fails if it refers to a symbol
 //!   that is not on the test's list;

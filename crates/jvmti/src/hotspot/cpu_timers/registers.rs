@@ -161,7 +161,7 @@ impl Registers {
             if its_return == own_return {
                 let context = fp.wrapping_add(2 * WORD);
                 let below = Self(ptr::with_exposed_provenance_mut(context));
-                // The words may be left from an earlier handler. A context has its selectors, and a stack that goes on
+                // The words may be left from an earlier handler. A context has its selectors, and a stack that continues
                 // after it.
                 // SAFETY: as in `register`: there is room for a context before the end of the stack.
                 let (selectors, own_selectors) = unsafe {

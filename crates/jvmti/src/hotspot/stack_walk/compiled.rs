@@ -323,7 +323,7 @@ impl NmethodLayout {
         while low < high {
             let middle = (low + high) / 2;
             let desc = info.pcs_begin + middle * size;
-            // SAFETY: a `PcDesc` between the first and the last: its offset in the code, then where its scope stands.
+            // SAFETY: a `PcDesc` between the first and the last: its offset in the code, then where its scope is.
             if unsafe { info.int_at(desc) }? < wanted {
                 low = middle + 1;
             } else {

@@ -9,7 +9,7 @@
 //! reused, and the bytecode pointer. Neither the return address alone nor the `Method*` would suffice: code and
 //! metadata are freed, and their addresses reused.
 //!
-//! A walk over more than a few frames goes on only as far as the stack has changed since the thread's last walk
+//! A walk over more than a few frames continues only as far as the stack has changed since the thread's last walk
 //! (`last_walk`). Of that walk each frame is remembered, with every word that was read on the way to the next one:
 //! words of the stack, words that `jmethodID`s point to, and the identity of each piece of code. A walk depends on
 //! nothing else. So if it comes to a known frame, with the same stack pointer, frame pointer and return address, and
@@ -36,7 +36,7 @@
 //!   holds the `Method*`, or something else once that is gone. From JDK 26 on the class has the ids (`method_ids`).
 //! - **The words that the last walk read**: words of the stack from the frame on that has been found again, so they are
 //!   still in use; the word that a `jmethodID` points to; and the segment map, the block's header and the header of
-//!   code at an address where code was once found, which stay readable. The segment map tells whether a block begins
+//!   code at an address where code was once found, which stay readable. The segment map says whether a block begins
 //!   there, the block whether it is in use, and the number of the compilation whether it is the same code, to which the
 //!   return address then belongs.
 //!

@@ -73,7 +73,7 @@ impl MemoryReader {
         if !is_kept && !self.may_read(address) {
             return None;
         }
-        // SAFETY: the caller says so, or `may_read` does.
+        // SAFETY: the caller promises it, or `may_read` does.
         let word = unsafe { fault_guard::load(address) };
         if word.is_none() {
             self.spend();

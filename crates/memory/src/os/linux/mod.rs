@@ -54,7 +54,7 @@ fn or_null(mapped: *mut libc::c_void) -> *mut u8 {
     }
 }
 
-/// Returns what tells the current thread from others; never 0.
+/// Returns what distinguishes the current thread from others; never 0.
 #[inline]
 pub(crate) fn current_thread() -> usize {
     // SAFETY: takes nothing, cannot fail.

@@ -40,7 +40,7 @@ pub(crate) unsafe fn unmap(block: *mut u8, _size: usize) {
     unsafe { VirtualFree(block.cast(), 0, MEM_RELEASE) };
 }
 
-/// Returns what tells the current thread from others; never 0.
+/// Returns what distinguishes the current thread from others; never 0.
 #[inline]
 pub(crate) fn current_thread() -> usize {
     // SAFETY: takes nothing, cannot fail.

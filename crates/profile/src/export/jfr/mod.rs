@@ -222,7 +222,7 @@ impl<'a> Export<'a> {
         row
     }
 
-    /// Returns the labels that samples have beside thread and class: a sum of several profiles may have them.
+    /// Returns the labels that samples have in addition to thread and class: a sum of several profiles may have them.
     fn origins(&self) -> Vec<&'static str> {
         let mut sets = self.profile.label_sets();
         let host = sets.any(|labels| labels.host.is_some());

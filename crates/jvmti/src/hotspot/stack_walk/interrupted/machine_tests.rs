@@ -52,7 +52,7 @@ fn a_frame_is_given_up_in_steps() {
             assert_eq!(state(at), FrameState::Absent, "{at}");
         }
     });
-    // add rsp, 0x140; pop rbp; jmp, to other code: an exception goes on to the caller
+    // add rsp, 0x140; pop rbp; jmp, to other code: an exception continues to the caller
     let throwing = [
         0x48, 0x81, 0xc4, 0x40, 1, 0, 0, 0x5d, 0xe9, 0x00, 0x10, 0, 0,
     ];
@@ -69,7 +69,7 @@ fn a_frame_is_given_up_in_steps() {
             assert_eq!(code.while_given_up(begin + at), FrameState::Complete);
         }
     });
-    // A loop asks for safepoints, too, but goes on: mov r10, [r15 + 0x108]; test [r10], eax; inc eax
+    // A loop asks for safepoints, too, but continues: mov r10, [r15 + 0x108]; test [r10], eax; inc eax
     let in_loop = [
         0x4d, 0x8b, 0x97, 0x08, 0x01, 0, 0, 0x41, 0x85, 0x02, 0xff, 0xc0,
     ];

@@ -19,7 +19,7 @@
 //!   (`FrameClasses`).
 //!
 //! A likely place counts only if the whole walk from there on arrives at the end of the stack, or at the depth wanted.
-//! A stack that does not fit these rules is refused, with the reason. One that takes too long is cut, and says so.
+//! A stack that does not fit these rules is refused, with the reason. One that takes too long is cut, and marked as cut.
 //!
 //! Signal handlers call this, so all of its functions are in the handler's section, or inlined into those that are.
 

@@ -19,7 +19,7 @@ pub(super) struct NativePlace {
     pub(super) fp: usize,
     /// The return address of a function that has not saved it; 0 on processors whose calls save it.
     link: usize,
-    /// `true` if `pc` is the address that a call returns to, which may be behind the function that called.
+    /// `true` if `pc` is the address that a call returns to, which may be after the function that called.
     is_return: bool,
 }
 

@@ -55,7 +55,7 @@ fn without_marks(name: &str) -> &str {
 }
 
 /// Returns a name of limited length, without spaces and parentheses.
-pub(super) fn as_one_word(name: &str) -> String {
+pub fn as_one_word(name: &str) -> String {
     let name = name
         .replace("(anonymous namespace)", "{anonymous}")
         .replace(", ", ",");

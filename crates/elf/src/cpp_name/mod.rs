@@ -1,7 +1,7 @@
 //! Names of C++ functions, from what the Itanium ABI makes of them (section 5.1, "External Names").
 //!
-//! Only the name is wanted, not the types of the parameters: the parser stops after it. A library that knows the whole grammar is
-//! four times as large as what is here. What only expressions in templates have is not known, and such a name stays as it is.
+//! Only the name is wanted, not the types of the parameters: the parser stops after it. `cpp_demangle`, which knows the whole grammar, has
+//! 235 KB in place of 28. What only expressions in templates have is not known, and such a name stays as it is.
 
 mod codes;
 mod types;

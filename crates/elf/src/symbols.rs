@@ -1,25 +1,24 @@
 //! The functions of a library by their addresses.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
+use memory::{List, Map, OrStop};
 use object::read::{Object, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 
 use super::demangled::demangled;
-use super::elf::Elf;
+use super::source::Elf;
 
 /// The functions of a library.
 #[derive(Default)]
-pub(super) struct Symbols {
+pub struct Symbols {
     /// Sorted by their addresses.
-    functions: Vec<Symbol>,
+    functions: List<Symbol>,
     /// The names as they are in the file, one after the other.
-    names: Vec<u8>,
+    names: List<u8>,
     /// `true` if the library has more than what it offers to others.
     has_all: bool,
     /// The names that were asked for, by the address of the function.
-    known: HashMap<u64, Arc<str>, FixedState>,
+    known: Map<u64, Arc<str>>,
 }
 
 struct Symbol {
@@ -60,21 +59,14 @@ impl Symbols {
             let Ok(length) = u32::try_from(name.len()) else {
                 continue;
             };
-            memory::need_to_grow(
-                self.functions.len(),
-                self.functions.capacity(),
-                size_of::<Symbol>(),
-            );
-            if self.names.len() + name.len() > self.names.capacity() {
-                memory::need((self.names.capacity() + name.len()) * 2);
-            }
-            self.functions.push(Symbol {
+            let symbol = Symbol {
                 begin: symbol.address(),
                 size: symbol.size(),
                 name: self.names.len(),
                 length,
-            });
-            self.names.extend_from_slice(name);
+            };
+            self.functions.push(symbol).or_stop();
+            self.names.extend_from_slice(name).or_stop();
         }
     }
 
@@ -85,7 +77,7 @@ impl Symbols {
 
     /// Returns the name of the function at an address. Where none has it, the name is what `otherwise` returns as the
     /// beginning of the function, in angle brackets.
-    pub(super) fn name(&mut self, address: u64, otherwise: impl FnOnce() -> u64) -> Arc<str> {
+    pub fn name(&mut self, address: u64, otherwise: impl FnOnce() -> u64) -> Arc<str> {
         let found = self.symbol(address);
         let begin = found.map_or_else(otherwise, |symbol| symbol.begin);
         if let Some(known) = self.known.get(&begin) {
@@ -98,9 +90,7 @@ impl Symbols {
             }
             None => format!("<{begin:#x}>").into(),
         };
-        let known = &mut self.known;
-        memory::need_to_hash(known.len(), known.capacity(), size_of::<(u64, Arc<str>)>());
-        known.insert(begin, name.clone());
+        self.known.insert(begin, name.clone()).or_stop();
         name
     }
 
@@ -129,13 +119,15 @@ mod tests {
             (0x40, 0x20, "_ZN2GC4workEj"),
             (0x80, 0, "last"),
         ] {
-            symbols.functions.push(Symbol {
+            let symbol = Symbol {
                 begin,
                 size,
                 name: symbols.names.len(),
                 length: name.len() as u32,
-            });
-            symbols.names.extend_from_slice(name.as_bytes());
+            };
+            symbols.functions.push(symbol).expect("little");
+            let name = name.as_bytes();
+            symbols.names.extend_from_slice(name).expect("little");
         }
         let mut name = |address| symbols.name(address, || 0x2_0000).to_string();
         assert_eq!(name(0x10), "one");

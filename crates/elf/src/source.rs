@@ -20,9 +20,10 @@ pub(super) type Elf<'data> =
 
 /// Where the bytes of a library are.
 #[derive(Clone)]
-pub(super) enum Source {
+pub enum Source {
+    /// A file.
     File(PathBuf),
-    /// The memory of this process: the kernel's own code.
+    /// The memory of this process from one address to another: the kernel's own code.
     Memory(usize, usize),
     /// Nothing, or another file by now.
     Gone,
