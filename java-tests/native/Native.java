@@ -21,7 +21,7 @@ import sun.misc.Unsafe;
  * unsafe: blocks of 20 MB in `third` and 10 MB in `fourth`.
  * load: loads and unloads a library 500 times, in 4 threads.
  * sleep: 11 seconds.
- * churn: says "ready", and does `load` and starts threads until the file `end` exists.
+ * churn: says "ready", and does `load` and starts threads, which free all they allocate, until the file `end` exists.
  */
 public class Native {
     static final List<Object> kept = new ArrayList<>();
@@ -33,6 +33,8 @@ public class Native {
     static native void grow(int blocks);
 
     static native void threads(int threads, int blocks, int bytes);
+
+    static native void balancedThreads(int threads, int blocks, int bytes);
 
     static native int load(String path, int times);
 
@@ -76,7 +78,7 @@ public class Native {
                 System.out.println("ready");
                 while (!new File("end").exists()) {
                     loads(library + ".other");
-                    threads(20, 1, 64);
+                    balancedThreads(20, 1, 64);
                 }
                 break;
             case "sleep":

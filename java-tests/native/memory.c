@@ -53,14 +53,29 @@ static void *thread_leaks(void *amount) {
     return NULL;
 }
 
-void Java_Native_threads(Environment *environment, Class *class, int threads, int blocks, int bytes) {
-    struct amount amount = {blocks, bytes};
+static void *thread_balances(void *amount) {
+    struct amount *wanted = amount;
+    for (int at = 0; at < wanted->blocks; at++) {
+        free(take(wanted->bytes));
+    }
+    return NULL;
+}
+
+static void run(int threads, void *(*body)(void *), struct amount amount) {
     for (int at = 0; at < threads; at++) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, thread_leaks, &amount) == 0) {
+        if (pthread_create(&thread, NULL, body, &amount) == 0) {
             pthread_join(thread, NULL);
         }
     }
+}
+
+void Java_Native_threads(Environment *environment, Class *class, int threads, int blocks, int bytes) {
+    run(threads, thread_leaks, (struct amount){blocks, bytes});
+}
+
+void Java_Native_balancedThreads(Environment *environment, Class *class, int threads, int blocks, int bytes) {
+    run(threads, thread_balances, (struct amount){blocks, bytes});
 }
 
 struct functions {
