@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::error::OptionError;
-use crate::lookup::find;
+use crate::parse::find;
 use crate::rows::ROWS;
 
 /// Returns the usage text.

@@ -34,7 +34,6 @@ mod declare;
 mod error;
 mod file_name;
 mod help;
-mod lookup;
 mod options;
 mod parse;
 mod rows;

@@ -1,9 +1,9 @@
 //! From the text of the options to a request.
 
 use crate::error::OptionError;
-use crate::lookup::find;
-use crate::rows::Options;
+use crate::rows::{Options, ROWS};
 use crate::settings::Settings;
+use crate::table::OptionRow;
 
 /// The action that the options request.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,4 +35,20 @@ pub fn parse(command_line: &str, environment: Option<&str>) -> Result<Request, O
     settings
         .finish()
         .map(|options| Request::Profile(Box::new(options)))
+}
+
+/// Returns the row of the option `name`. The error names `option`, the text that has the name.
+pub fn find(name: &str, option: &str) -> Result<&'static OptionRow<Options>, OptionError> {
+    ROWS.iter()
+        .find(|row| row.name == name)
+        .ok_or_else(|| unknown(name, option))
+}
+
+fn unknown(name: &str, option: &str) -> OptionError {
+    let option = option.to_owned();
+    let documented = ROWS.iter().filter(|row| !row.description.is_empty());
+    match hprof_format::nearest(name, documented.map(|row| row.name)) {
+        Some(nearest) => OptionError::Misspelt { option, nearest },
+        None => OptionError::Unknown(option),
+    }
 }

@@ -1,4 +1,4 @@
-//! Tables of files with known content, read back with the crate's own reader. `tests/jvm/tables.rs` has those of real
+//! Tables of files with known content, read back with the crate's own reader. `tests/jvm/output/tables.rs` has those of real
 //! programs, read by DuckDB and pyarrow.
 
 use std::borrow::Cow;

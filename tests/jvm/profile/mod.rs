@@ -4,7 +4,7 @@ mod sites;
 
 use std::collections::BTreeMap;
 
-use crate::monitor::text::Monitors;
+use crate::waiting::monitor::text::Monitors;
 
 use sites::SitesNotes;
 pub use sites::{Site, Sites};
