@@ -31,6 +31,7 @@ test_agent() {
         java-tests/sites/Alloc.java java-tests/times/Calls.java java-tests/monitor/Contend.java java-tests/dump/Graph.java java-tests/attach/Steps.java \
         java-tests/wall/Waits.java
     compile_ends
+    x86_64-w64-mingw32-gcc -O1 -s -o "$work/ctrl_break.exe" scripts/lib/ctrl_break.c
     for wheel in $windows_wheels; do
         feature=${wheel%%:*}
         if (($#)) && [[ " $* " != *" $feature "* ]]; then continue; fi
@@ -103,6 +104,7 @@ check_agent() {
     check_wall
     [[ -z $(find "$work/windows" -mindepth 1 -name '.*') ]] || die "the agent has left something on Windows"
     check_attach
+    check_ctrl_break
     check_ends
     check_agent_refusals
 }
@@ -159,6 +161,25 @@ check_attach() {
     touch "$folder/end"
     wait $!
     echo "Steps: attached to, and stopped"
+    rm "$folder"/{go1,end}
+}
+
+# Ctrl-Break has the profile dumped, and the program goes on.
+check_ctrl_break() {
+    local folder="$work/windows" pid
+    (cd "$folder" && exec wine "$windows_jre/bin/java.exe" "-agentpath:Z:${work//\//\\}\\hprof.dll=heap=sites,cutoff=0,depth=3,file=break.txt" \
+        -XX:+UseSerialGC -cp ../classes Steps make:300 >breaks 2>&1 </dev/null) &
+    await "$folder/breaks" ready
+    touch "$folder/go1"
+    await "$folder/breaks" "done 1"
+    pid=$(attached list | awk '/ Steps make:300/ { print $1 }')
+    wine "$work/ctrl_break.exe" "$pid" </dev/null || die "Ctrl-Break could not be pressed"
+    await "$folder/breaks" "Dumping allocation sites [.]+ done"
+    has break.txt '^SITES END$' ' 300 +[0-9]+ Steps[$]Thing'
+    touch "$folder/end"
+    wait $!
+    [[ $(grep -c '^SITES END' "$folder/break.txt") == 2 ]] || die "Ctrl-Break and the end of the program did not give two dumps"
+    echo "Steps: dumped by Ctrl-Break"
     rm "$folder"/{go1,end}
 }
 

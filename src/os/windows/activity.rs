@@ -13,6 +13,9 @@ use crate::os::Activity;
 /// The time by which CPU times may be wrong at a moment: they move by 15.6 ms at once, to some thread that then runs.
 const SLACK: i64 = 40_000_000;
 
+/// The most CPU time that is kept for later looks: what was used long ago says little about now.
+const MOST_LEFT: i64 = 500_000_000;
+
 /// The system's information about a thread: its CPU time, in nanoseconds.
 pub(crate) struct SystemState(u64);
 
@@ -45,8 +48,7 @@ impl CpuShare {
         let time = nanos(time);
         if let Some(&SystemState(now)) = system {
             let used = now.saturating_sub(self.cpu_time.replace(now).unwrap_or(now));
-            // What was used between looks that found it waiting says little about now.
-            let most = SLACK.saturating_add(time);
+            let most = MOST_LEFT.max(time.saturating_mul(2));
             self.left = (self.left + nanos(Duration::from_nanos(used))).min(most);
         }
         // Half, so that the looks get neither more nor less than there is.
