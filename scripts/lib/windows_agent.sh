@@ -174,7 +174,7 @@ check_ctrl_break() {
     await "$folder/breaks" "done 1"
     pid=$(attached list | awk '/ Steps make:300/ { print $1 }')
     wine "$work/ctrl_break.exe" "$pid" </dev/null || die "Ctrl-Break could not be pressed"
-    await "$folder/breaks" "Dumping allocation sites [.]+ done"
+    await "$folder/breaks" "Dumping allocation sites ... done"
     has break.txt '^SITES END$' ' 300 +[0-9]+ Steps[$]Thing'
     touch "$folder/end"
     wait $!
