@@ -105,6 +105,7 @@ check_agent() {
     [[ -z $(find "$work/windows" -mindepth 1 -name '.*') ]] || die "the agent has left something on Windows"
     check_attach
     check_ctrl_break
+    check_net
     check_ends
     check_agent_refusals
 }
@@ -180,6 +181,29 @@ check_ctrl_break() {
     wait $!
     [[ $(grep -c '^SITES END' "$folder/break.txt") == 2 ]] || die "Ctrl-Break and the end of the program did not give two dumps"
     echo "Steps: dumped by Ctrl-Break"
+    rm "$folder"/{go1,end}
+}
+
+# A receiver on Linux, whose command is carried out on Windows.
+check_net() {
+    local folder="$work/windows" receiver port
+    "$linux_hprof" recv -o "$folder/received.hprof" --send heap-summary >"$folder/receives" 2>&1 </dev/null &
+    receiver=$!
+    await "$folder/receives" "127.0.0.1:"
+    port=$(grep -oE '127.0.0.1:[0-9]+' "$folder/receives" | head -n 1)
+    (cd "$folder" && exec wine "$windows_jre/bin/java.exe" "-agentpath:Z:${work//\//\\}\\hprof.dll=heap=sites,cutoff=0,depth=3,format=b,net=$port" \
+        -XX:+UseSerialGC -cp ../classes Steps make:300 >sends 2>&1 </dev/null) &
+    await "$folder/sends" ready
+    touch "$folder/go1"
+    await "$folder/sends" "done 1"
+    touch "$folder/end"
+    wait "$receiver" || die "the receiver failed: $(cat "$folder/receives")"
+    "$linux_hprof" check "$folder/received.hprof" >"$folder/checked" || die "what was received is damaged: $(cat "$folder/checked")"
+    has checked "HEAP SUMMARY" "ALLOC SITES"
+    "$linux_hprof" top -n 0 --value alloc-objects "$folder/received.hprof" >"$folder/top"
+    has top "^ +30[0-9] .* Steps[.]"
+    wait
+    echo "Steps: received, with a command"
     rm "$folder"/{go1,end}
 }
 
