@@ -1,3 +1,4 @@
+import java.io.File;
 import java.io.InputStream;
 import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
@@ -25,14 +26,15 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
  *     spins    running, or without a CPU
  *     turns    sleeping, a third of the time in one, two thirds in two
  * </pre>
- * Prints what it measured itself: the CPU time of spins as a share of the time, and the share of two in turns.
+ * A second argument leaves out the thread of that name. Prints what it measured itself: the CPU time of spins as a share of the time, and the share of two in turns.
  */
 public class Waits {
     static final Object monitor = new Object();
     static final Object owned = new Object();
     static final ReentrantLock lock = new ReentrantLock();
     static final ReentrantReadWriteLock read = new ReentrantReadWriteLock();
-    static final CyclicBarrier beginning = new CyclicBarrier(16);
+    static CyclicBarrier beginning;
+    static String leftOut = "";
     static volatile boolean over;
     static volatile long sum;
 
@@ -41,6 +43,9 @@ public class Waits {
     }
 
     static Thread start(String name, Body body) {
+        if (name.equals(leftOut)) {
+            return null;
+        }
         Thread thread = new Thread(() -> {
             try {
                 beginning.await();
@@ -145,10 +150,14 @@ public class Waits {
 
     public static void main(String[] args) throws Exception {
         long millis = Long.parseLong(args[0]);
+        leftOut = args.length > 1 ? args[1] : "";
+        beginning = new CyclicBarrier(args.length > 1 ? 15 : 16);
         ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
         Socket client = new Socket(server.getInetAddress(), server.getLocalPort());
         Socket served = server.accept();
-        Process cat = new ProcessBuilder("cat").start();
+        // It says nothing before it has read something.
+        boolean isWindows = File.separatorChar == '\\';
+        Process cat = (isWindows ? new ProcessBuilder("cmd", "/c", "set /p line=") : new ProcessBuilder("cat")).start();
         lock.lock();
         read.readLock().lock();
         synchronized (owned) {

@@ -87,17 +87,23 @@ build_platform() {
         return
         ;;
     *-macos)
-        # zig brings the C library, and no frameworks.
-        flags+=" -C link-arg=-F$root/scripts/lib/frameworks -C link-arg=-s"
-        # The oldest that Rust's programs run on, and that the wheels promise.
-        MACOSX_DEPLOYMENT_TARGET=10.12
-        [[ $1 == aarch64-* ]] && MACOSX_DEPLOYMENT_TARGET=11.0
-        export MACOSX_DEPLOYMENT_TARGET
+        use_macos "${1%-*}"
+        flags+=" $macos_flags"
         ;;
     *) compile_unwinder "$zig_target" "$flags" ;;
     esac
     note "building for $1"
     CARGO_TARGET_DIR=$packaging/build zigbuild "$zig_target" "$flags" --locked "${crates[@]/#/-p=}"
+}
+
+# use_macos ARCHITECTURE: what a build for macOS needs.
+use_macos() {
+    # zig brings the C library, and no frameworks.
+    macos_flags="-C link-arg=-F$root/scripts/lib/frameworks -C link-arg=-s"
+    # The oldest that Rust's programs run on, and that the wheels promise.
+    MACOSX_DEPLOYMENT_TARGET=10.12
+    [[ $1 == aarch64 ]] && MACOSX_DEPLOYMENT_TARGET=11.0
+    export MACOSX_DEPLOYMENT_TARGET
 }
 
 # zigbuild TARGET FLAGS ARGUMENT...

@@ -5,7 +5,7 @@ windows_target=x86_64-pc-windows-gnu
 # A folder of its own: the packages have other features there than in a build of the whole workspace.
 windows_build=${target:?common.sh comes first}/windows
 windows_hprof=$windows_build/$windows_target/debug/hprof.exe
-windows_packages=(os format options profile heap jfr tables instrument memory cli)
+windows_packages=(os format options profile heap jfr tables instrument memory locks names jvmti stacks output agent cli)
 
 install_for_windows() {
     need_cargo

@@ -28,8 +28,10 @@ test_agent() {
     cp "$windows_agent" "$work/hprof.dll"
     cp "${windows_hprof:?}" "$work/hprof.exe"
     "$(newest_compiler)/bin/javac" -nowarn -Xlint:-options -g --release 11 -d "$work/classes" \
-        java-tests/sites/Alloc.java java-tests/times/Calls.java java-tests/monitor/Contend.java java-tests/dump/Graph.java java-tests/attach/Steps.java
+        java-tests/sites/Alloc.java java-tests/times/Calls.java java-tests/monitor/Contend.java java-tests/dump/Graph.java java-tests/attach/Steps.java \
+        java-tests/wall/Waits.java
     compile_ends
+    x86_64-w64-mingw32-gcc -O1 -s -o "$work/ctrl_break.exe" scripts/lib/ctrl_break.c
     for wheel in $windows_wheels; do
         feature=${wheel%%:*}
         if (($#)) && [[ " $* " != *" $feature "* ]]; then continue; fi
@@ -99,10 +101,24 @@ check_agent() {
     has_rows "MONITOR TIME" monitors.txt
     profile windows "cpu=samples,$text,file=samples.txt" Calls
     has_rows "CPU SAMPLES" samples.txt
+    check_wall
     [[ -z $(find "$work/windows" -mindepth 1 -name '.*') ]] || die "the agent has left something on Windows"
     check_attach
+    check_ctrl_break
+    check_net
     check_ends
     check_agent_refusals
+}
+
+# The states of threads. Wine lacks a function of Windows that Java 21 and later call for IPv6, and for a selector.
+check_wall() {
+    local millis
+    # On a busy machine few looks fit into the share that they may take.
+    for millis in 5000 30000; do
+        ended 0 wall=y,thread=y,cutoff=0,file=wall.txt -Djava.net.preferIPv4Stack=true Waits "$millis" selects
+        if python3 scripts/lib/windows_wall.py "$work/windows/wall.txt" "$work/windows/out" selects; then return; fi
+    done
+    die "threads are elsewhere than wall= says"
 }
 
 # attached ARGUMENT...: the command, in the folder of Windows.
@@ -149,6 +165,48 @@ check_attach() {
     rm "$folder"/{go1,end}
 }
 
+# Ctrl-Break has the profile dumped, and the program goes on.
+check_ctrl_break() {
+    local folder="$work/windows" pid
+    (cd "$folder" && exec wine "$windows_jre/bin/java.exe" "-agentpath:Z:${work//\//\\}\\hprof.dll=heap=sites,cutoff=0,depth=3,file=break.txt" \
+        -XX:+UseSerialGC -cp ../classes Steps make:300 >breaks 2>&1 </dev/null) &
+    await "$folder/breaks" ready
+    touch "$folder/go1"
+    await "$folder/breaks" "done 1"
+    pid=$(attached list | awk '/ Steps make:300/ { print $1 }')
+    wine "$work/ctrl_break.exe" "$pid" </dev/null || die "Ctrl-Break could not be pressed"
+    await "$folder/breaks" "Dumping allocation sites ... done"
+    has break.txt '^SITES END$' ' 300 +[0-9]+ Steps[$]Thing'
+    touch "$folder/end"
+    wait $!
+    [[ $(grep -c '^SITES END' "$folder/break.txt") == 2 ]] || die "Ctrl-Break and the end of the program did not give two dumps"
+    echo "Steps: dumped by Ctrl-Break"
+    rm "$folder"/{go1,end}
+}
+
+# A receiver on Linux, whose command is carried out on Windows.
+check_net() {
+    local folder="$work/windows" receiver port
+    "$linux_hprof" recv -o "$folder/received.hprof" --send heap-summary >"$folder/receives" 2>&1 </dev/null &
+    receiver=$!
+    await "$folder/receives" "127.0.0.1:"
+    port=$(grep -oE '127.0.0.1:[0-9]+' "$folder/receives" | head -n 1)
+    (cd "$folder" && exec wine "$windows_jre/bin/java.exe" "-agentpath:Z:${work//\//\\}\\hprof.dll=heap=sites,cutoff=0,depth=3,format=b,net=$port" \
+        -XX:+UseSerialGC -cp ../classes Steps make:300 >sends 2>&1 </dev/null) &
+    await "$folder/sends" ready
+    touch "$folder/go1"
+    await "$folder/sends" "done 1"
+    touch "$folder/end"
+    wait "$receiver" || die "the receiver failed: $(cat "$folder/receives")"
+    "$linux_hprof" check "$folder/received.hprof" >"$folder/checked" || die "what was received is damaged: $(cat "$folder/checked")"
+    has checked "HEAP SUMMARY" "ALLOC SITES"
+    "$linux_hprof" top -n 0 --value alloc-objects "$folder/received.hprof" >"$folder/top"
+    has top "^ +30[0-9] .* Steps[.]"
+    wait
+    echo "Steps: received, with a command"
+    rm "$folder"/{go1,end}
+}
+
 # same_objects PROGRAM FILE: both dumps have the same objects of the program's classes.
 same_objects() {
     local system
@@ -175,7 +233,7 @@ same_rows() {
 check_agent_refusals() {
     local refused
     for refused in engine=async,cpu=samples native=y,cpu=samples native=malloc vmthreads=y,cpu=samples blackbox=y,heap=sites \
-        dumper=fork,heap=dump wall=20ms; do
+        dumper=fork,heap=dump; do
         if (cd "$work/windows" && wine "$windows_jre/bin/java.exe" "-agentpath:Z:${work//\//\\}\\hprof.dll=$refused,file=refused.txt" \
             -cp ../classes Alloc >out 2>&1 </dev/null); then
             die "\`$refused\` is not refused on Windows"

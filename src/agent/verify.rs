@@ -48,7 +48,7 @@ fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

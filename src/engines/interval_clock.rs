@@ -35,6 +35,11 @@ impl IntervalClock {
         nanos.max(1)
     }
 
+    /// Returns the length of this many rounds.
+    pub(super) fn length_of(&self, rounds: u64) -> Duration {
+        Duration::from_nanos(rounds.saturating_mul(self.nanos()))
+    }
+
     /// Returns the number of intervals that have passed since the beginning.
     pub(super) fn round(&self) -> u64 {
         let passed = self.began.get().map_or(Duration::ZERO, Instant::elapsed);
@@ -52,6 +57,6 @@ impl IntervalClock {
     /// Returns the moment at which a round begins.
     pub(super) fn start_of(&self, round: u64) -> Instant {
         let began = self.began.get().copied().unwrap_or_else(Instant::now);
-        began + Duration::from_nanos(round.saturating_mul(self.nanos()))
+        began + self.length_of(round)
     }
 }

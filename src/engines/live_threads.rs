@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 
-use jvmti::{GlobalRef, ThreadCpuClock};
+use jvmti::{GlobalRef, RunMark, ThreadCpuClock};
 use locks::{Mutex, rank};
 use names::thread::ThreadSerial;
 
@@ -66,9 +66,9 @@ impl LiveThread {
         Some(self.ended.load(Ordering::Relaxed)).filter(|&round| round != ALIVE)
     }
 
-    /// Returns its CPU time in nanoseconds; `None` if it has ended.
-    pub(super) fn cpu_time(&self) -> Option<u64> {
-        ThreadCpuClock::of_thread(self.tid).read()
+    /// Returns what tells later whether it has run since; `None` if it has ended.
+    pub(super) fn mark(&self) -> Option<RunMark> {
+        ThreadCpuClock::of_thread(self.tid).mark()
     }
 
     fn end(&self, round: u64) {

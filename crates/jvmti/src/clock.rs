@@ -114,7 +114,8 @@ impl TickLength {
 }
 
 pub use crate::os::clock::{
-    ThreadCpuClock, current_tid, own_cpu_time, own_stack, process_cpu_time,
+    RunMark, ThreadCpuClock, cost_clock, current_tid, notices_every_run, own_cpu_time, own_stack,
+    process_cpu_time,
 };
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ mod native_code;
 mod object_list;
 mod os;
 mod own_objects;
+#[cfg_attr(windows, path = "own_time_windows.rs")]
 mod own_time;
 mod park_blockers;
 mod prefetch;
@@ -65,8 +66,8 @@ pub use call_contexts::{
 pub use callbacks::Event;
 pub use capabilities::Capability;
 pub use clock::{
-    ThreadCpuClock, TickClock, TickLength, TickStart, current_tid, own_cpu_time, own_stack,
-    process_cpu_time,
+    RunMark, ThreadCpuClock, TickClock, TickLength, TickStart, cost_clock, current_tid,
+    notices_every_run, own_cpu_time, own_stack, process_cpu_time,
 };
 pub use collections::collection_is_under_way;
 pub use current_thread::{CurrentThread, CurrentThreadRef};

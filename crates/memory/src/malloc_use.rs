@@ -38,7 +38,7 @@ pub fn malloc_use() -> Option<MallocUse> {
     None
 }
 
-#[cfg(all(test, target_env = "gnu"))]
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;
 

@@ -26,7 +26,7 @@ pub use system::signals;
 pub use system::sockets;
 pub use system::terminal;
 #[cfg(windows)]
-pub use system::{pipe, programs, remote_call};
+pub use system::{pipe, programs, remote_call, slow_send};
 
 /// The name of the system, as its users call it.
 pub const NAME: &str = if cfg!(windows) {

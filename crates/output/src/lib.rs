@@ -32,6 +32,8 @@ mod settings;
 mod sink;
 mod slow_reader;
 mod socket;
+#[cfg_attr(windows, path = "socket_send_windows.rs")]
+mod socket_send;
 #[doc(hidden)]
 pub mod testing;
 mod traces;

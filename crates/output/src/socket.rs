@@ -1,12 +1,13 @@
 //! The connection to the receiver of the profile.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::Sink;
-use super::slow_reader::{POLL_INTERVAL, SendWait, Timeouts};
+use super::slow_reader::{SendWait, Timeouts};
+use super::socket_send::{prepare, send_some};
 
 /// The longest that each of the receiver's addresses is tried.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -34,7 +35,7 @@ impl SocketSink {
     }
 
     fn new(stream: TcpStream, timeout: Timeouts) -> io::Result<Self> {
-        stream.set_write_timeout(Some(POLL_INTERVAL))?;
+        prepare(&stream)?;
         // The answer to a command must not be delayed until more data follows.
         stream.set_nodelay(true)?;
         let name = stream.peer_addr()?.to_string();
@@ -60,16 +61,14 @@ impl Sink for SocketSink {
     fn write(&mut self, mut piece: &[u8], is_ending: &AtomicBool) -> io::Result<()> {
         let mut waiting = SendWait::default();
         while !piece.is_empty() {
-            match self.stream.write(piece) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(count) => {
+            match send_some(&mut self.stream, piece) {
+                Ok(Some(0)) => return Err(ErrorKind::WriteZero.into()),
+                Ok(Some(count)) => {
                     piece = &piece[count..];
                     waiting = SendWait::default();
                 }
+                Ok(None) => waiting.go_on(self.timeout, is_ending.load(Ordering::Relaxed))?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    waiting.go_on(self.timeout, is_ending.load(Ordering::Relaxed))?;
-                }
                 Err(error) => return Err(error),
             }
         }
@@ -155,7 +154,10 @@ mod tests {
         assert!(
             matches!(
                 error.kind(),
-                ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+                ErrorKind::BrokenPipe
+                    | ErrorKind::ConnectionReset
+                    // The word of Windows.
+                    | ErrorKind::ConnectionAborted
             ),
             "{error}"
         );

@@ -17,7 +17,10 @@ use super::cpu_samples::counts::SampleCounts;
 use super::interval_clock::IntervalClock;
 use super::live_threads::{LiveThread, LiveThreads};
 use super::{Context, Engine, Report, Reporter, ReporterWithoutVm, ThreadWatcher, Worker};
-use jvmti::{AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads};
+use jvmti::{
+    AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, SystemThreads, VirtualThreads,
+    notices_every_run,
+};
 use locks::{Mutex, rank};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
@@ -104,6 +107,11 @@ impl Engine for WallSampler {
         let shared = self.shared.clone();
         if shared.system_threads().is_none() {
             return Ok(());
+        }
+        if !notices_every_run() {
+            console::line(format_args!(
+                "wall=: this system does not count the cycles of threads, so each look takes a stack"
+            ));
         }
         shared.clock.begin();
         let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);

@@ -14,9 +14,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::WallSamplerState;
-use super::state::{CpuShare, PINNED, SystemState, WallState};
+use super::state::{PINNED, WallState};
 use crate::engines::live_threads::LiveThread;
-use jvmti::{FrameInfo, Jni, LocalRef, Object, ThreadStack, own_cpu_time};
+use crate::os::{CpuShare, SystemState};
+use jvmti::{FrameInfo, Jni, LocalRef, Object, RunMark, ThreadStack, cost_clock};
 use names::trace::TraceId;
 use stacks::WholeStack;
 
@@ -58,15 +59,15 @@ struct SampledThread {
 /// The result of a look.
 #[derive(Clone, Copy)]
 struct Seen {
-    /// The CPU time of the thread before its stack was taken. While it has not changed, the thread has that stack.
-    cpu_time: u64,
+    /// The thread's clock before its stack was taken. While it stays as it was, the thread has that stack.
+    mark: RunMark,
     trace: TraceId,
 }
 
 /// A thread that has run since the last look.
 struct Due {
     watched: SampledThread,
-    cpu_time: u64,
+    mark: RunMark,
 }
 
 /// The state and the stack of a thread.
@@ -76,10 +77,10 @@ struct TakenStack {
     is_mounted: bool,
 }
 
-/// The result of comparing a thread's CPU clock with that of the last look.
+/// The result of comparing a thread's clock with that of the last look.
 enum Look {
     Stood,
-    Ran(u64),
+    Ran(RunMark),
     Ended,
 }
 
@@ -89,7 +90,7 @@ struct Budget {
     resting: usize,
     /// `true` once there was another look: a round has at least one.
     has_looked: bool,
-    /// The CPU time of the current thread at which no more are made.
+    /// The moment on [`cost_clock`] at which no more are made.
     end: u64,
 }
 
@@ -100,16 +101,16 @@ impl Budget {
         Self {
             resting: usize::try_from(resting).unwrap_or(usize::MAX),
             has_looked: false,
-            end: own_cpu_time() + (nanos / SHARE).saturating_sub(overrun),
+            end: cost_clock() + (nanos / SHARE).saturating_sub(overrun),
         }
     }
 
     fn allows_more(&mut self) -> bool {
-        !std::mem::replace(&mut self.has_looked, true) || own_cpu_time() < self.end
+        !std::mem::replace(&mut self.has_looked, true) || cost_clock() < self.end
     }
 
     fn overrun(&self) -> u64 {
-        own_cpu_time().saturating_sub(self.end)
+        cost_clock().saturating_sub(self.end)
     }
 }
 
@@ -128,9 +129,9 @@ impl SampledThread {
         if self.thread.ended().is_some() {
             return Look::Ended;
         }
-        match (self.thread.cpu_time(), self.seen) {
+        match (self.thread.mark(), self.seen) {
             (None, _) => Look::Ended,
-            (Some(now), Some(seen)) if now == seen.cpu_time => Look::Stood,
+            (Some(now), Some(seen)) if now.is_as_at(seen.mark) => Look::Stood,
             (Some(now), _) => Look::Ran(now),
         }
     }
@@ -246,7 +247,7 @@ impl Rounds {
                     false => self.resting.push_back(watched),
                 }
             }
-            Look::Ran(cpu_time) => due.push(Due { watched, cpu_time }),
+            Look::Ran(mark) => due.push(Due { watched, mark }),
             Look::Ended => watched.end(shared, now),
         }
     }
@@ -268,10 +269,7 @@ impl Rounds {
         let seen = shared.stacks.classes_seen(jni);
         let stacks = stacks(shared, jni, &due, depth);
         for (index, (due, system)) in due.into_iter().zip(systems).enumerate() {
-            let Due {
-                mut watched,
-                cpu_time,
-            } = due;
+            let Due { mut watched, mark } = due;
             let taken = stacks.get(index);
             let taken = taken.filter(|taken| taken.stack.state.is_alive());
             let Some(TakenStack { stack, is_mounted }) = taken else {
@@ -282,14 +280,16 @@ impl Rounds {
                 continue;
             };
             let ThreadStack { state, frames } = stack;
-            let state = WallState::of(*state, frames, system.as_ref(), &mut watched.share);
+            let time = shared.clock.length_of(now.saturating_sub(watched.charged));
+            let asked = (system.as_ref(), &mut watched.share);
+            let state = WallState::of(*state, frames, asked, time);
             let names = [state.frame(), PINNED];
             let names = &names[..1 + usize::from(*is_mounted && state.waits())];
             let names = &names[..names.len().min(depth)];
             let frames = &frames[..frames.len().min(depth - names.len())];
             let serial = watched.thread.serial;
             let trace = shared.stacks.trace_below(jni, serial, names, frames, seen);
-            watched.charge_both(shared, Seen { cpu_time, trace }, now);
+            watched.charge_both(shared, Seen { mark, trace }, now);
             self.active.push_back(watched);
         }
     }

@@ -1,5 +1,6 @@
 //! Linux.
 
+pub(crate) mod activity;
 mod arguments;
 pub(crate) mod descriptors;
 pub(crate) mod options;

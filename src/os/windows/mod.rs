@@ -1,5 +1,6 @@
 //! Windows.
 
+pub(crate) mod activity;
 pub(crate) mod descriptors;
 pub(crate) mod options;
 

@@ -11,7 +11,6 @@ pub(crate) fn check(options: &Options) -> Result<(), OptionError> {
         (options.native, "native", "y", "n"),
         (options.native_memory.is_some(), "native", "malloc", "n"),
         (options.vm_threads, "vmthreads", "y", "n"),
-        (options.wall.is_some(), "wall", "y", "n"),
         (options.black_box, "blackbox", "y", "n"),
         (options.live.is_some(), "live", "...", "left out"),
         (forks, "dumper", "fork", "auto, vm or jvmti"),

@@ -18,16 +18,6 @@ pub(super) const UNTESTED: &str = "the agent is not tested on this VM";
 pub(super) struct ThreadLayout {
     os_thread: usize,
     thread_id: usize,
-    pub(super) stack_base: usize,
-    pub(super) stack_size: usize,
-}
-
-/// A thread in the VM's memory.
-#[derive(Clone, Copy)]
-pub(super) struct JavaThread {
-    pub(super) address: usize,
-    /// The system's id of the thread.
-    pub(super) tid: i32,
 }
 
 impl ThreadLayout {
@@ -40,26 +30,25 @@ impl ThreadLayout {
         Some(Self {
             os_thread: offset(&THREAD_TYPES, c"_osthread")?,
             thread_id: offset(&[c"OSThread"], c"_thread_id")?,
-            stack_base: offset(&THREAD_TYPES, c"_stack_base")?,
-            stack_size: offset(&THREAD_TYPES, c"_stack_size")?,
         })
     }
 
-    /// Returns a thread, which may be ending; `None` if it has ended, or is so near its end that the VM hides it.
+    /// Returns where a thread, which may be ending, is in the VM's memory, and its id in the system; `None` if it has ended, or is so near
+    /// its end that the VM hides it.
     ///
     /// Nothing keeps another thread from ending (`JavaThread::exit`): it asks whether ThreadEnd is wanted, posts the
     /// event, clears the field `eetop` of its `java.lang.Thread`, leaves the VM's list of threads and frees its memory,
     /// in this order. A thread that asked before the event was switched on is still in the list. So its memory is read
     /// in a way that cannot fault, and the values count only if the field still names that memory afterwards: then it
     /// was the thread's all the time.
-    pub(super) fn thread(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<JavaThread> {
+    pub(super) fn thread(&self, jni: Jni<'_>, thread: Object<'_>) -> Option<(usize, i32)> {
         let address = jni.native_thread(thread)?.addr();
         let peek = Peek::new().ok()?;
         let os_thread = peek.word(address + self.os_thread)?;
         // A thread of the VM has its OSThread until it has ended. The number is half a word.
         let tid = peek.word(os_thread.checked_add(self.thread_id)?)? as i32;
         let is_sound = os_thread != 0 && tid > 0;
-        (is_sound && self.is_at(jni, thread, address)).then_some(JavaThread { address, tid })
+        (is_sound && self.is_at(jni, thread, address)).then_some((address, tid))
     }
 
     /// Returns `true` if the thread has not ended and is at that address in the VM's memory.
@@ -84,6 +73,7 @@ impl SystemThreads {
 
     /// Returns the system's id of a platform thread; `None` if the thread has ended.
     pub fn tid(self, jni: Jni<'_>, thread: Object<'_>) -> Option<i32> {
-        Some(self.0.thread(jni, thread)?.tid)
+        let (_, tid) = self.0.thread(jni, thread)?;
+        Some(tid)
     }
 }

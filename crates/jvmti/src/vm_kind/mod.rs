@@ -6,6 +6,8 @@
 //! tested on. Nothing else can make the values by which they are used: [`TestedVm`], and [`VmStructs`], HotSpot's
 //! tables.
 
+#[cfg(unix)]
+mod call_trace;
 pub(super) mod vm_structs;
 
 use super::env::Env;
@@ -184,19 +186,6 @@ impl VmKind {
         self.has_preview_features && self.version.is_none_or(|version| version >= 28)
     }
 
-    /// Returns `true` if this VM has none of the known faults by which AsyncGetCallTrace, or a question about the
-    /// methods that it returns, ends the process: JDK-8265150, JDK-8268364, JDK-8283849, JDK-8285794, JDK-8313796,
-    /// JDK-8313816, JDK-8315380, JDK-8329103, JDK-8339725, JDK-8352649. The last one mended is JDK-8339725, in 24 and the
-    /// updates below; in 11, and in the versions that get no more updates, it is not.
-    pub(super) fn has_sound_call_trace(self) -> bool {
-        let is_mended = match self.version {
-            Some(17) => self.update >= Some(17),
-            Some(21) => self.update >= Some(6),
-            version => version >= Some(24),
-        };
-        is_mended && self.is_known()
-    }
-
     /// Returns `true` if the VM is HotSpot in a version that the agent knows at least by its own tables.
     pub fn is_known(self) -> bool {
         self.inside != Inside::Unknown
@@ -278,7 +267,7 @@ impl Env {
 mod tests {
     use super::*;
 
-    fn hotspot(version: u32) -> VmDescription {
+    pub(super) fn hotspot(version: u32) -> VmDescription {
         VmDescription {
             version: Some(version),
             own_version: Some(version),
@@ -308,49 +297,14 @@ mod tests {
                 _ => None,
             };
             let kind = hotspot(version).kind();
+            let tested = tested.filter(|_| IS_TESTED_HERE);
             assert_eq!(kind.tested(), tested, "{version}");
         }
         let oracle = VmDescription {
             name: "Java HotSpot(TM) 64-Bit Server VM".to_owned(),
             ..hotspot(21)
         };
-        assert_eq!(inside(oracle), Inside::Tested(Release::Jdk21));
-    }
-
-    #[test]
-    fn asynchronous_call_traces_are_sound_in_late_updates_only() {
-        let is_sound = |version, build: &str| {
-            let build = build.to_owned();
-            let vm = VmDescription {
-                build,
-                ..hotspot(version)
-            };
-            vm.kind().has_sound_call_trace()
-        };
-        for (version, build) in [
-            (11, "11.0.5+10-LTS"),
-            (11, "11.0.28+6"),
-            (17, "17+35"),
-            (17, "17.0.16+8"),
-            (21, "21.0.5+11-LTS"),
-            (22, "22.0.2+9"),
-            (23, "23.0.2+7"),
-            (29, "29+35"),
-            (17, ""),
-            (17, "17.0.x"),
-        ] {
-            assert!(!is_sound(version, build), "{build}");
-        }
-        for (version, build) in [
-            (17, "17.0.17+10-Debian-1deb12u1"),
-            (17, "17.0.18.1+1"),
-            (21, "21.0.6+7-LTS-188"),
-            (24, "24+36"),
-            (25, "25.0.2+10-LTS"),
-            (26, "26+35"),
-        ] {
-            assert!(is_sound(version, build), "{build}");
-        }
+        assert_eq!(inside(oracle), inside(hotspot(21)));
     }
 
     #[test]

@@ -11,5 +11,6 @@ pub mod programs;
 pub mod remote_call;
 mod security;
 pub mod signals;
+pub mod slow_send;
 pub mod sockets;
 pub mod terminal;

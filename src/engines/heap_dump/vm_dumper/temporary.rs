@@ -164,7 +164,7 @@ impl Drop for Folder {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::fs::File;
     use std::os::unix::fs::{PermissionsExt, symlink};

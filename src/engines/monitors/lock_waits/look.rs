@@ -10,7 +10,7 @@ use foldhash::fast::FixedState;
 use super::table::LockWaitKey;
 use super::{LockWaitState, Parks};
 use crate::engines::live_threads::LiveThread;
-use jvmti::{FrameInfo, Jni, LocalRef, Object};
+use jvmti::{FrameInfo, Jni, LocalRef, Object, RunMark};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
@@ -73,8 +73,8 @@ impl StopTimes {
 /// The stack of a thread that may not have run since.
 #[derive(Clone, Copy)]
 struct StoodStack {
-    /// The CPU time of the thread before its stack was taken. While it has not changed, the thread has that stack.
-    cpu_time: u64,
+    /// The thread's clock before its stack was taken. While it stays as it was, the thread has that stack.
+    mark: RunMark,
     trace: TraceId,
 }
 
@@ -142,8 +142,9 @@ impl Looks {
         for lock in &wanted.all {
             let before = self.held.remove(&(lock.identity, lock.class));
             let stood = before.filter(|before| {
-                let now = before.thread.cpu_time();
-                now == Some(before.stack.cpu_time) && before.thread.ended().is_none()
+                let now = before.thread.mark();
+                let stood = now.is_some_and(|now| now.is_as_at(before.stack.mark));
+                stood && before.thread.ended().is_none()
             });
             let holder = match stood {
                 Some(known) => {
@@ -202,16 +203,16 @@ impl Looks {
             let Some(lock) = parks.blockers.lock_wanted_by(jni, object) else {
                 continue;
             };
-            let Some(cpu_time) = thread.cpu_time() else {
+            let Some(mark) = thread.mark() else {
                 continue;
             };
             let before = self.parked.get(&thread.serial).copied();
-            let stack = match before.filter(|before| before.cpu_time == cpu_time) {
+            let stack = match before.filter(|before| mark.is_as_at(before.mark)) {
                 Some(before) => before,
                 None => {
                     let stack = &mut self.stack;
                     let trace = take(stack, shared, jni, thread.serial, object);
-                    StoodStack { cpu_time, trace }
+                    StoodStack { mark, trace }
                 }
             };
             parked.insert(thread.serial, stack);
@@ -266,15 +267,15 @@ impl Looks {
         let serial = shared.registered.serial(jni, object).map(ThreadSerial);
         let serial = serial.unwrap_or(ThreadSerial::UNKNOWN);
         let thread = shared.threads.get(serial);
-        let cpu_time = thread.as_ref().and_then(|thread| thread.cpu_time());
+        let mark = thread.as_ref().and_then(|thread| thread.mark());
         let trace = take(&mut self.stack, shared, jni, serial, object);
         // If the lock has changed hands, the stack may be that of a thread that has gone on.
         let now = self.owner(shared, jni, lock)?;
         if trace == TraceId::EMPTY || !jni.is_same(now.object(), object) {
             return None;
         }
-        if let (Some(thread), Some(cpu_time)) = (thread, cpu_time) {
-            let stack = StoodStack { cpu_time, trace };
+        if let (Some(thread), Some(mark)) = (thread, mark) {
+            let stack = StoodStack { mark, trace };
             held.insert((lock.identity, lock.class), KnownHolder { thread, stack });
         }
         Some((serial, trace))

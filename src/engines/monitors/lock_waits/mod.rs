@@ -18,7 +18,7 @@ use crate::engines::live_threads::{LiveThread, LiveThreads};
 use crate::engines::{Context, Report, Worker};
 use jvmti::{
     AgentThreads, Env, GlobalRef, Jni, JvmtiError, Object, ParkBlockers, RegisteredThreads,
-    SystemThreads, own_cpu_time,
+    SystemThreads, cost_clock,
 };
 use names::thread::ThreadSerial;
 use output::Journal;
@@ -207,10 +207,10 @@ impl LockWaitState {
         let mut credit = Credit::new(Instant::now());
         while worker.sleep_until(self.clock.moment_in(next)) {
             let round = self.clock.round();
-            let began = own_cpu_time();
+            let began = cost_clock();
             let stopped = looks.look(self, jni, round.saturating_sub(looked));
             looked = round;
-            let cost = Duration::from_nanos(own_cpu_time().saturating_sub(began)) + stopped;
+            let cost = Duration::from_nanos(cost_clock().saturating_sub(began)) + stopped;
             let now = Instant::now();
             next = self.clock.round() + 1 + self.rounds_to_skip(credit.pause_after(cost, now));
             if now >= next_sweep {

@@ -7,11 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::handler::{MARK, MARK_SHIFT, STATE, SignalInfo, on_cpu_timer};
-use super::interrupted_threads::InterruptedThreads;
+use super::interrupted_threads::{InterruptedThreads, JavaThread};
 use super::trace::{AsyncGetCallTrace, CallTrace};
 use crate::clock::current_tid;
 use crate::hotspot::sample_ring::Ring;
-use crate::hotspot::thread_layout::JavaThread;
+
 use crate::sys;
 
 /// Delivers the signal of a timer that names a record.

@@ -5,7 +5,6 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::hotspot::thread_layout::JavaThread;
 use locks::{Mutex, rank};
 
 /// The most threads that can be sampled at one time. The system supplies memory only for those in use.
@@ -13,6 +12,14 @@ const COUNT: usize = 1 << 16;
 
 /// Stands for the address of a thread of the VM's own, which finds that itself.
 pub(super) const VM_THREAD: usize = 1;
+
+/// A thread in the VM's memory.
+#[derive(Clone, Copy)]
+pub(super) struct JavaThread {
+    pub(super) address: usize,
+    /// The system's id of the thread.
+    pub(super) tid: i32,
+}
 
 /// One thread. All zeros means no thread.
 #[repr(align(64))]

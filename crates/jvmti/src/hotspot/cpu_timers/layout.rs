@@ -21,6 +21,9 @@ pub(in crate::hotspot) struct VmLayout {
     pub(super) last_java_sp: usize,
     pub(super) last_java_pc: usize,
     pub(in crate::hotspot) threads: ThreadLayout,
+    /// Offsets in a thread.
+    pub(in crate::hotspot) stack_base: usize,
+    pub(in crate::hotspot) stack_size: usize,
 }
 
 /// The reason why there are no samples by AsyncGetCallTrace.
@@ -63,6 +66,8 @@ impl VmLayout {
             last_java_sp: anchor + offset(&[c"JavaFrameAnchor"], c"_last_Java_sp")?,
             last_java_pc: anchor + offset(&[c"JavaFrameAnchor"], c"_last_Java_pc")?,
             threads: ThreadLayout::find(structs)?,
+            stack_base: offset(&THREAD_TYPES, c"_stack_base")?,
+            stack_size: offset(&THREAD_TYPES, c"_stack_size")?,
         })
     }
 

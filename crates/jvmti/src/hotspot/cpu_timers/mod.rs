@@ -32,11 +32,10 @@ use super::super::own_time;
 use super::fault_guard;
 use super::sample_ring::Ring;
 use super::stack_walk::{InterruptedWalker, refused};
-use super::thread_layout::JavaThread;
 use locks::{Mutex, rank};
 
 use handler::{Head, NO_KEY, STATE};
-use interrupted_threads::{InterruptedThreads, VM_THREAD};
+use interrupted_threads::{InterruptedThreads, JavaThread, VM_THREAD};
 use layout::UNSOUND_CALL_TRACE;
 pub(super) use layout::{OwnThread, VmLayout};
 use memory::OutOfMemory;
@@ -206,9 +205,8 @@ impl CpuTimers {
             Some(native) => native.lock().publish(&STATE.native),
             None => STATE.native.store(ptr::null_mut(), relaxed),
         }
-        let threads = &self.layout.threads;
-        STATE.stack_base.store(threads.stack_base, relaxed);
-        STATE.stack_size.store(threads.stack_size, relaxed);
+        STATE.stack_base.store(self.layout.stack_base, relaxed);
+        STATE.stack_size.store(self.layout.stack_size, relaxed);
         STATE.code_begin.store(self.layout.code.0, relaxed);
         STATE.code_end.store(self.layout.code.1, relaxed);
         STATE.last_java_sp.store(self.layout.last_java_sp, relaxed);
@@ -245,25 +243,25 @@ impl CpuTimers {
         thread: Object<'_>,
         serial: u32,
     ) -> Result<Option<(TimedThread, Option<NoCpuTimers>)>, NoCpuTimers> {
-        let Some(found) = self.layout.threads.thread(jni, thread) else {
+        let Some((address, tid)) = self.layout.threads.thread(jni, thread) else {
             return Ok(None);
         };
         let record = InterruptedThreads::shared()
-            .and_then(|records| records.take(serial, found))
+            .and_then(|records| records.take(serial, JavaThread { address, tid }))
             .map(HeldRecord)
             .ok_or(NoCpuTimers::Vm("there are too many threads"))?;
-        let (timer, refused) = match self.timer(found.tid, &record) {
+        let (timer, refused) = match self.timer(tid, &record) {
             Ok(timer) => (Some(timer), None),
             Err(reason) => (None, Some(reason)),
         };
         let timed = TimedThread {
             timer,
             record,
-            clock: ThreadCpuClock::of_thread(found.tid),
-            tid: found.tid,
+            clock: ThreadCpuClock::of_thread(tid),
+            tid,
         };
         // Otherwise the id may have been another thread's when the timer was created.
-        let is_alive = self.layout.threads.is_at(jni, thread, found.address);
+        let is_alive = self.layout.threads.is_at(jni, thread, address);
         Ok(is_alive.then_some((timed, refused)))
     }
 

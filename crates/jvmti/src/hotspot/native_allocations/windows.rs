@@ -26,7 +26,7 @@ impl TrackedBlock {
 
 #[allow(missing_docs, reason = "as above")]
 impl NativeAllocations {
-    pub const MOST_READS: usize = 0;
+    pub const MOST_READS: usize = 1;
     pub const MANY: usize = 1;
 
     /// Returns the reason why there are none.

@@ -134,14 +134,6 @@ pub(super) struct DebugInfo<'a> {
 }
 
 impl DebugInfo<'_> {
-    /// Returns its first and its last byte.
-    #[inline(always)]
-    pub(super) fn bounds(&self) -> (usize, usize) {
-        let first = self.pcs_begin.min(self.data_begin);
-        let after = self.pcs_end.max(self.data_end);
-        (first, after.wrapping_sub(1))
-    }
-
     /// Returns the number of 32 bits at an address, which is a multiple of four, within its bounds.
     ///
     /// # Safety

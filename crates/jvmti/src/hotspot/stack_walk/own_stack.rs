@@ -3,14 +3,13 @@
 use std::arch::asm;
 
 use super::layout::WORD;
-use crate::stack_bounds::StackBounds;
 use crate::vm_kind::vm_structs::read;
 
 /// The part of the current thread's stack that is in use.
 #[derive(Clone, Copy)]
 pub(super) struct OwnStack {
-    low: usize,
-    base: usize,
+    pub(super) low: usize,
+    pub(super) base: usize,
 }
 
 impl OwnStack {
@@ -21,17 +20,6 @@ impl OwnStack {
         let low = stack_pointer();
         let is_within = low < base && base - low <= size && base.is_multiple_of(WORD);
         is_within.then_some(Self { low, base })
-    }
-
-    /// Returns the part that was in use when a signal interrupted the current thread at this stack pointer; `None` if it
-    /// is not on the thread's stack.
-    #[inline(always)]
-    pub(super) fn interrupted(sp: usize, stack: StackBounds) -> Option<Self> {
-        let base = stack.end;
-        if !stack.contains(sp) || !base.is_multiple_of(WORD) {
-            return None;
-        }
-        Some(Self { low: sp, base })
     }
 
     /// Returns the part from a frame on to the stack's base.
@@ -59,29 +47,6 @@ impl OwnStack {
         // SAFETY: the memory between the stack pointer of a function that ran on this stack and the stack's base is
         // mapped: it holds the frames of its callers. The base is a multiple of a word, so the last word ends there.
         Some(unsafe { read(address) })
-    }
-
-    /// Returns the return address at an address, if that is on the stack.
-    #[inline(always)]
-    pub(super) fn return_address(self, at: usize) -> Option<usize> {
-        self.word(at).map(unsigned)
-    }
-
-    /// Returns the word below an address, if that is on the stack, or has just been taken from it: a handler leaves the
-    /// words right below the stack pointer as they are.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(super) fn word_below(self, address: usize) -> Option<usize> {
-        const PAGE: usize = 4096;
-        let at = address.checked_sub(WORD)?;
-        if at >= self.low {
-            return self.word(at);
-        }
-        if address != self.low || !address.is_multiple_of(WORD) || address.is_multiple_of(PAGE) {
-            return None;
-        }
-        // SAFETY: it is in the same page as the word at the stack pointer, which is mapped.
-        Some(unsafe { read(at) })
     }
 
     /// Returns `true` if an address can be that of a frame.

@@ -26,6 +26,27 @@ pub fn process_cpu_time() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
 }
 
+/// Returns a clock by which the CPU time of the current thread between two readings is bounded from above: the CPU time itself.
+pub fn cost_clock() -> u64 {
+    own_cpu_time()
+}
+
+/// Returns `true`: the kernel's CPU clocks of threads move by nanoseconds.
+pub fn notices_every_run() -> bool {
+    true
+}
+
+/// The state of a thread's clock at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct RunMark(u64);
+
+impl RunMark {
+    /// Returns `true` if the thread has certainly not run since an earlier moment.
+    pub fn is_as_at(self, earlier: Self) -> bool {
+        self.0 == earlier.0
+    }
+}
+
 /// The CPU clock of a thread, which other threads can read.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadCpuClock(libc::clockid_t);
@@ -55,6 +76,11 @@ impl ThreadCpuClock {
     /// Returns the thread's CPU time in nanoseconds; `None` if the thread has ended.
     pub fn read(self) -> Option<u64> {
         read(self.0)
+    }
+
+    /// Returns what tells later whether the thread has run since; `None` if the thread has ended.
+    pub fn mark(self) -> Option<RunMark> {
+        self.read().map(RunMark)
     }
 }
 

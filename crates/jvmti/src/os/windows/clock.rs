@@ -8,6 +8,7 @@ use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetCurrentThread, GetCurrentThreadId, GetCurrentThreadStackLimits,
     GetProcessTimes, GetThreadTimes, OpenThread, THREAD_QUERY_LIMITED_INFORMATION,
 };
+use windows_sys::Win32::System::WindowsProgramming::QueryThreadCycleTime;
 
 use crate::stack_bounds::StackBounds;
 
@@ -53,6 +54,31 @@ pub fn process_cpu_time() -> u64 {
     times.unwrap_or(0)
 }
 
+/// Returns a clock by which the CPU time of the current thread between two readings is bounded from above: the time that passes,
+/// because the system's CPU times move by 15.6 ms at once.
+pub fn cost_clock() -> u64 {
+    monotonic()
+}
+
+/// Returns `true` if the system counts the cycles of threads, so that a [`RunMark`] can show that a thread has not run. Windows does,
+/// some of its substitutes do not.
+pub fn notices_every_run() -> bool {
+    static COUNTS: OnceLock<bool> = OnceLock::new();
+    // SAFETY: takes nothing; the handle needs not be closed.
+    *COUNTS.get_or_init(|| cycles(unsafe { GetCurrentThread() }).is_some())
+}
+
+/// The cycles that a thread has run for; `None` if the system does not count them.
+#[derive(Clone, Copy, Debug)]
+pub struct RunMark(Option<u64>);
+
+impl RunMark {
+    /// Returns `true` if the thread has certainly not run since an earlier moment.
+    pub fn is_as_at(self, earlier: Self) -> bool {
+        self.0.is_some() && self.0 == earlier.0
+    }
+}
+
 /// The CPU clock of a thread, which other threads can read.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadCpuClock(i32);
@@ -70,17 +96,38 @@ impl ThreadCpuClock {
 
     /// Returns the thread's CPU time in nanoseconds; `None` if the thread has ended. Its id may then be another thread's.
     pub fn read(self) -> Option<u64> {
-        // SAFETY: the handle is closed below, once.
+        self.with_handle(thread_time)?
+    }
+
+    /// Returns what tells later whether the thread has run since; `None` if the thread has ended, unless nothing tells.
+    pub fn mark(self) -> Option<RunMark> {
+        match notices_every_run() {
+            true => self.with_handle(|thread| RunMark(cycles(thread))),
+            false => Some(RunMark(None)),
+        }
+    }
+
+    /// Calls a function with the thread, open for questions; returns `None` if it has ended.
+    fn with_handle<T>(self, ask: impl FnOnce(HANDLE) -> T) -> Option<T> {
+        // SAFETY: the handle is closed below, once, and no function keeps it.
         unsafe {
             let thread = OpenThread(THREAD_QUERY_LIMITED_INFORMATION, 0, self.0.cast_unsigned());
             if thread.is_null() {
                 return None;
             }
-            let time = thread_time(thread);
+            let answer = ask(thread);
             CloseHandle(thread);
-            time
+            Some(answer)
         }
     }
+}
+
+/// Returns the cycles that a thread has run for; `None` if the system does not count them.
+fn cycles(thread: HANDLE) -> Option<u64> {
+    let mut cycles = 0;
+    // SAFETY: the handle is open, and the variable receives the answer.
+    let succeeded = unsafe { QueryThreadCycleTime(thread, &mut cycles) };
+    (succeeded != 0).then_some(cycles)
 }
 
 fn thread_time(thread: HANDLE) -> Option<u64> {

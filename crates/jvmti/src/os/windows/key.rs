@@ -2,9 +2,7 @@
 
 use std::ffi::c_void;
 
-use windows_sys::Win32::System::Threading::{
-    TLS_OUT_OF_INDEXES, TlsAlloc, TlsGetValue, TlsSetValue,
-};
+use windows_sys::Win32::System::Threading::{TLS_OUT_OF_INDEXES, TlsAlloc, TlsSetValue};
 
 pub(crate) type Key = u32;
 
@@ -15,16 +13,9 @@ pub(crate) fn new() -> Option<Key> {
     (key != TLS_OUT_OF_INDEXES).then_some(key)
 }
 
-/// Returns the current thread's value; null at first.
-#[inline]
-pub(crate) fn value(key: Key) -> *mut c_void {
-    // SAFETY: a key of `new`, or a number that is none, for which there is no value.
-    unsafe { TlsGetValue(key) }
-}
-
 /// Sets the current thread's value. Without memory for it, the value stays as it was.
 #[inline]
 pub(crate) fn set(key: Key, value: *const c_void) {
-    // SAFETY: as above. Out of memory is an answer.
+    // SAFETY: a key of `new`, or a number that is none, which is refused. Out of memory is an answer.
     unsafe { TlsSetValue(key, value) };
 }

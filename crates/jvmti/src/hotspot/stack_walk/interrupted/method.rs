@@ -7,12 +7,9 @@ use super::super::{LOWEST, VmStructs};
 /// Offsets in `Method`, and in what it refers to.
 pub(in crate::hotspot) struct MethodLayout {
     const_method: usize,
-    access_flags: usize,
-    /// In `ConstMethod`; the bytecodes follow it.
+    /// In `ConstMethod`.
     constants: usize,
-    code_size: usize,
     number: usize,
-    const_method_size: usize,
     /// `ConstantPool::_pool_holder`.
     holder: usize,
     /// In `InstanceKlass`: its constants, and its methods.
@@ -32,20 +29,6 @@ pub struct ClassMethod {
     pub number: u16,
 }
 
-/// The data of a method that a walk needs.
-#[derive(Clone, Copy)]
-pub(super) struct InterruptedMethod {
-    pub(super) method: ClassMethod,
-    pub(super) is_native: bool,
-    bytecodes: usize,
-    size: usize,
-}
-
-/// The flag of a native method (JVMS 4.6).
-const NATIVE: u16 = 0x100;
-/// The location of a frame in a native method.
-pub(super) const IN_NATIVE: i32 = -3;
-
 impl MethodLayout {
     pub(in crate::hotspot) fn find(structs: VmStructs) -> Option<Self> {
         let offset = |type_name, name| structs.offset(type_name, name);
@@ -53,11 +36,8 @@ impl MethodLayout {
         structs.field(c"java_lang_Class", c"_klass_offset")?;
         Some(Self {
             const_method: offset(c"Method", c"_constMethod")?,
-            access_flags: offset(c"Method", c"_access_flags")?,
             constants: offset(c"ConstMethod", c"_constants")?,
-            code_size: offset(c"ConstMethod", c"_code_size")?,
             number: offset(c"ConstMethod", c"_method_idnum")?,
-            const_method_size: structs.size_of(c"ConstMethod")?,
             holder: offset(c"ConstantPool", c"_pool_holder")?,
             class_constants: offset(c"InstanceKlass", c"_constants")?,
             methods: offset(c"InstanceKlass", c"_methods")?,
@@ -66,34 +46,24 @@ impl MethodLayout {
         })
     }
 
-    /// Returns what is known of a method; `None` if it is none. `is_kept` says that it is a method in a frame of the current
-    /// thread, which keeps its class loaded; otherwise it may be anything, and counts only if its class leads back to it.
+    /// Returns the class and the number of a method, and its `ConstMethod`; `None` if it is none. `is_kept` says that it is a method in a
+    /// frame of the current thread, which keeps its class loaded; otherwise it may be anything, and counts only if its class
+    /// leads back to it.
     #[inline(always)]
-    pub(super) fn method(
+    pub(super) fn class_method(
         &self,
         memory: &MemoryReader,
         address: usize,
         is_kept: bool,
-    ) -> Option<InterruptedMethod> {
+    ) -> Option<(ClassMethod, usize)> {
         let const_method = pointer_at(memory, address, self.const_method, is_kept)?;
-        let flags = memory.short_at(address.wrapping_add(self.access_flags), is_kept)?;
         let constants = pointer_at(memory, const_method, self.constants, is_kept)?;
         let number = memory.short_at(const_method.wrapping_add(self.number), is_kept)?;
-        let size = memory.short_at(const_method.wrapping_add(self.code_size), is_kept)?;
-        let holder = pointer_at(memory, constants, self.holder, is_kept)?;
-        if !is_kept && !self.is_method_of(memory, holder, address, constants, number) {
+        let class = pointer_at(memory, constants, self.holder, is_kept)?;
+        if !is_kept && !self.is_method_of(memory, class, address, constants, number) {
             return None;
         }
-        Some(InterruptedMethod {
-            method: ClassMethod {
-                class: holder,
-                number,
-            },
-            // The flags of the class file are the lower half, in every version.
-            is_native: flags & NATIVE != 0,
-            bytecodes: const_method.wrapping_add(self.const_method_size),
-            size: usize::from(size),
-        })
+        Some((ClassMethod { class, number }, const_method))
     }
 
     /// Returns `true` if a class has this method at the place of its number, as long as it has not been redefined; later,
@@ -138,7 +108,7 @@ impl MethodLayout {
     pub(in crate::hotspot) fn is_of_class(&self, id: usize) -> bool {
         let memory = MemoryReader::new();
         pointer_at(&memory, id, 0, false)
-            .is_some_and(|method| self.method(&memory, method, false).is_some())
+            .is_some_and(|method| self.class_method(&memory, method, false).is_some())
     }
 
     /// Returns the number of the method that an id is of; `None` if it is of none any more.
@@ -147,19 +117,6 @@ impl MethodLayout {
         let method = pointer_at(&memory, id, 0, false)?;
         let const_method = pointer_at(&memory, method, self.const_method, false)?;
         memory.short_at(const_method.wrapping_add(self.number), false)
-    }
-}
-
-impl InterruptedMethod {
-    /// Returns the index of the bytecode at an address; `None` if the address is outside the method's.
-    #[inline(always)]
-    pub(super) fn index_of(&self, bytecode: usize) -> Option<i32> {
-        let index = bytecode.wrapping_sub(self.bytecodes);
-        if index < self.size {
-            Some(index as i32)
-        } else {
-            None
-        }
     }
 }
 
@@ -182,11 +139,8 @@ mod tests {
 
     const LAYOUT: MethodLayout = MethodLayout {
         const_method: WORD,
-        access_flags: 2 * WORD,
         constants: 0,
-        code_size: WORD,
         number: WORD + 2,
-        const_method_size: 2 * WORD,
         holder: WORD,
         class_constants: 0,
         methods: WORD,
@@ -196,7 +150,7 @@ mod tests {
 
     /// A method of ten bytecodes, with number 1 of two in its class.
     struct Memory {
-        method: [usize; 3],
+        method: [usize; 2],
         const_method: [usize; 2],
         constants: [usize; 2],
         holder: [usize; 2],
@@ -210,8 +164,8 @@ mod tests {
 
     fn memory() -> Box<Memory> {
         let mut memory = Box::new(Memory {
-            method: [0, 0, usize::from(NATIVE)],
-            const_method: [0, 1 << 16 | 10],
+            method: [0; 2],
+            const_method: [0, 1 << 16],
             constants: [0; 2],
             holder: [0; 2],
             methods: [2, 0, 0],
@@ -226,8 +180,9 @@ mod tests {
         memory
     }
 
-    fn found(memory: &Memory) -> Option<InterruptedMethod> {
-        LAYOUT.method(&MemoryReader::new(), address(&memory.method), false)
+    fn found(memory: &Memory) -> Option<ClassMethod> {
+        let found = LAYOUT.class_method(&MemoryReader::new(), address(&memory.method), false);
+        found.map(|(method, _)| method)
     }
 
     #[test]
@@ -235,16 +190,10 @@ mod tests {
         let memory = memory();
         let method = found(&memory).expect("it is one");
         let class = address(&memory.holder);
-        assert_eq!(method.method, ClassMethod { class, number: 1 });
+        assert_eq!(method, ClassMethod { class, number: 1 });
         assert_eq!(LAYOUT.number_of(address(&memory.id)), Some(1));
         assert_eq!(LAYOUT.class_of(address(&memory.id)), Some(class));
         assert!(LAYOUT.is_of_class(address(&memory.id)));
-        assert!(method.is_native);
-        let first = address(&memory.const_method) + LAYOUT.const_method_size;
-        assert_eq!(method.index_of(first), Some(0));
-        assert_eq!(method.index_of(first + 9), Some(9));
-        assert_eq!(method.index_of(first + 10), None);
-        assert_eq!(method.index_of(first - 1), None);
     }
 
     #[test]

@@ -25,6 +25,8 @@
 
 mod callers;
 mod code;
+mod frame_method;
+mod interrupted_stack;
 mod machine;
 #[cfg(all(test, target_arch = "aarch64"))]
 mod machine_aarch64_tests;
@@ -45,6 +47,7 @@ use super::{
 };
 use crate::stack_bounds::StackBounds;
 use code::CodeLayout;
+use frame_method::FrameMethodLayout;
 pub(crate) use method::ClassMethod;
 pub(in crate::hotspot) use method::MethodLayout;
 use walk::Walk;
@@ -91,7 +94,7 @@ pub(crate) struct Interrupted {
 pub(crate) struct InterruptedWalker {
     walker: StackWalker,
     code: CodeLayout,
-    methods: MethodLayout,
+    methods: FrameMethodLayout,
     thread_state: usize,
     /// `_thread_in_Java` of `JavaThreadState`, whose numbers are others from JDK 28 on.
     in_java: i32,
@@ -117,7 +120,7 @@ impl InterruptedWalker {
             let vm = env.tested_vm()?;
             Layout::find(vm)?;
             CodeLayout::find(vm.structs())?;
-            MethodLayout::find(vm.structs())
+            FrameMethodLayout::find(vm.structs())
         };
         layouts().is_some()
     }
@@ -132,7 +135,7 @@ impl InterruptedWalker {
         Some(Self {
             walker: StackWalker::find(env, jni, thread)?,
             code: CodeLayout::find(structs)?,
-            methods: MethodLayout::find(structs)?,
+            methods: FrameMethodLayout::find(structs)?,
             thread_state: structs.offset(c"JavaThread", c"_thread_state")?,
             in_java: i32::try_from(structs.constant(c"_thread_in_Java")?).ok()?,
             continuation: continuation(structs),

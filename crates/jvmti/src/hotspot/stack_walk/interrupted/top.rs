@@ -4,8 +4,8 @@ use super::super::super::code_heap::CodeBlob;
 use super::super::layout::WORD;
 use super::callers::SAVED_REGISTERS;
 use super::code::CodeKind;
+use super::frame_method::IN_NATIVE;
 use super::machine::FrameState;
-use super::method::IN_NATIVE;
 use super::walk::Walk;
 use super::{Interrupted, NoRecord, Place, refused};
 

@@ -1,11 +1,12 @@
 //! The walk from a frame to the outermost one.
 
 use super::super::super::code_heap::CodeBlob;
+use super::super::compiled::DebugInfo;
 use super::super::layout::WORD;
 use super::super::probe::MemoryReader;
 use super::code::CodeKind;
+use super::frame_method::{IN_NATIVE, InterruptedMethod};
 use super::machine::InterruptedCode;
-use super::method::{IN_NATIVE, InterruptedMethod};
 use super::{
     CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, MOST_TIME, NoRecord, OwnStack, Place,
     UnwindTable, read, refused, thread_cpu_nanos,
@@ -16,6 +17,16 @@ const MOST_INLINED: usize = 1_000;
 
 /// The steps after which a walk may be cut, and between two looks at the clock.
 const UNCUT: usize = 32;
+
+impl DebugInfo<'_> {
+    /// Returns its first and its last byte.
+    #[inline(always)]
+    fn bounds(&self) -> (usize, usize) {
+        let first = self.pcs_begin.min(self.data_begin);
+        let after = self.pcs_end.max(self.data_end);
+        (first, after.wrapping_sub(1))
+    }
+}
 
 /// One walk.
 pub(super) struct Walk<'a> {

@@ -5,14 +5,20 @@
 //! to the innermost context. All three run on the thread itself, so plain reads and writes suffice; the handler may come between
 //! any two of them.
 
+#[cfg(unix)]
+mod charge;
+
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use std::sync::{Arc, OnceLock};
 
 use crate::error::JvmtiError;
 use crate::os::key::{self, Key};
 use crate::os::map_pages;
 use crate::sys;
+
+#[cfg(unix)]
+pub(super) use charge::charge;
 
 /// The number of threads that can have a slot in the table at one time.
 const SLOTS: usize = 1 << 16;
@@ -485,31 +491,4 @@ fn set_current(slot: *mut Slot) {
         // Without memory for the value the thread's samples have no context.
         key::set(key, slot.cast());
     }
-}
-
-/// Charges samples to the innermost context of the current thread; returns `false` if it has none. For the handler.
-///
-/// # Safety
-/// `slot` is the value of [`key`].
-#[inline(always)]
-pub(super) unsafe fn charge(slot: *mut std::ffi::c_void, samples: u64) -> bool {
-    // SAFETY: null, or a slot that its owner, this thread, withdraws before it is freed.
-    let Some(slot) = (unsafe { slot.cast::<Slot>().as_ref() }) else {
-        return false;
-    };
-    let stack = slot.stack.load(Ordering::Relaxed);
-    let depth = slot.position.load(Ordering::Relaxed) as u32 as usize;
-    let entry = stack.wrapping_add(depth.wrapping_mul(size_of::<u64>()));
-    // SAFETY: the stack has room for the position, and has the addresses of cells up to there, as this thread sees them.
-    let cell = unsafe {
-        let address = ptr::with_exposed_provenance::<AtomicPtr<ContextCell>>(entry);
-        (*address).load(Ordering::Relaxed).as_ref()
-    };
-    let Some(cell) = cell else {
-        return false;
-    };
-    let before = cell.own.load(Ordering::Relaxed);
-    cell.own
-        .store(before.wrapping_add(samples), Ordering::Relaxed);
-    true
 }
