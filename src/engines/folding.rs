@@ -266,7 +266,7 @@ mod tests {
             assert_eq!(trace.frames.pop(), Some(FrameId::numbered(FOLDED)));
             (
                 trace.thread.map(|thread| thread.0),
-                trace.frames,
+                trace.frames.to_vec(),
                 row.values,
             )
         });
