@@ -12,7 +12,7 @@ pub(crate) const LIVE: &str = match MAIN_SEPARATOR {
 pub(crate) struct Page<O: 'static> {
     /// The part of the page that its section is in.
     pub(crate) part: Part,
-    /// The section, in Markdown.
+    /// The section, in Markdown, with its line breaks. `hprof options NAME` prints it, too.
     pub(crate) text: &'static str,
     /// Each with the option given, and seen.
     pub(crate) effects: &'static [Effect<O>],

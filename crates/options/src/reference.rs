@@ -18,9 +18,6 @@ const PARTS: [(Part, &str); 7] = [
     (Part::Original, "Of the original"),
 ];
 
-/// The longest line of a page.
-const WIDTH: usize = 140;
-
 const BEGIN: &str =
     "<!-- From crates/options/src/rows.rs; a test compares. HPROF_BLESS=1 writes it. -->\n";
 const END: &str = "<!-- The end of the table. -->\n";
@@ -63,27 +60,9 @@ fn sections() -> String {
             let _ = write!(sections, "\n## {title}\n");
             current = Some(part);
         }
-        let _ = write!(sections, "\n### `{}`\n\n{}", row.name, wrapped(page.text));
+        let _ = write!(sections, "\n### `{}`\n\n{}\n", row.name, page.text);
     }
     sections
-}
-
-/// Returns the text in lines.
-fn wrapped(text: &str) -> String {
-    let mut lines = String::new();
-    let mut length = 0;
-    for word in text.split(' ') {
-        if length > 0 && length + word.len() >= WIDTH {
-            lines.push('\n');
-            length = 0;
-        } else if length > 0 {
-            lines.push(' ');
-            length += 1;
-        }
-        lines.push_str(word);
-        length += word.len();
-    }
-    lines + "\n"
 }
 
 #[test]

@@ -40,9 +40,9 @@ options!(
         Page {
             part: Part::Measured,
             text: "`sites` counts what was allocated where, and what of it is live: [allocation \
-             sites](allocation-sites.md). `dump` writes every object: [heap \
-             dumps](heap-dumps.md). `all` does both, and is the default if nothing else \
-             is measured.",
+             sites](allocation-sites.md). `dump` writes every\n\
+             object: [heap dumps](heap-dumps.md). `all` does both, and is the default if nothing \
+             else is measured.",
             effects: &[("", "heap=sites", |o| o.heap == Some(Heap::Sites))],
             ..Page::NONE
         };
@@ -86,10 +86,10 @@ options!(
         };
         Page {
             part: Part::Measured,
-            text: "`samples` (or `y`) shows where CPU time is spent: [CPU \
-             samples](cpu-samples.md). `times` counts and times every call: [call \
-             times](call-times.md). `old` does that for pairs of caller and callee, in \
-             the format of the profiler before HPROF.",
+            text: "`samples` (or `y`) shows where CPU time is spent: [CPU samples](cpu-samples.md). \
+             `times` counts and times every call:\n\
+             [call times](call-times.md). `old` does that for pairs of caller and callee, in the \
+             format of the profiler before HPROF.",
             effects: &[("", "cpu=times", |o| o.cpu == Some(Cpu::Times))],
             default_in_words: true,
             ..Page::NONE
@@ -117,9 +117,9 @@ options!(
         };
         Page {
             part: Part::Measured,
-            text: "`y` measures contention for [monitors](monitors.md), samples who held the \
-             locks that threads waited for, and shows the state of all monitors. The file \
-             is text unless [`format=b`](#format) is given.",
+            text: "`y` measures contention for [monitors](monitors.md), samples who held the locks that \
+             threads waited for, and shows the state of all\n\
+             monitors. The file is text unless [`format=b`](#format) is given.",
             effects: &[("", "monitor=y", |o| o.monitors)],
             ..Page::NONE
         };
@@ -143,8 +143,7 @@ options!(
         Page {
             part: Part::Measured,
             text: "`y` samples all threads every 20 ms, running or waiting, with their states: \
-             [wall-clock samples](wall-samples.md). A time from `1ms` to `1h` is the \
-             interval.",
+             [wall-clock samples](wall-samples.md). A time from `1ms` to `1h` is the interval.",
             effects: &[("", "wall=5ms", |o| o.wall == Some(Duration::from_millis(5)))],
             ..Page::NONE
         };
@@ -169,12 +168,12 @@ options!(
         };
         Page {
             part: Part::Output,
-            text: "`a` writes text, `b` the binary format, which is smaller, and which other \
-             tools read. Without `format`, `file=x.hprof` and `file=x.hprof.gz` are \
-             binary, and all other names text. Call times exist only as text, and \
-             monitors are text unless `format=b` [is \
-             given](monitors.md#in-a-binary-file). The original wrote text unless \
-             `format=b` was given: a script that needs text in a file whose name ends in \
+            text: "`a` writes text, `b` the binary format, which is smaller, and which other tools \
+             read. Without `format`, `file=x.hprof` and `file=x.hprof.gz` are binary, and all \
+             other\n\
+             names text. Call times exist only as text, and monitors are text unless `format=b` \
+             [is given](monitors.md#in-a-binary-file). The original wrote text\n\
+             unless `format=b` was given: a script that needs text in a file whose name ends in \
              `.hprof` must pass `format=a`.",
             effects: &[("cpu=samples", "format=b", |o| o.format == Format::Binary)],
             default_in_words: true,
@@ -212,11 +211,11 @@ options!(
         };
         Page {
             part: Part::Output,
-            text: "The name of the file. In it, `%p` is the process id, `%t` the time at which \
-             the profile (or its period) begins, `%h` the host, `%m` the simple name of \
-             the main class or jar, and `%{NAME}` an environment variable. An existing \
-             file is replaced. [The file of a profile](files.md#the-file-of-a-profile) \
-             has the rules.",
+            text: "The name of the file. In it, `%p` is the process id, `%t` the time at which the \
+             profile (or its period) begins, `%h` the host, `%m` the simple name of the\n\
+             main class or jar, and `%{NAME}` an environment variable. An existing file is \
+             replaced. [The file of a profile](files.md#the-file-of-a-profile) has\n\
+             the rules.",
             effects: &[("", "file=x", |o| o.file == "x")],
             default_in_words: true,
             ..Page::NONE
@@ -243,8 +242,8 @@ options!(
         };
         Page {
             part: Part::Output,
-            text: "Sends the profile to a receiver, such as `hprof recv`, and takes its \
-             commands: [over the network](../guide/network.md). It excludes `file`.",
+            text: "Sends the profile to a receiver, such as `hprof recv`, and takes its commands: [over \
+             the network](../guide/network.md). It excludes `file`.",
             effects: &[("", "net=h:1", |o| o.net.is_some())],
             default_in_words: true,
             ..Page::NONE
@@ -263,8 +262,8 @@ options!(
         };
         Page {
             part: Part::Output,
-            text: "`n` keeps the receiver from ending the VM. With `y`, anyone who can take its \
-             place can end the program.",
+            text: "`n` keeps the receiver from ending the VM. With `y`, anyone who can take its place \
+             can end the program.",
             effects: &[("net=h:1", "net_exit=n", |o| !o.net_exit)],
             scoped: Some(("net_exit=n", "cpu=samples,net=h:1")),
             ..Page::NONE
@@ -291,10 +290,10 @@ options!(
         };
         Page {
             part: Part::Rare,
-            text: "The socket of [`hprof live`](../guide/live.md); not for use by hand. The \
-             agent answers each byte with a snapshot of the costs since the previous one, \
-             and the profile ends with the connection. Only `cpu=samples`, `heap=sites` \
-             and `monitor=y` are allowed with it.",
+            text: "The socket of [`hprof live`](../guide/live.md); not for use by hand. The agent \
+             answers each byte with a snapshot of the costs since the previous\n\
+             one, and the profile ends with the connection. Only `cpu=samples`, `heap=sites` and \
+             `monitor=y` are allowed with it.",
             effects: &[("cpu=samples", LIVE, |o| o.live.is_some())],
             default_in_words: true,
             ..Page::NONE
@@ -312,8 +311,8 @@ options!(
         };
         Page {
             part: Part::Output,
-            text: "`y` compresses the output with gzip. It is the default for file names that \
-             end in `.gz`.",
+            text: "`y` compresses the output with gzip. It is the default for file names that end in \
+             `.gz`.",
             effects: &[("", "compress=y", |o| o.compress == Some(true))],
             default_in_words: true,
             ..Page::NONE
@@ -337,9 +336,9 @@ options!(
         };
         Page {
             part: Part::Detail,
-            text: "The number of frames in a trace, from 0 to 65535 (of CPU samples at most \
-             2,048): 4 unless given, 64 with `wall=` or `native=malloc`. `cpu=old` always \
-             uses 2. `hprof record` sets 512.",
+            text: "The number of frames in a trace, from 0 to 65535 (of CPU samples at most 2,048): 4 \
+             unless given, 64 with `wall=` or `native=malloc`. `cpu=old` always uses 2. `hprof \
+             record` sets 512.",
             effects: &[("", "depth=0", |o| o.depth == 0)],
             scoped: Some((
                 "depth=8",
@@ -406,9 +405,9 @@ options!(
         };
         Page {
             part: Part::Rare,
-            text: "How `cpu=samples` samples: `async` uses timers on the threads' CPU clocks, \
-             `jvmti` asks the VM at safepoints, `auto` takes `async` where it works: [the \
-             two sampling methods](cpu-samples.md#the-two-sampling-methods).",
+            text: "How `cpu=samples` samples: `async` uses timers on the threads' CPU clocks, `jvmti` \
+             asks the VM at safepoints, `auto` takes `async` where it works:\n\
+             [the two sampling methods](cpu-samples.md#the-two-sampling-methods).",
             effects: &[("cpu=samples", "engine=jvmti", |o| {
                 o.engine == SamplingChoice::Jvmti
             })],
@@ -441,8 +440,8 @@ options!(
         };
         Page {
             part: Part::Detail,
-            text: "`y` also samples the threads of the garbage collector, the compilers and the \
-             rest of the VM.",
+            text: "`y` also samples the threads of the garbage collector, the compilers and the rest of \
+             the VM.",
             effects: &[("cpu=samples", "vmthreads=y", |o| o.vm_threads)],
             scoped: Some(("vmthreads=y", "cpu=samples cpu=samples,net=h:1")),
             ..Page::NONE
@@ -472,10 +471,9 @@ options!(
         };
         Page {
             part: Part::Detail,
-            text: "`y` adds the functions of native libraries and of the VM to the stacks of \
-             CPU samples: [native frames](cpu-samples.md#native-frames). `malloc` (every \
-             512 KB) or `malloc:64k` samples [native \
-             memory](allocation-sites.md#native-memory).",
+            text: "`y` adds the functions of native libraries and of the VM to the stacks of CPU \
+             samples: [native frames](cpu-samples.md#native-frames). `malloc` (every 512 KB) or\n\
+             `malloc:64k` samples [native memory](allocation-sites.md#native-memory).",
             effects: &[
                 ("cpu=samples", "native=y", |o| o.native),
                 ("", "native=malloc:64k", |o| {
@@ -507,9 +505,9 @@ options!(
         };
         Page {
             part: Part::Detail,
-            text: "The share, from 0 to 1, below which a row is small: all of its columns are \
-             smaller shares of their totals. Small rows are left out and summed in one \
-             line, or [folded](#fold). `0` keeps all.",
+            text: "The share, from 0 to 1, below which a row is small: all of its columns are smaller \
+             shares of their totals. Small rows are left out and\n\
+             summed in one line, or [folded](#fold). `0` keeps all.",
             effects: &[("", "cutoff=0.5", |o| o.cutoff == 0.5)],
             scoped: Some((
                 "cutoff=0",
@@ -538,9 +536,9 @@ options!(
         };
         Page {
             part: Part::Detail,
-            text: "`y` adds small rows up under shorter stacks instead of leaving them out: \
-             [small rows](allocation-sites.md#small-rows). The default is `y` in the \
-             binary format, and `n` in text.",
+            text: "`y` adds small rows up under shorter stacks instead of leaving them out: [small \
+             rows](allocation-sites.md#small-rows). The default is `y` in\n\
+             the binary format, and `n` in text.",
             effects: &[("format=b", "fold=n", |o| !o.folds())],
             scoped: Some((
                 "fold=y",
@@ -563,8 +561,9 @@ options!(
         };
         Page {
             part: Part::Measured,
-            text: "With `heap=sites`, `y` adds how long the objects of each site lived, and \
-             what was alive at the peak: [lifetimes](allocation-sites.md#lifetimes).",
+            text: "With `heap=sites`, `y` adds how long the objects of each site lived, and what was \
+             alive at the peak:\n\
+             [lifetimes](allocation-sites.md#lifetimes).",
             effects: &[("", "lifetimes=y", |o| o.lifetimes)],
             scoped: Some(("lifetimes=y", "heap=sites heap=all")),
             ..Page::NONE
@@ -588,9 +587,9 @@ options!(
         };
         Page {
             part: Part::Rare,
-            text: "With `lifetimes=y`: the least time between two looks at all live objects, \
-             which make the [course](allocation-sites.md#the-course). Looks happen only \
-             after collections, and take at most a fiftieth of the time.",
+            text: "With `lifetimes=y`: the least time between two looks at all live objects, which make \
+             the [course](allocation-sites.md#the-course). Looks happen only after\n\
+             collections, and take at most a fiftieth of the time.",
             effects: &[("heap=sites,lifetimes=y", "every=10s", |o| {
                 o.every == Duration::from_secs(10)
             })],
@@ -691,8 +690,8 @@ options!(
         };
         Page {
             part: Part::Original,
-            text: "`n` writes no dump when the program ends (\"dump on exit\"); dumps on \
-             request are still written.",
+            text: "`n` writes no dump when the program ends (\"dump on exit\"); dumps on request are \
+             still written.",
             effects: &[("", "doe=n", |o| !o.dump_on_exit)],
             ..Page::NONE
         };
@@ -710,8 +709,8 @@ options!(
         };
         Page {
             part: Part::Dumps,
-            text: "`y` forces a collection before the heap is read. `n` shows what the last \
-             collection left.",
+            text: "`y` forces a collection before the heap is read. `n` shows what the last collection \
+             left.",
             effects: &[("heap=sites", "gc=n", |o| !o.collect)],
             scoped: Some(("gc=n", "heap=sites heap=dump heap=all")),
             ..Page::NONE
@@ -735,8 +734,8 @@ options!(
         };
         Page {
             part: Part::Detail,
-            text: "Estimates allocation sites from one object in every so many bytes (`512k`), \
-             at a fraction of the cost of counting all.",
+            text: "Estimates allocation sites from one object in every so many bytes (`512k`), at a \
+             fraction of the cost of counting all.",
             effects: &[("heap=sites", "sample=77", |o| o.sample == Some(77))],
             scoped: Some(("sample=512k", "heap=sites heap=dump heap=all")),
             default_in_words: true,
@@ -761,12 +760,12 @@ options!(
         };
         Page {
             part: Part::Detail,
-            text: "`budget=20%` bounds what tracking allocations may cost: while it takes more \
-             than a fifth of the program's CPU time, a sample is tracked instead of all, \
-             and totals are [marked as estimates](allocation-sites.md#a-budget). With \
-             `cpu=times` and `cpu=old`, the methods that are called most are [left out, \
-             and named](call-times.md#a-budget). `wall=` always takes at most 2 % of one \
-             CPU on average, and the sampler of `monitor=y` 1 %.",
+            text: "`budget=20%` bounds what tracking allocations may cost: while it takes more than a \
+             fifth of the program's CPU time, a sample is tracked instead of all,\n\
+             and totals are [marked as estimates](allocation-sites.md#a-budget). With `cpu=times` \
+             and `cpu=old`, the methods that are called most are\n\
+             [left out, and named](call-times.md#a-budget). `wall=` always takes at most 2 % of \
+             one CPU on average, and the sampler of `monitor=y` 1 %.",
             effects: &[("heap=sites", "budget=7%", |o| o.budget == Some(7))],
             scoped: Some((
                 "budget=20%",
@@ -800,10 +799,10 @@ options!(
         Page {
             part: Part::BadEnd,
             text: "Writes a file when the program runs out of memory, before it sees the error: \
-             `java.oom-1.hprof` next to `java.hprof.txt`. `sites` writes the allocation \
-             sites, `dump` also the heap, `n` nothing. `y` is `dump` for `heap=dump|all` \
-             and `sites` for `heap=sites`. It needs `heap=` and a file, no pipe. See \
-             [when memory runs out](files.md#when-memory-runs-out).",
+             `java.oom-1.hprof` next to `java.hprof.txt`. `sites` writes the\n\
+             allocation sites, `dump` also the heap, `n` nothing. `y` is `dump` for \
+             `heap=dump|all` and `sites` for `heap=sites`. It needs `heap=` and a file, no\n\
+             pipe. See [when memory runs out](files.md#when-memory-runs-out).",
             effects: &[("heap=sites", "oom=dump", |o| o.oom == Some(Oom::Dump))],
             scoped: Some(("oom=y", "heap=sites heap=dump heap=all")),
             ..Page::NONE
@@ -838,8 +837,8 @@ options!(
         };
         Page {
             part: Part::BadEnd,
-            text: "The most files that `oom=` writes because the Java heap is full. Every other \
-             limit (the length of arrays, metaspace, threads) gets one file at most.",
+            text: "The most files that `oom=` writes because the Java heap is full. Every other limit \
+             (the length of arrays, metaspace, threads) gets one file at most.",
             effects: &[("heap=sites", "oom_count=3", |o| o.oom_count == 3)],
             scoped: Some(("oom_count=2", "heap=sites heap=dump heap=all")),
             ..Page::NONE
@@ -858,8 +857,9 @@ options!(
         Page {
             part: Part::BadEnd,
             text: "`y` keeps a snapshot for a program that is killed, in a file of 4 MB, \
-             `java.hprof.txt.blackbox`, which `hprof autopsy` reads. It is at most 30 s \
-             old, and is removed when the profile ends well: [when the program is \
+             `java.hprof.txt.blackbox`, which `hprof autopsy` reads. It is at most 30 s old, and \
+             is\n\
+             removed when the profile ends well: [when the program is \
              killed](files.md#when-the-program-is-killed). `hprof record` has it on.",
             effects: &[("cpu=samples", "blackbox=y", |o| o.black_box)],
             scoped: Some((
@@ -881,12 +881,13 @@ options!(
         };
         Page {
             part: Part::BadEnd,
-            text: "What happens if the file system or the receiver takes nothing. With `n`, an \
-             event of the program waits for one second in all; then the program \
-             continues, and the profile ends after 65,536 more events. A dump waits for \
-             60 seconds. With `y` both wait as long as it takes, except for a receiver or \
-             a pipe, never longer than those 60 seconds. When the program ends, 20 \
-             seconds without progress end the profile, with `y` too.",
+            text: "What happens if the file system or the receiver takes nothing. With `n`, an event of \
+             the program waits for one second in all; then the program\n\
+             continues, and the profile ends after 65,536 more events. A dump waits for 60 \
+             seconds. With `y` both wait as long as it takes, except for a receiver or a pipe, \
+             never\n\
+             longer than those 60 seconds. When the program ends, 20 seconds without progress end \
+             the profile, with `y` too.",
             effects: &[("cpu=samples", "block=y", |o| o.block)],
             ..Page::NONE
         };
@@ -913,8 +914,8 @@ options!(
         };
         Page {
             part: Part::Detail,
-            text: "What `cpu=times|old` measures: CPU time (`cpu`), elapsed time (`wall`), or \
-             CPU time by `samples`.",
+            text: "What `cpu=times|old` measures: CPU time (`cpu`), elapsed time (`wall`), or CPU time \
+             by `samples`.",
             effects: &[("cpu=times", "clock=wall", |o| o.clock == Clock::Wall)],
             scoped: Some(("clock=wall", "cpu=times cpu=old")),
             ..Page::NONE
@@ -948,8 +949,8 @@ options!(
         };
         Page {
             part: Part::Detail,
-            text: "The classes whose methods `cpu=times` and `cpu=old` measure, separated by \
-             `:`, such as `com.acme.*:org.foo.Bar`.",
+            text: "The classes whose methods `cpu=times` and `cpu=old` measure, separated by `:`, such \
+             as `com.acme.*:org.foo.Bar`.",
             effects: &[("cpu=times", "include=a.*", |o| o.include == ["a.*"])],
             scoped: Some(("include=a.*", "cpu=times cpu=old")),
             default_in_words: true,
@@ -1112,8 +1113,8 @@ options!(
         };
         Page {
             part: Part::Output,
-            text: "`n` does not report dumps on stderr. If `y` is given explicitly, the agent \
-             also reports how it took stacks and samples.",
+            text: "`n` does not report dumps on stderr. If `y` is given explicitly, the agent also \
+             reports how it took stacks and samples.",
             effects: &[("", "verbose=n", |o| !o.verbose)],
             ..Page::NONE
         };
@@ -1193,9 +1194,9 @@ options!(
         };
         Page {
             part: Part::Dumps,
-            text: "`vm` is the VM's dumper, `jvmti` follows references, and `fork` does that in \
-             a forked child while the program continues. If there can be no child, `fork` \
-             dumps as `auto` does, and `forkonly` not at all. `auto` takes the VM's \
+            text: "`vm` is the VM's dumper, `jvmti` follows references, and `fork` does that in a \
+             forked child while the program continues. If there can be no\n\
+             child, `fork` dumps as `auto` does, and `forkonly` not at all. `auto` takes the VM's \
              dumper where that is right. See [heap dumps](heap-dumps.md#the-dumpers).",
             effects: &[
                 ("heap=dump", "dumper=jvmti", |o| o.dumper == Dumper::Jvmti),
@@ -1234,12 +1235,12 @@ options!(
         };
         Page {
             part: Part::Dumps,
-            text: "`y` writes heap dumps without what objects hold: the same objects, sizes, \
-             references and sites, as [`hprof \
-             redact`](../guide/heap-analysis.md#giving-a-dump-to-others) makes them. The \
-             program's arguments, properties, and values of flags that may be content \
-             become `***`. No content reaches a disk on the way: `dumper=vm`, which needs \
-             a temporary file, is refused.",
+            text: "`y` writes heap dumps without what objects hold: the same objects, sizes, references \
+             and sites, as\n\
+             [`hprof redact`](../guide/heap-analysis.md#giving-a-dump-to-others) makes them. The \
+             program's arguments, properties, and values of flags that may be content become\n\
+             `***`. No content reaches a disk on the way: `dumper=vm`, which needs a temporary \
+             file, is refused.",
             effects: &[("heap=dump", "redact=y", |o| o.redact)],
             scoped: Some(("redact=y", "heap=dump heap=all cpu=samples,net=h:1")),
             ..Page::NONE
@@ -1268,9 +1269,9 @@ options!(
         };
         Page {
             part: Part::Rare,
-            text: "How stacks of allocations and contended monitors are taken. `auto` reads \
-             them from memory where that is known to be right, and compares one in 1,024 \
-             with the VM's answer. `jvmti` asks the VM each time. `verify`, for tests of \
+            text: "How stacks of allocations and contended monitors are taken. `auto` reads them from \
+             memory where that is known to be right, and compares one in\n\
+             1,024 with the VM's answer. `jvmti` asks the VM each time. `verify`, for tests of \
              the agent, does both: [stacks](allocation-sites.md#stacks).",
             effects: &[("heap=sites", "stacks=jvmti", |o| {
                 o.stacks == StackSource::Jvmti
@@ -1308,8 +1309,7 @@ options!(
         };
         Page {
             part: Part::Rare,
-            text: "`4` reads a binary file back at the end; findings go to \
-             `java.hprof.check.txt`.",
+            text: "`4` reads a binary file back at the end; findings go to `java.hprof.check.txt`.",
             effects: &[("cpu=samples,format=b", "logflags=4", |o| o.check_file)],
             scoped: Some(("logflags=4", "")),
             ..Page::NONE
