@@ -6,7 +6,7 @@ use std::os::windows::io::{AsRawHandle, FromRawHandle};
 use std::path::Path;
 use std::ptr;
 
-use windows_sys::Win32::Foundation::{ERROR_PIPE_CONNECTED, INVALID_HANDLE_VALUE};
+use windows_sys::Win32::Foundation::{ERROR_NO_DATA, ERROR_PIPE_CONNECTED, INVALID_HANDLE_VALUE};
 use windows_sys::Win32::Storage::FileSystem::{FILE_FLAG_FIRST_PIPE_INSTANCE, PIPE_ACCESS_INBOUND};
 use windows_sys::Win32::System::Pipes::{
     ConnectNamedPipe, CreateNamedPipeW, PIPE_READMODE_BYTE, PIPE_REJECT_REMOTE_CLIENTS,
@@ -58,7 +58,12 @@ impl AnswerPipe {
         let connected = unsafe { ConnectNamedPipe(self.0.as_raw_handle(), ptr::null_mut()) };
         if connected == 0 {
             let error = io::Error::last_os_error();
-            if error.raw_os_error() != Some(ERROR_PIPE_CONNECTED.cast_signed()) {
+            // The program has opened the pipe already, or has even written its answer and closed it.
+            let is_there = [ERROR_PIPE_CONNECTED, ERROR_NO_DATA].map(u32::cast_signed);
+            if !error
+                .raw_os_error()
+                .is_some_and(|code| is_there.contains(&code))
+            {
                 return Err(error);
             }
         }
@@ -88,5 +93,15 @@ mod tests {
             let said = reader.join().expect("no panic").expect("an answer");
             assert_eq!(String::from_utf8_lossy(&said), expected);
         }
+    }
+
+    #[test]
+    fn what_was_written_before_anybody_waited_is_read() {
+        let name = format!(r"\\.\pipe\hprof-test-{}-early", std::process::id());
+        let pipe = AnswerPipe::create(&name).expect("a pipe");
+        let mut writer = File::options().write(true).open(&name).expect("a pipe");
+        writer.write_all(b"an answer").expect("room");
+        drop(writer);
+        assert_eq!(pipe.read(100).expect("an answer"), b"an answer");
     }
 }
