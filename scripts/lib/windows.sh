@@ -160,9 +160,9 @@ compare_dump() {
     same heap diff heap.hprof heap.hprof
     same heap leaks heap.hprof --no-index --memory 8m
     # Its bytes are random: equal ones stay equal, and nobody can guess what they were.
-    expect "" 0 redact heap.hprof -o redacted.hprof
-    expect STRING 0 check redacted.hprof
-    rm "$work/windows/redacted.hprof"
+    expect "" 0 redact heap.hprof -o random.hprof
+    expect STRING 0 check random.hprof
+    rm "$work/windows/random.hprof"
     same export heap.hprof --to parquet -o tables
     same heap index heap.hprof --remove
 }

@@ -92,3 +92,12 @@ fn each_option_of_the_help_is_explained() {
         assert_eq!(!page.text.is_empty(), is_in_help, "{}", row.name);
     }
 }
+
+/// `hprof options NAME` prints the text of a link alone, line by line.
+#[test]
+fn no_link_is_broken_over_two_lines() {
+    for line in PAGES.iter().flat_map(|page| page.text.lines()) {
+        let begun = line.matches('[').count();
+        assert_eq!(begun, line.matches("](").count(), "{line}");
+    }
+}

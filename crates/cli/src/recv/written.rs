@@ -82,8 +82,7 @@ mod tests {
     #[test]
     fn neither_a_link_nor_a_pipe_in_its_place_is_read() {
         use std::os::unix::fs::symlink;
-
-        use rustix::fs::{CWD, Mode, mkfifoat};
+        use std::process::Command;
 
         let away = |path: &Path| fs::rename(path, path.with_extension("old")).expect("it is ours");
         let link = read_after(|path| {
@@ -92,8 +91,8 @@ mod tests {
         });
         let pipe = read_after(|path| {
             away(path);
-            let mode = Mode::RUSR | Mode::WUSR;
-            mkfifoat(CWD, path, mode).expect("a pipe");
+            let made = Command::new("mkfifo").arg(path).status();
+            assert!(made.expect("mkfifo").success());
         });
         for read in [link, pipe] {
             assert!(read.is_err(), "{:?}", read.ok());

@@ -1,7 +1,7 @@
 //! The stack of the current thread, as far as it was in use when a signal interrupted it.
 
 use super::super::own_stack::{OwnStack, unsigned};
-use super::{WORD, read};
+use super::WORD;
 use crate::stack_bounds::StackBounds;
 
 impl OwnStack {
@@ -36,6 +36,6 @@ impl OwnStack {
             return None;
         }
         // SAFETY: it is in the same page as the word at the stack pointer, which is mapped.
-        Some(unsafe { read(at) })
+        Some(unsafe { super::read(at) })
     }
 }
