@@ -44,7 +44,10 @@ struct State<K> {
 }
 
 /// The key of a section's row.
-pub(super) trait TimedKey: Copy + Eq + Hash + Ord {
+pub(super) trait TimedKey: Copy + Eq + Hash {
+    /// Returns the numbers that keys are ordered by; the first count most.
+    fn numbers(self) -> [[u64; 2]; 2];
+
     /// Writes the names of the row.
     fn write_names(self, entry: &mut Entry<'_>);
 
@@ -157,7 +160,8 @@ impl<K: TimedKey> Times<K> {
             step,
             counts,
         } = self.state?;
-        memory::need(counts.len() * 4 * size_of::<(K, StepCount)>());
+        // Sorting takes as much again, and the numbers.
+        memory::need(counts.len() * 8 * size_of::<(K, StepCount)>());
         let mut sums: HashMap<u32, u64, FixedState> = HashMap::default();
         for (&(_, step), &count) in &counts {
             let sum = sums.entry(step).or_default();
@@ -179,7 +183,9 @@ impl<K: TimedKey> Times<K> {
                 None => *rest.entry(step).or_default() += count,
             }
         }
-        listed.sort_unstable_by_key(|(key, count)| (*key, count.step));
+        memory::sort_by_numbers(&mut listed, |(_, count)| [count.step.into(), 0]);
+        memory::sort_by_numbers(&mut listed, |(key, _)| key.numbers()[1]);
+        memory::sort_by_numbers(&mut listed, |(key, _)| key.numbers()[0]);
         let mut grouped: Vec<(K, Vec<StepCount>)> = Vec::new();
         for (key, count) in listed {
             match grouped.last_mut() {
@@ -319,6 +325,10 @@ fn millis(time: Duration) -> u64 {
 mod tests {
     use super::*;
     impl TimedKey for u32 {
+        fn numbers(self) -> [[u64; 2]; 2] {
+            [[self.into(), 0], [0, 0]]
+        }
+
         fn write_names(self, _: &mut Entry<'_>) {}
 
         fn row(self) -> (TraceSerial, Option<TimedLock>) {

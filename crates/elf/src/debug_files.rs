@@ -15,24 +15,25 @@ impl Source {
         if own.has_all() {
             return own;
         }
-        let apart = self.with_debug_file(Symbols::read);
-        apart.filter(Symbols::has_all).unwrap_or(own)
-    }
-
-    /// Calls the function with the file that has been made of the library for debuggers, if there is one.
-    pub(super) fn with_debug_file<T>(&self, body: impl Fn(&Elf<'_>) -> T) -> Option<T> {
         let Self::File(path) = self else {
-            return None;
+            return own;
         };
-        let found = self.with_elf(|library| {
-            let mut files = debug_files(path, library).into_iter();
-            files.find_map(|file| {
-                let apart = Self::File(file)
-                    .with_elf(|elf| (build_id(elf) == build_id(library)).then(|| body(elf)));
-                apart.flatten()
-            })
+        let apart = self.with_elf(|elf| {
+            let mut files = debug_files(path, elf).into_iter();
+            files.find_map(|file| Symbols::read_apart(file, elf))
         });
-        found.flatten()
+        apart.flatten().unwrap_or(own)
+    }
+}
+
+impl Symbols {
+    /// Reads the symbols of a library from the file that has been made for debuggers; `None` if it is not of that library.
+    fn read_apart(file: PathBuf, library: &Elf<'_>) -> Option<Self> {
+        let symbols = Source::File(file).with_elf(|elf| {
+            let is_of_it = build_id(elf) == build_id(library);
+            is_of_it.then(|| Self::read(elf))
+        });
+        symbols.flatten().filter(Self::has_all)
     }
 }
 

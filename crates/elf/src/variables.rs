@@ -29,12 +29,8 @@ impl Source {
         exported: Exported<'_>,
         names: [&str; N],
     ) -> [Option<Variable>; N] {
-        let of_file = |elf: &Elf<'_>| look_up(elf, exported, names);
-        let own = self.with_elf(of_file).unwrap_or([None; N]);
-        match own.iter().any(Option::is_some) {
-            true => own,
-            false => self.with_debug_file(of_file).unwrap_or(own),
-        }
+        let found = self.with_elf(|elf| look_up(elf, exported, names));
+        found.unwrap_or([None; N])
     }
 }
 

@@ -20,6 +20,7 @@ mod memory;
 mod part;
 pub mod tasks;
 mod text;
+mod tracking;
 mod trend;
 mod verdict;
 
@@ -31,5 +32,6 @@ pub use course::{Course, Fate, Forecast};
 pub use memory::{Contents, Memory, Resident};
 pub use part::{Part, Parts};
 pub use text::{BadAccount, decode, decode_all, encode, encode_all};
+pub use tracking::{Tracking, TrackingVariables, VmVariable};
 pub use trend::{Point, Trend, trend};
 pub use verdict::{Finding, GrowingSite, Growth, verdict};

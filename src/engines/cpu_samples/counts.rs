@@ -24,6 +24,10 @@ pub(in crate::engines) struct CountedSamples {
 }
 
 impl TimedKey for TraceId {
+    fn numbers(self) -> [[u64; 2]; 2] {
+        [[self.index().into(), 0], [0, 0]]
+    }
+
     fn write_names(self, entry: &mut Entry<'_>) {
         entry.trace(self);
     }

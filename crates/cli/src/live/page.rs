@@ -224,7 +224,7 @@ impl View {
             View::Native => {
                 let total = |value| amount(sum(samples(&costs.native, value)) as f64);
                 format!(
-                    "{} not freed, {} of it for 10 s, of what native code has allocated since the beginning; estimated",
+                    "{} not freed, {} of it for 10 s, estimated",
                     total(NATIVE_LIVE),
                     total(NATIVE_OLD)
                 )
@@ -625,7 +625,7 @@ mod tests {
         assert_eq!(frames, expected);
         assert_eq!(
             View::Native.summary(&model),
-            "6.0 KB not freed, 1.0 KB of it for 10 s, of what native code has allocated since the beginning; estimated"
+            "6.0 KB not freed, 1.0 KB of it for 10 s, estimated"
         );
     }
 

@@ -7,11 +7,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use hprof_footprint::{Contents, Memory, Resident, TrackedKind, VmFacts, VmLayout};
+use hprof_footprint::{Contents, Memory, Resident, TrackedKind, Tracking, VmFacts, VmLayout};
 
 use super::code_heap::CodeHeaps;
 use super::flags::{BoolFlag, NumberFlag, VmFlags};
-use super::memory_tracking::MemoryTracking;
+use super::memory_tracking;
 use super::thread_layout::THREAD_TYPES;
 use crate::env::Env;
 use crate::jni::{Jni, jni};
@@ -48,7 +48,7 @@ pub struct MemoryLayout {
     class_base: usize,
     threads: Option<ThreadList>,
     classes: Option<ClassList>,
-    tracking: Option<MemoryTracking>,
+    tracking: Option<Tracking>,
     memory: ProcessMemory,
 }
 
@@ -120,8 +120,7 @@ impl MemoryLayout {
         let size = flags.and_then(|flags| flags.number(NumberFlag::CompressedClassSpaceSize));
         let has_flag = flags.is_some_and(|flags| flags.has(BoolFlag::UseCompressedClassPointers));
         let memory = ProcessMemory::new();
-        let tracking = || MemoryTracking::find(env, flags?, memory.peek.as_ref()?);
-        let tracking = tracking();
+        let tracking = flags.and_then(|flags| memory_tracking::find(env, flags, &memory));
         Self {
             heap: structs.and_then(heap_range),
             code: structs.and_then(CodeHeaps::find),
@@ -165,10 +164,12 @@ impl MemoryLayout {
 
     /// Returns what the VM counts itself by purpose, the largest first; nothing if it does not count.
     pub fn tracked(&self) -> Vec<TrackedKind> {
-        match (&self.tracking, &self.memory.peek) {
-            (Some(tracking), Some(peek)) => tracking.kinds(peek),
-            _ => Vec::new(),
-        }
+        let Some(tracking) = &self.tracking else {
+            return Vec::new();
+        };
+        let mut kinds = tracking.kinds(&self.memory);
+        memory::sort_by_numbers(&mut kinds, |kind| [!(kind.malloc + kind.mapped), 0]);
+        kinds
     }
 
     /// Returns the number of class loaders that have classes.

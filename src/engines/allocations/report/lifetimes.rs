@@ -40,10 +40,13 @@ pub(in super::super) fn lifetimes(
             has_course.contains(key) || !is_small(&columns(fates), &totals, request.cutoff)
         })
         .collect();
-    listed.sort_by_cached_key(|(key, fates)| {
+    memory::sort_by_numbers(&mut listed, |(key, _)| {
+        [key.trace.index().into(), key.class.index().into()]
+    });
+    memory::sort_by_numbers(&mut listed, |(_, fates)| {
         let kinds = fates.iter().filter(|(fate, _)| **fate != Fate::Peak);
         let bytes: u64 = kinds.map(|(_, amount)| amount.bytes).sum();
-        (std::cmp::Reverse(bytes), key.trace, key.class)
+        [!bytes, 0]
     });
     let mut rows: Vec<_> = rows(None, &all).collect();
     for (key, fates) in &listed {

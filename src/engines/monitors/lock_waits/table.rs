@@ -1,6 +1,5 @@
 //! The samples of waits for locks, and the sections LOCK WAITS and SAMPLE TIMES.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -39,6 +38,16 @@ pub(super) struct LockWaitKey {
 }
 
 impl TimedKey for LockWaitKey {
+    fn numbers(self) -> [[u64; 2]; 2] {
+        // What is not known comes first.
+        let holder = self.holder.map_or(0, |trace| u64::from(trace.index()) + 1);
+        let identity = self.identity.map_or(0, |identity| u64::from(identity) + 1);
+        [
+            [self.trace.index().into(), holder],
+            [self.class.index().into(), identity],
+        ]
+    }
+
     fn write_names(self, entry: &mut Entry<'_>) {
         entry.trace(self.trace);
         if let Some(holder) = self.holder {
@@ -110,7 +119,9 @@ fn select(halves: Samples, cutoff: f64) -> LockWaitSelection {
         .into_iter()
         .map(|(key, halves)| (key, halves.div_ceil(2)));
     let mut rows: Vec<(LockWaitKey, u64)> = samples.collect();
-    rows.sort_unstable_by_key(|&(key, count)| (Reverse(count), key));
+    memory::sort_by_numbers(&mut rows, |(key, _)| key.numbers()[1]);
+    memory::sort_by_numbers(&mut rows, |(key, _)| key.numbers()[0]);
+    memory::sort_by_numbers(&mut rows, |&(_, count)| [!count, 0]);
     let (mut total, mut known) = (0_u64, 0_u64);
     for &(key, count) in &rows {
         total = total.saturating_add(count);
