@@ -59,7 +59,7 @@ impl Env {
             name: String::new(),
         };
         let mut all: Vec<LoaderKind> = named.chain([of_boot]).collect();
-        all.sort_unstable_by(|a, b| (b.classes, &a.name).cmp(&(a.classes, &b.name)));
+        memory::sort_by_numbers(&mut all, |kind| [!kind.classes, !kind.loaders]);
         Ok(all)
     }
 }

@@ -92,7 +92,8 @@ fn by_maker(shared: &TrackerState, sums: BTreeMap<TraceId, Sum>) -> Vec<BufferSi
         maker,
     });
     let mut sites: Vec<BufferSite> = sites.collect();
-    sites.sort_unstable_by(|a, b| (b.bytes, &a.maker).cmp(&(a.bytes, &b.maker)));
+    // Those of equal bytes stay in the order of their names.
+    memory::sort_by_numbers(&mut sites, |site| [!site.bytes, 0]);
     sites.truncate(MOST);
     sites
 }

@@ -305,7 +305,7 @@ impl FrameClasses {
     /// Returns the methods of a class that is at this address and held.
     fn methods_of(&self, address: usize, class: &LocalRef<'_>) -> Box<[(u16, MethodId)]> {
         let ids = self.env.methods_of(class.object());
-        let mut methods: Box<[_]> = match self.ids {
+        let mut methods: Vec<(u16, MethodId)> = match self.ids {
             MethodIds::Addresses => ids
                 .into_iter()
                 .filter_map(|id| Some((self.methods.number_of(id.address())?, id)))
@@ -316,8 +316,8 @@ impl FrameClasses {
                 .map(|(number, id)| (number, MethodId::of_number(id)))
                 .collect(),
         };
-        methods.sort_unstable_by_key(|&(number, _)| number);
-        methods
+        memory::sort_by_numbers(&mut methods, |&(number, _)| [number.into(), 0]);
+        methods.into_boxed_slice()
     }
 
     /// Forgets classes that are gone: looks at some of them each time, and at as many as there are new ones.
