@@ -4,7 +4,7 @@ use hprof_footprint::{Memory, Tracking, TrackingVariables, VmVariable};
 
 use super::flags::VmFlags;
 use crate::env::Env;
-use crate::native_code::{Exported, Variable, variables};
+use crate::native_code::{Variable, variables};
 use crate::vm_kind::vm_structs::VmStructs;
 
 /// A variable that HotSpot exports.
@@ -21,10 +21,7 @@ pub(super) fn find(env: Env, flags: VmFlags, memory: &dyn Memory) -> Option<Trac
     if !flags.tracks_memory() {
         return None;
     }
-    let exported = Exported {
-        name: EXPORTED,
-        address: VmStructs::exported_address(env.vm())?,
-    };
+    let exported = (EXPORTED, VmStructs::exported_address(env.vm())?);
     let function = env.vm().function_address().addr();
     let wanted = [NAMES, OLD_NAMES, MALLOC, MAPPED, LEVEL];
     let found = variables(function, exported, wanted);

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 
-use elf::Source;
-pub(super) use elf::{Exported, FrameRule, Saved, Variable};
+use elf::{Exported, Source};
+pub(super) use elf::{FrameRule, Saved, Variable};
 pub use function::NativeFunction;
 use library::Library;
 use mappings::Mapping;
@@ -42,15 +42,19 @@ pub(super) struct NativeCode {
 }
 
 /// Returns the variables with these names of the library that has the function; `None` for what its file does not have.
+/// `exported` is a variable that the library offers to others: its name, and its address in this process.
 pub(super) fn variables<const N: usize>(
     function: usize,
-    exported: Exported<'_>,
+    exported: (&str, usize),
     names: [&str; N],
 ) -> [Option<Variable>; N] {
     let mut mappings = Mapping::of_code().into_iter();
     let has_it = |mapping: &Mapping| (mapping.begin..mapping.end).contains(&function);
     match mappings.find(has_it).filter(|mapping| !mapping.is_removed) {
-        Some(mapping) => Source::File(mapping.path).variables(exported, names),
+        Some(mapping) => {
+            let (name, address) = exported;
+            Source::File(mapping.path).variables(Exported { name, address }, names)
+        }
         None => [None; N],
     }
 }

@@ -13,18 +13,10 @@ pub(crate) struct Variable {
     pub(crate) size: usize,
 }
 
-/// A variable that the library offers to others.
-pub(crate) struct Exported<'name> {
-    /// Its name.
-    pub(crate) name: &'name str,
-    /// Its address in this process.
-    pub(crate) address: usize,
-}
-
 /// Returns `None` for each name.
 pub(crate) fn variables<const N: usize>(
     _function: usize,
-    _exported: Exported<'_>,
+    _exported: (&str, usize),
     _names: [&str; N],
 ) -> [Option<Variable>; N] {
     [None; N]
