@@ -359,15 +359,19 @@ pub fn details(account: &Account, sizes: Sizes) -> Vec<String> {
     lines
 }
 
-/// Returns what the VM has for which purpose, if it counts that: all from a hundredth of the largest on.
+/// Returns what the VM has for which purpose, if it counts that: all but the Java heap, from a hundredth of the largest on.
 fn of_tracking(account: &Account, sizes: Sizes) -> Vec<String> {
-    let Some((malloc, _)) = account.malloc_of_vm() else {
+    if account.tracked.is_empty() {
         return Vec::new();
-    };
+    }
     let bytes = |kind: &TrackedKind| kind.malloc.saturating_add(kind.mapped);
-    let largest = account.tracked.iter().map(bytes).max().unwrap_or(0);
-    let shown = account.tracked.iter();
-    let shown = shown.filter(|kind| bytes(kind).saturating_mul(NAMED_PURPOSE) >= largest.max(1));
+    // The heap has a part of its own, next to which nothing would be large.
+    let others = || {
+        let kinds = account.tracked.iter();
+        kinds.filter(|kind| kind.name != TrackedKind::JAVA_HEAP)
+    };
+    let largest = others().map(bytes).max().unwrap_or(0);
+    let shown = others().filter(|kind| bytes(kind).saturating_mul(NAMED_PURPOSE) >= largest.max(1));
     let lines = shown.map(|kind| {
         format!(
             "  {}: {} by malloc, {} mapped",
@@ -376,11 +380,11 @@ fn of_tracking(account: &Account, sizes: Sizes) -> Vec<String> {
             sizes.text(kind.mapped)
         )
     });
-    let mapped = account.tracked.iter().map(|kind| kind.mapped).sum();
+    let sum = |of: fn(&TrackedKind) -> u64| sizes.text(others().map(of).sum());
     let head = format!(
-        "the VM itself (NativeMemoryTracking): {} by malloc, {} mapped",
-        sizes.text(malloc),
-        sizes.text(mapped)
+        "the VM itself without the Java heap (NativeMemoryTracking): {} by malloc, {} mapped",
+        sum(|kind| kind.malloc),
+        sum(|kind| kind.mapped)
     );
     std::iter::once(head).chain(lines).collect()
 }

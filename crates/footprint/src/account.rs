@@ -123,6 +123,13 @@ pub struct TrackedKind {
     pub name: String,
 }
 
+impl TrackedKind {
+    /// The VM's name for what Java code takes by `Unsafe`, direct buffers included.
+    pub const OTHER: &str = "Other";
+    /// The VM's name for the Java heap.
+    pub const JAVA_HEAP: &str = "Java Heap";
+}
+
 /// Where the memory of a process is, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -211,11 +218,20 @@ impl Account {
         line
     }
 
-    /// Returns what the VM itself has from `malloc`, and the purpose that has most of it; `None` if the VM does not count it.
+    /// Returns what the VM itself has of [`Part::Malloc`], and the purpose that has most of it; `None` if the VM does not count it.
+    /// The VM counts direct buffers, which are a part of their own, for [`TrackedKind::OTHER`].
     #[must_use]
-    pub fn malloc_of_vm(&self) -> Option<(u64, &TrackedKind)> {
-        let largest = self.tracked.iter().max_by_key(|kind| kind.malloc)?;
-        Some((self.tracked.iter().map(|kind| kind.malloc).sum(), largest))
+    pub fn malloc_of_vm(&self) -> Option<(u64, TrackedKind)> {
+        let direct = self.vm.direct.unwrap_or(0);
+        let mut kinds = self.tracked.clone();
+        for kind in kinds
+            .iter_mut()
+            .filter(|kind| kind.name == TrackedKind::OTHER)
+        {
+            kind.malloc = kind.malloc.saturating_sub(direct);
+        }
+        let bytes = kinds.iter().map(|kind| kind.malloc).sum();
+        Some((bytes, kinds.into_iter().max_by_key(|kind| kind.malloc)?))
     }
 
     /// Returns the sum of the parts in RAM.

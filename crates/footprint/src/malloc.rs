@@ -73,23 +73,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::memory::{Contents, Resident};
-
-    struct Words(HashMap<usize, usize>);
-
-    impl Memory for Words {
-        fn word(&self, address: usize) -> Option<usize> {
-            self.0.get(&address).copied()
-        }
-
-        fn resident(&self, _: Range<usize>, _: Contents) -> Resident {
-            Resident::default()
-        }
-
-        fn system_resident(&self) -> Option<u64> {
-            None
-        }
-    }
+    use crate::memory::tests::Words;
 
     #[test]
     fn heaps_of_arenas_are_found_inside_mappings() {

@@ -32,3 +32,28 @@ pub struct Resident {
     /// kernel's page of zeros, which all processes share, is in their place then.
     pub doubtful: u64,
 }
+
+#[cfg(test)]
+pub mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// Words at their addresses, of which nothing is in RAM.
+    #[derive(Default)]
+    pub struct Words(pub HashMap<usize, usize>);
+
+    impl Memory for Words {
+        fn word(&self, address: usize) -> Option<usize> {
+            self.0.get(&address).copied()
+        }
+
+        fn resident(&self, _: Range<usize>, _: Contents) -> Resident {
+            Resident::default()
+        }
+
+        fn system_resident(&self) -> Option<u64> {
+            None
+        }
+    }
+}

@@ -140,28 +140,8 @@ fn read_name(memory: &dyn Memory, address: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-    use std::ops::Range;
-
     use super::*;
-    use crate::memory::{Contents, Resident};
-
-    #[derive(Default)]
-    struct Words(HashMap<usize, usize>);
-
-    impl Memory for Words {
-        fn word(&self, address: usize) -> Option<usize> {
-            self.0.get(&address).copied()
-        }
-
-        fn resident(&self, _: Range<usize>, _: Contents) -> Resident {
-            Resident::default()
-        }
-
-        fn system_resident(&self) -> Option<u64> {
-            None
-        }
-    }
+    use crate::memory::tests::Words;
 
     impl Words {
         fn put(&mut self, address: usize, words: &[usize]) -> VmVariable {

@@ -31,7 +31,7 @@ impl<T> OrStop for Result<T, OutOfMemory> {
     }
 }
 
-/// As [`claim`], for what grows by itself. A thread that is already unwinding and cleaning up must not unwind again: it
+/// As [`claim`], for what grows on its own. A thread that is already unwinding and cleaning up must not unwind again: it
 /// gets the reserve.
 #[inline]
 pub fn claim_to_grow(bytes: usize) -> Result<(), OutOfMemory> {

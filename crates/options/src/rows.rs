@@ -1286,7 +1286,7 @@ options!(
             Auto,
             /// `stacks=verify`: as `auto`, but every stack is checked.
             Verify,
-            /// `stacks=jvmti`: the VM is asked for every stack.
+            /// `stacks=jvmti`: every stack comes from the VM.
             Jvmti,
         }
     },

@@ -16,7 +16,7 @@ pub(super) struct OptionRow<O: 'static> {
     /// The measurements that it changes.
     pub(super) scope: Scope<O>,
     pub(super) setter: Setter<O>,
-    /// For an option that measures something by itself: returns `true` if that is requested.
+    /// For an option that measures something on its own: returns `true` if that is requested.
     pub(super) measures: Option<fn(&O) -> bool>,
 }
 

@@ -243,7 +243,7 @@ impl Writer {
         if let Some(queue) = &self.queue {
             self.wait_until(queue, |state| state.is_dead);
             if !queue.is_dead() {
-                // It continues by itself, if it ever does.
+                // It continues on its own, if it ever does.
                 return;
             }
         }

@@ -221,6 +221,15 @@ impl View {
                 let used = 100.0 * per(used.as_secs_f64(), *length);
                 format!("{used:.0} % of a CPU, {} threads", model.last.threads.len())
             }
+            View::Native
+                if model
+                    .whole
+                    .native
+                    .values()
+                    .all(|row| row[NATIVE_ALLOC] == 0) =>
+            {
+                "no sample found native code that allocates".to_owned()
+            }
             View::Native => {
                 let total = |value| amount(sum(samples(&costs.native, value)) as f64);
                 format!(

@@ -144,7 +144,7 @@ fn rows(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
                     "Press a to measure it too: one object in 512 KiB is looked at, and no collection forced."
                 }
                 View::Native => {
-                    "Press a to measure it too: an allocation for each 512 KiB is looked at, of every library."
+                    "Press a to measure it too: one allocation in 512 KiB is looked at, of every library."
                 }
                 _ => {
                     "Press a to measure it too: each wait for a monitor costs a few microseconds more."
