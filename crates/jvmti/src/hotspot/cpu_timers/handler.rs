@@ -171,7 +171,9 @@ const WALK_ROOM: usize = 3 << 10;
 /// Those that AsyncGetCallTrace may need.
 const ASYNC_ROOM: usize = 16 << 10;
 /// Walks may take one part in so many of their thread's CPU time; the signals take about as much.
-const SHARE: u64 = 100;
+pub(super) const SHARE: u64 = 100;
+/// The CPU time of a quick sample, in nanoseconds.
+const QUICK: u64 = 10_000;
 /// The most CPU time between two samples of a thread because of that, in nanoseconds.
 const MOST_APART: u64 = 1_000_000_000;
 
@@ -406,13 +408,16 @@ fn due(record: &InterruptedThread, intervals: u32) -> Option<u32> {
 }
 
 /// Determines how many intervals the next sample has to wait for: `took` is the CPU time of this one, not the time that passed, as
-/// a thread on a busy machine often loses its processor here, and its next second would have the stack of one moment. The
-/// shorter of the last two times counts: a walk through memory that was never touched may take long once.
+/// a thread on a busy machine often loses its processor here, and its next second would have the stack of one moment. For the same
+/// reason the time that samples are expected to take at most doubles with each: on a busy machine, several in a row may take
+/// milliseconds because of interrupts and memory that is no longer in a cache, though the stack is short.
 #[inline(always)]
-fn set_apart(record: &InterruptedThread, took: u64) {
-    let before = record.took.load(Ordering::Relaxed);
-    record.took.store(took, Ordering::Relaxed);
-    let time = (if took < before { took } else { before }).saturating_mul(SHARE);
+pub(super) fn set_apart(record: &InterruptedThread, took: u64) {
+    let doubled = record.expected.load(Ordering::Relaxed).saturating_mul(2);
+    let most = if doubled > QUICK { doubled } else { QUICK };
+    let expected = if took < most { took } else { most };
+    record.expected.store(expected, Ordering::Relaxed);
+    let time = expected.saturating_mul(SHARE);
     let time = if time < MOST_APART { time } else { MOST_APART };
     let interval = STATE.interval.load(Ordering::Relaxed);
     let apart = time.checked_div(interval).unwrap_or(0);

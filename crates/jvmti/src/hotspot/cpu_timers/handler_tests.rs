@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use super::handler::{MARK, MARK_SHIFT, STATE, SignalInfo, on_cpu_timer};
+use super::handler::{MARK, MARK_SHIFT, SHARE, STATE, SignalInfo, on_cpu_timer, set_apart};
 use super::interrupted_threads::{InterruptedThreads, JavaThread};
 use super::trace::{AsyncGetCallTrace, CallTrace};
 use crate::clock::current_tid;
@@ -105,7 +105,6 @@ fn only_threads_in_the_vm_are_looked_into_and_none_too_often() {
     let state = records.get(record as usize).expect("it is taken");
     let charged = state.charged.load(Ordering::SeqCst);
     STATE.interval.store(10_000_000, Ordering::SeqCst);
-    state.took.store(LONG.as_nanos() as u64, Ordering::SeqCst);
     state.apart.store(3, Ordering::SeqCst);
     interrupt(record);
     interrupt(record);
@@ -116,6 +115,20 @@ fn only_threads_in_the_vm_are_looked_into_and_none_too_often() {
     assert_eq!(charged, 3, "nothing is charged without a sample");
     interrupt(record);
     assert_eq!(weights(), [1], "the last one took no time");
+
+    const SLOW: u64 = 2_000_000;
+    for took in [6_000, SLOW, SLOW, SLOW, 6_000, SLOW] {
+        set_apart(state, took);
+        let apart = state.apart.load(Ordering::SeqCst);
+        assert_eq!(apart, 0, "some slow samples do not make a deep stack");
+    }
+    for _ in 0..10 {
+        set_apart(state, SLOW);
+    }
+    let share = SLOW * SHARE / STATE.interval.load(Ordering::SeqCst);
+    assert_eq!(u64::from(state.apart.load(Ordering::SeqCst)), share);
+    set_apart(state, 6_000);
+    assert_eq!(state.apart.load(Ordering::SeqCst), 0);
 
     let no_stack: AsyncGetCallTrace = lose_the_processor;
     STATE

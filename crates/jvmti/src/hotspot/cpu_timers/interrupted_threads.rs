@@ -40,8 +40,8 @@ pub(super) struct InterruptedThread {
     pub(super) asked: AtomicU32,
     /// The number of intervals from a sample to the next, at least.
     pub(super) apart: AtomicU32,
-    /// The CPU time that the last sample took, in nanoseconds.
-    pub(super) took: AtomicU64,
+    /// The CPU time that a sample is expected to take, in nanoseconds.
+    pub(super) expected: AtomicU64,
 }
 
 /// All records.
@@ -107,7 +107,7 @@ impl InterruptedThreads {
         record.waiting.store(0, Ordering::Relaxed);
         record.asked.store(0, Ordering::Relaxed);
         record.apart.store(0, Ordering::Relaxed);
-        record.took.store(0, Ordering::Relaxed);
+        record.expected.store(0, Ordering::Relaxed);
         record.tid.store(thread.tid, Ordering::Release);
         Some(number)
     }
