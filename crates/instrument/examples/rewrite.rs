@@ -130,6 +130,7 @@ fn rewrite(class: &[u8], tracker: &str, totals: &mut Totals) -> Vec<u8> {
         exit: b"methodExit",
         exception_exit: b"exceptionExit",
         caught: None,
+        leaf: None,
     };
     totals.classes += 1;
     totals.bytes += class.len();

@@ -19,6 +19,7 @@ const MAGIC: u32 = 0xCAFE_BABE;
 const FIRST_WITH_STACK_MAPS: u16 = 50;
 const ACC_NATIVE: u16 = 0x0100;
 const ACC_STATIC: u16 = 0x0008;
+const ACC_SYNCHRONIZED: u16 = 0x0020;
 /// The most local variables of a method whose entry's result is kept: each frame of its stack map names all of them.
 const MOST_LOCALS: u16 = 1_000;
 const INTRINSIC: [&[u8]; 2] = [
@@ -76,15 +77,20 @@ pub fn instrument(
             return;
         };
         let locals = code::local_count(code.contents);
-        if calls.caught.is_some() && locals > MOST_LOCALS {
+        if calls.keeps && locals > MOST_LOCALS {
             return leave_out(Reason::TooLarge);
         }
+        let is_leaf = method.access & ACC_SYNCHRONIZED == 0 && code::is_leaf(code.contents);
+        let calls = match &calls.leaf {
+            Some(leaf) if is_leaf => leaf,
+            _ => calls,
+        };
         let method_calls = calls.with(number, locals, &mut additions);
         let Some(inserted) = method_calls else {
             return leave_out(Reason::FullConstantPool);
         };
-        let kept = match calls.caught {
-            Some(_) => {
+        let kept = match calls.keeps {
+            true => {
                 let Some(at_start) = class.locals_at_start(method, &mut additions) else {
                     return leave_out(Reason::FullConstantPool);
                 };
@@ -93,7 +99,7 @@ pub fn instrument(
                     at_start,
                 })
             }
-            None => None,
+            false => None,
         };
         let insertion = Insertion {
             code: InsertedCode {
@@ -345,8 +351,12 @@ struct Calls {
     entry: u16,
     exit: u16,
     exception_exit: u16,
-    /// `None` if the methods are passed the method's number.
+    /// `true` if the method keeps what its entry returns, and passes that to the others instead of the method's number.
+    keeps: bool,
+    /// `None` if no handler has a call.
     caught: Option<u16>,
+    /// Those of leaves, if they differ.
+    leaf: Option<Box<Calls>>,
     throwable: u16,
     stack_map_name: u16,
 }
@@ -380,14 +390,28 @@ impl Calls {
             Some(caught) => Some(pool.method(tracker, caught, descriptor)?),
             None => None,
         };
-        Some(Self {
+        let mut calls = Self {
             entry,
             exit,
             exception_exit,
+            keeps: caught.is_some(),
             caught,
+            leaf: None,
             throwable: pool.class(b"java/lang/Throwable")?,
             stack_map_name: pool.utf8(b"StackMapTable")?,
-        })
+        };
+        if let Some(leaf) = hooks.leaf {
+            let exit = pool.method(tracker, leaf.exit, descriptor)?;
+            calls.leaf = Some(Box::new(Self {
+                entry: pool.method(tracker, leaf.entry, of_entry)?,
+                exit,
+                exception_exit: exit,
+                caught: None,
+                leaf: None,
+                ..calls
+            }));
+        }
+        Some(calls)
     }
 
     /// Returns the calls with this number, in a method with so many local variables; `None` if the pool has no room for it.
@@ -407,14 +431,14 @@ impl Calls {
             push.append(&[INVOKESTATIC, high, low]);
             push
         };
-        let Some(caught) = self.caught else {
+        if !self.keeps {
             return Some(MethodCalls {
                 entry: after(push, self.entry),
                 exit: after(push, self.exit),
                 exception_exit: after(push, self.exception_exit),
                 caught: Call::default(),
             });
-        };
+        }
         let mut entry = after(push, self.entry);
         entry.access_local(LSTORE, LSTORE_0, locals);
         let mut kept = Call::default();
@@ -423,7 +447,9 @@ impl Calls {
             entry,
             exit: after(kept, self.exit),
             exception_exit: after(kept, self.exception_exit),
-            caught: after(kept, caught),
+            caught: self
+                .caught
+                .map_or_else(Call::default, |caught| after(kept, caught)),
         })
     }
 }

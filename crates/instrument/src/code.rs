@@ -3,8 +3,8 @@
 use crate::constructor::{Constructor, Part, Range};
 use crate::error::Fault;
 use crate::frames::{self, HandlerFrame, KeptLocal, push_u2};
-use crate::layout::{InsertedCode, Layout, MAX_CODE, may_throw};
-use crate::opcodes::ATHROW;
+use crate::layout::{InsertedCode, Layout, MAX_CODE, length_at, may_throw};
+use crate::opcodes::{ATHROW, GETSTATIC, INVOKEVIRTUAL, MONITORENTER, MONITOREXIT, NEW, PUTSTATIC};
 use crate::pool::Pool;
 use crate::reader::Reader;
 use crate::tables;
@@ -131,6 +131,25 @@ pub(crate) fn local_count(contents: &[u8]) -> u16 {
 /// Returns `true` if the code is a single `return`.
 pub(crate) fn is_empty(contents: &[u8]) -> bool {
     Code::parse(contents).is_ok_and(|code| code.bytes == [crate::opcodes::RETURN])
+}
+
+/// Returns `true` if the code of a Code attribute calls nothing, initializes no class and takes no lock.
+pub(crate) fn is_leaf(contents: &[u8]) -> bool {
+    let Ok(code) = Code::parse(contents) else {
+        return false;
+    };
+    let mut pc = 0;
+    while pc < code.bytes.len() {
+        let leaves = matches!(
+            code.bytes[pc],
+            GETSTATIC | PUTSTATIC | INVOKEVIRTUAL..=NEW | MONITORENTER | MONITOREXIT
+        );
+        match length_at(code.bytes, pc) {
+            Some(length) if !leaves => pc += length,
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// Writes a Code attribute (its length and contents) with the insertion. After an error `out` holds a part.

@@ -2,7 +2,7 @@
 //! memory of the agent through `jdk.internal.misc.Unsafe`. Whatever is not simple goes to native methods of the same class.
 
 use crate::hooks::Hooks;
-use crate::opcodes::{GETSTATIC, INVOKESTATIC, INVOKEVIRTUAL, LDC, LDC_W, RETURN};
+use crate::opcodes::{GETSTATIC, INVOKESTATIC, INVOKEVIRTUAL, LDC, LDC_W, PUTSTATIC, RETURN};
 use crate::pool::Additions;
 
 const MAGIC: u32 = 0xCAFE_BABE;
@@ -24,24 +24,22 @@ const LLOAD: u8 = 22;
 const LSTORE: u8 = 55;
 const DUP: u8 = 89;
 const LADD: u8 = 97;
+const LSUB: u8 = 101;
 const IADD: u8 = 96;
 const IMUL: u8 = 104;
 const LSHL: u8 = 121;
 const IUSHR: u8 = 124;
 const LUSHR: u8 = 125;
 const LAND: u8 = 127;
-const LXOR: u8 = 131;
 const I2L: u8 = 133;
 const L2I: u8 = 136;
 const LCMP: u8 = 148;
 const IFEQ: u8 = 153;
 const IFNE: u8 = 154;
-const IFGE: u8 = 156;
 const IF_ICMPEQ: u8 = 159;
 const IF_ICMPNE: u8 = 160;
 const GOTO: u8 = 167;
 const LRETURN: u8 = 173;
-const PUTSTATIC: u8 = 179;
 
 /// The places that the class reads and writes. Offsets are in bytes.
 ///
@@ -103,13 +101,16 @@ pub struct CacheHash {
 }
 
 /// The names of the native methods: `static native long slowEntry(int method, long thread)` and
-/// `static native void slowExit(long position, long thread)`.
+/// `static native void slowExit(long position, long thread)`; of leaves `static native long slowLeafEntry(int method, long thread)`.
 #[derive(Debug, Clone, Copy)]
 pub struct SlowHooks<'a> {
     /// Counts a call, and returns the position before it.
     pub entry: &'a [u8],
     /// Goes back to a position.
     pub exit: &'a [u8],
+    /// Counts a call of a leaf, and returns the address of the thread's slot: the leaf's exit takes one from its position. If the call
+    /// is not counted, that of memory which is laid out like a slot.
+    pub leaf_entry: &'a [u8],
 }
 
 /// Returns the bytes of the class, with the methods of `hooks`, which must have [`Hooks::caught`]. It is for the boot loader of a
@@ -225,7 +226,7 @@ impl<'a> Counter<'a> {
                 PUBLIC_STATIC_SYNTHETIC,
                 hooks.entry,
                 entry_type,
-                Some(counter.entry(find, slow_entry)?),
+                Some(counter.entry(find, slow_entry, POSITION)?),
             ),
             (
                 PUBLIC_STATIC_SYNTHETIC,
@@ -247,6 +248,20 @@ impl<'a> Counter<'a> {
                 None,
             ),
         ];
+        if let Some(leaf) = hooks.leaf {
+            let slow_leaf = slow.leaf_entry;
+            let slow = counter.pool.method(this, slow_leaf, slow_entry_type)?;
+            let entry = counter.entry(find, slow, SLOT)?;
+            let exit = counter.leaf_exit()?;
+            methods.push((PUBLIC_STATIC_SYNTHETIC, leaf.entry, entry_type, Some(entry)));
+            methods.push((PUBLIC_STATIC_SYNTHETIC, leaf.exit, exit_type, Some(exit)));
+            methods.push((
+                PUBLIC_STATIC_NATIVE_SYNTHETIC,
+                slow_leaf,
+                slow_entry_type,
+                None,
+            ));
+        }
         let mut one_further = Code::default();
         one_further.op(&[LLOAD, ARGUMENT, LCONST_1, LADD]);
         one_further.with_index(INVOKESTATIC, exit);
@@ -369,7 +384,8 @@ impl<'a> Counter<'a> {
         Some(code.jump(IFNE))
     }
 
-    fn entry(&mut self, find: u16, slow_entry: u16) -> Option<Code> {
+    /// Counts a call, and returns a local variable: that of the position before it, or of the slot.
+    fn entry(&mut self, find: u16, slow_entry: u16, result: u8) -> Option<Code> {
         let layout = *self.layout;
         let mut code = Code::default();
         let mut slow = vec![self.find_slot(&mut code)?];
@@ -417,7 +433,7 @@ impl<'a> Counter<'a> {
         self.get(&mut code, self.get_long, CONTEXT, layout.calls)?;
         code.op(&[LCONST_1, LADD]);
         code.with_index(INVOKEVIRTUAL, self.put_long);
-        code.op(&[LLOAD, POSITION, LRETURN]);
+        code.op(&[LLOAD, result, LRETURN]);
         for jump in slow {
             code.land(jump);
         }
@@ -467,23 +483,30 @@ impl<'a> Counter<'a> {
         let position = self.layout.position;
         let mut code = Code::default();
         let slow = self.find_slot(&mut code)?;
+        // The identities of two stacks differ by more than the depth of any.
         self.get(&mut code, self.get_long, SLOT, position)?;
-        code.op(&[LSTORE, POSITION]);
-        code.op(&[
-            LLOAD, POSITION, LLOAD, ARGUMENT, LXOR, BIPUSH, 32, LUSHR, LCONST_0, LCMP,
-        ]);
-        let other_stack = code.jump(IFNE);
-        code.op(&[LLOAD, ARGUMENT, LLOAD, POSITION, LCMP]);
-        let forward = code.jump(IFGE);
+        code.op(&[LLOAD, ARGUMENT, LSUB, BIPUSH, 31, LUSHR, LCONST_0, LCMP]);
+        let elsewhere = code.jump(IFNE);
         self.push_place(&mut code, SLOT, position)?;
         code.op(&[LLOAD, ARGUMENT]);
         code.with_index(INVOKEVIRTUAL, self.put_long);
-        code.land(other_stack);
-        code.land(forward);
+        code.land(elsewhere);
         code.op(&[RETURN]);
         code.land(slow);
         code.op(&[LLOAD, ARGUMENT, LLOAD, THREAD]);
         code.with_index(INVOKESTATIC, slow_exit);
+        code.op(&[RETURN]);
+        Some(code)
+    }
+
+    /// Takes one from the position in the slot whose address is the argument. What is below the leaf is the same as at its entry.
+    fn leaf_exit(&mut self) -> Option<Code> {
+        let position = self.layout.position;
+        let mut code = Code::default();
+        self.push_place(&mut code, ARGUMENT, position)?;
+        self.get(&mut code, self.get_long, ARGUMENT, position)?;
+        code.op(&[LCONST_1, LSUB]);
+        code.with_index(INVOKEVIRTUAL, self.put_long);
         code.op(&[RETURN]);
         Some(code)
     }

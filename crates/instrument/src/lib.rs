@@ -40,6 +40,7 @@
 //!     exit: b"exit",
 //!     exception_exit: b"exceptionExit",
 //!     caught: None,
+//!     leaf: None,
 //! };
 //! // The class whose native methods are called; `instrument` inserts the calls into any other class.
 //! let tracker = tracker_class(&hooks);
@@ -75,7 +76,7 @@ mod tracker;
 pub use class::{class_name, instrument, round_trip};
 pub use counter::{CacheHash, CounterLayout, SlowHooks, counter_class};
 pub use error::Error;
-pub use hooks::Hooks;
+pub use hooks::{Hooks, LeafHooks};
 pub use instrumented::{Instrumented, LeftOut, Reason};
 pub use method::{ClassInfo, Method};
 pub use source::source_file;

@@ -15,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::OnceLock;
 
+use super::call_contexts::no_slot;
 use super::env::{Env, jvmti};
 use super::error::JvmtiError;
 use super::events::unpack;
@@ -66,7 +67,7 @@ pub static CALL_HOOKS: HookClass = HookClass {
     ],
 };
 
-/// The class whose methods count calls: `slowEntry(int, long)` and `slowExit(long, long)` are those that it does not count itself.
+/// The class whose methods count calls: its native ones are for what it does not count itself.
 pub static COUNT_HOOKS: HookClass = HookClass {
     name: c"java/lang/HprofCounter",
     methods: &[
@@ -79,6 +80,11 @@ pub static COUNT_HOOKS: HookClass = HookClass {
             name: c"slowExit",
             descriptor: c"(JJ)V",
             function: Java_java_lang_HprofCounter_slowExit as *const c_void,
+        },
+        HookMethod {
+            name: c"slowLeafEntry",
+            descriptor: c"(IJ)J",
+            function: Java_java_lang_HprofCounter_slowLeafEntry as *const c_void,
         },
     ],
 };
@@ -105,6 +111,8 @@ pub struct CountHooks {
     pub entry: fn(u32, u64) -> u64,
     /// Called when the current thread is about to leave a method.
     pub exit: fn(u64, u64),
+    /// As `entry`, for a leaf. The result is the address of the thread's slot; `None` if the call is not counted.
+    pub leaf_entry: fn(u32, u64) -> Option<u64>,
     /// Called when one of the above has panicked; they must do nothing from here on.
     pub panicked: fn(),
 }
@@ -144,6 +152,23 @@ extern "system" fn Java_java_lang_HprofCounter_slowExit(
     if catch_unwind(exit).is_err() {
         give_up(hooks.panicked);
     }
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn Java_java_lang_HprofCounter_slowLeafEntry(
+    _: *mut sys::JNIEnv,
+    _: sys::jclass,
+    method: i32,
+    thread: i64,
+) -> i64 {
+    let slot = COUNTING.get().and_then(|hooks| {
+        let entry = || (hooks.leaf_entry)(method.cast_unsigned(), thread.cast_unsigned());
+        catch_unwind(entry).unwrap_or_else(|_| {
+            give_up(hooks.panicked);
+            None
+        })
+    });
+    slot.unwrap_or_else(no_slot).cast_signed()
 }
 
 #[unsafe(no_mangle)]

@@ -50,6 +50,7 @@ pub(super) const HOOKS: CountHooks = CountHooks {
     exit: |position, thread| {
         with(|local| local.exit(position, thread));
     },
+    leaf_entry: |method, thread| with(|local| local.leaf_entry(method, thread)).flatten(),
     panicked: || {
         RUN.stop();
         forget_call_slots();
@@ -101,6 +102,13 @@ impl CountedCalls {
         };
         self.tree.count(context);
         self.contexts.enter(context)
+    }
+
+    fn leaf_entry(&mut self, method: u32, thread: u64) -> Option<u64> {
+        self.contexts.belongs_to(thread);
+        let context = self.callee(method)?;
+        self.tree.count(context);
+        self.contexts.enter_leaf(context)
     }
 
     fn exit(&mut self, position: u64, thread: u64) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hprof_format::Uncounted;
 use hprof_instrument::{
-    CacheHash, CounterLayout, Hooks, Instrumented, LeftOut, Method, Reason, SlowHooks,
+    CacheHash, CounterLayout, Hooks, Instrumented, LeafHooks, LeftOut, Method, Reason, SlowHooks,
     counter_class, instrument, tracker_class,
 };
 use std::collections::{HashMap, HashSet};
@@ -31,6 +31,7 @@ const TRACKER: Hooks<'static> = Hooks {
     exit: b"methodExit",
     exception_exit: b"exceptionExit",
     caught: None,
+    leaf: None,
 };
 /// The class of the hooks that count calls.
 const COUNTER: Hooks<'static> = Hooks {
@@ -39,6 +40,10 @@ const COUNTER: Hooks<'static> = Hooks {
     exit: b"exit",
     exception_exit: b"exit",
     caught: Some(b"caught"),
+    leaf: Some(LeafHooks {
+        entry: b"leafEntry",
+        exit: b"leafExit",
+    }),
 };
 /// The most methods omitted for one reason that are listed by name.
 const NAMED: usize = 10;
@@ -53,6 +58,7 @@ pub(super) fn counter(layout: &CellLayout, has_carriers: bool) -> Vec<u8> {
     let slow = SlowHooks {
         entry: b"slowEntry",
         exit: b"slowExit",
+        leaf_entry: b"slowLeafEntry",
     };
     let layout = CounterLayout {
         slots: layout.slots,

@@ -152,6 +152,8 @@ pub(crate) struct Parsed {
     pub(crate) throwable: [u8; 2],
     /// The index of the call in handlers of the program.
     pub(crate) caught: [u8; 2],
+    /// The index of the exit of leaves.
+    pub(crate) leaf_exit: [u8; 2],
     /// The index of the class `A`.
     pub(crate) argument: [u8; 2],
 }
@@ -191,6 +193,7 @@ impl Parsed {
             attributes: attributes(&mut reader, &pool),
             calls: [find(b"in"), find(b"out"), find(b"up")],
             caught: find(b"caught"),
+            leaf_exit: find(b"leafOut"),
             argument: find(b"A"),
             throwable: find(b"java/lang/Throwable"),
         }

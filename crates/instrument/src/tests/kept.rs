@@ -4,7 +4,7 @@ use super::HOOKS;
 use super::build::{ClassBuilder, Parsed};
 use crate::class::instrument;
 use crate::counter::{CacheHash, CounterLayout, SlowHooks, counter_class};
-use crate::hooks::Hooks;
+use crate::hooks::{Hooks, LeafHooks};
 
 const RETURN: u8 = 177;
 const ARRAYLENGTH: u8 = 190;
@@ -14,6 +14,11 @@ const LOAD: [u8; 2] = [22, 4];
 const KEEPING: Hooks = Hooks {
     caught: Some(b"caught"),
     ..HOOKS
+};
+
+const LEAF: LeafHooks = LeafHooks {
+    entry: b"leafIn",
+    exit: b"leafOut",
 };
 
 fn keeping(class: &ClassBuilder) -> Parsed {
@@ -82,6 +87,38 @@ fn a_handler_of_other_exceptions_or_of_itself_does_not() {
 }
 
 #[test]
+fn only_leaves_have_the_calls_of_leaves() {
+    const SYNCHRONIZED: u16 = 0x0021;
+    let hooks = Hooks {
+        leaf: Some(LEAF),
+        ..KEEPING
+    };
+    // A call, a field of another class, a new object, a lock.
+    let other_code: [&[u8]; 4] = [
+        &[184, 0, 1, RETURN],
+        &[178, 0, 1, 87, RETURN],
+        &[187, 0, 1, 87, RETURN],
+        &[42, 194, RETURN],
+    ];
+    let has_calls_of_leaves = |code: &[u8], access| {
+        let class = ClassBuilder::new("m", "()V", code).major(49).access(access);
+        let outcome = instrument(&class.bytes(), &hooks, &mut |_, _| Some(1));
+        let bytes = outcome.expect("a class file").class.expect("new bytes");
+        let method = Parsed::method(&bytes);
+        let exit = call(&[], method.leaf_exit);
+        method.code.windows(exit.len()).any(|code| code == exit)
+    };
+    assert!(has_calls_of_leaves(&[42, ARRAYLENGTH, 87, RETURN], 1));
+    assert!(!has_calls_of_leaves(
+        &[42, ARRAYLENGTH, 87, RETURN],
+        SYNCHRONIZED
+    ));
+    for code in other_code {
+        assert!(!has_calls_of_leaves(code, 1), "{code:?}");
+    }
+}
+
+#[test]
 fn the_counter_is_small_enough_to_be_inlined() {
     const FREQ_INLINE_SIZE: usize = 325;
     let layout = CounterLayout {
@@ -111,9 +148,11 @@ fn the_counter_is_small_enough_to_be_inlined() {
     let slow = SlowHooks {
         entry: b"slowIn",
         exit: b"slowOut",
+        leaf_entry: b"slowLeafIn",
     };
     let hooks = Hooks {
         exception_exit: b"out",
+        leaf: Some(LEAF),
         ..KEEPING
     };
     let class = counter_class(&hooks, &slow, &layout);
@@ -131,7 +170,12 @@ fn the_counter_is_small_enough_to_be_inlined() {
     });
     outcome.expect("a class file");
     let names: Vec<&str> = lengths.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["<clinit>", "in", "out", "find", "caught"]);
+    assert_eq!(
+        names,
+        [
+            "<clinit>", "in", "out", "find", "leafIn", "leafOut", "caught"
+        ]
+    );
     for (name, length) in &lengths {
         assert!((*length as usize) < FREQ_INLINE_SIZE, "{name}: {length}");
     }

@@ -25,6 +25,7 @@ pub(super) const HOOKS: Hooks = Hooks {
     exit: b"out",
     exception_exit: b"up",
     caught: None,
+    leaf: None,
 };
 
 /// Instruments all methods; each gets the number 1.

@@ -63,6 +63,7 @@ const _: () = assert!(size_of::<ContextCell>() == 64, "one cache line");
 const NUMBER: usize = 2;
 
 /// The stack of one thread, as bytecode and the handler see it.
+#[derive(Default)]
 #[repr(C, align(64))]
 struct Slot {
     /// The number of the thread, 0 for none.
@@ -78,6 +79,20 @@ struct Slot {
 }
 
 const _: () = assert!(size_of::<Slot>() == 64, "a shift finds it");
+
+/// What leaves whose calls are not counted get for a slot; nobody reads it.
+static NO_SLOT: Slot = Slot {
+    key: AtomicU64::new(0),
+    position: AtomicU64::new(0),
+    stack: AtomicUsize::new(0),
+    room: AtomicU32::new(0),
+    cache: AtomicUsize::new(0),
+};
+
+/// Returns the address of a slot that belongs to no thread.
+pub(crate) fn no_slot() -> u64 {
+    ptr::from_ref(&NO_SLOT).expose_provenance() as u64
+}
 
 /// A callee that was looked up, for callers with more than they have room for. All zeros means none: no context is at address 0.
 #[derive(Default)]
@@ -327,6 +342,16 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
         before
     }
 
+    /// Enters a context of a leaf; returns the address of the slot, whose position the leaf's exit takes one from. Does nothing if the slot
+    /// is not in the table, as then it may be freed before.
+    pub fn enter_leaf(&mut self, context: u32) -> Option<u64> {
+        let OwnSlot::Shared(slot) = self.slot else {
+            return None;
+        };
+        self.enter(context);
+        Some(ptr::from_ref(slot).expose_provenance() as u64)
+    }
+
     /// Goes back to a position of the current stack; does nothing for one of another stack, or further in.
     pub fn leave(&self, to: u64) {
         let now = self.position();
@@ -423,13 +448,7 @@ impl OwnSlot {
         });
         match free {
             Some(slot) => Self::Shared(slot),
-            None => Self::Private(Box::new(Slot {
-                key: AtomicU64::new(0),
-                position: AtomicU64::new(0),
-                stack: AtomicUsize::new(0),
-                room: AtomicU32::new(0),
-                cache: AtomicUsize::new(0),
-            })),
+            None => Self::Private(Box::default()),
         }
     }
 }
@@ -445,10 +464,11 @@ fn position(identity: u32, depth: u32) -> u64 {
     u64::from(identity) << 32 | u64::from(depth)
 }
 
-/// Returns the identity of a stack that is new. They are positive as numbers of Java.
+/// Returns the identity of a stack that is new. They are positive as numbers of Java, and not 0: no position is one more than that of
+/// a call which is not counted.
 fn new_identity() -> u32 {
     static IDENTITIES: AtomicU32 = AtomicU32::new(0);
-    IDENTITIES.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1)
+    1 + IDENTITIES.fetch_add(1, Ordering::Relaxed) % (u32::MAX >> 1)
 }
 
 /// Makes bytecode ask the agent from the next call on, on every thread.

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hprof_instrument::{Hooks, LeftOut, instrument};
+use hprof_instrument::{Hooks, LeafHooks, LeftOut, instrument};
 
 use crate::harness::{Jvm, Program, javac};
 
@@ -25,6 +25,10 @@ fn hooks(tracker: &str) -> Hooks<'_> {
         exit: b"methodExit",
         exception_exit: b"exceptionExit",
         caught: (tracker == COUNTER).then_some(b"caught"),
+        leaf: (tracker == COUNTER).then_some(LeafHooks {
+            entry: b"leafEntry",
+            exit: b"leafExit",
+        }),
     }
 }
 
