@@ -9,15 +9,17 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
+use memory::{List, Map, OrStop};
 use names::class::ClassId;
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
-use names::trace::{TraceId, TraceKey, Traces};
+use names::trace::{FramePlace, TraceId, TraceKey, Traces};
 
 /// The most frames of a folded row, which limits the recursion.
 const MOST_FRAMES: usize = 128;
-/// The levels before the first frame: class and thread.
-const BEFORE_FRAMES: usize = 2;
+/// The levels at which rows are grouped: their classes, then their threads, then their frames from the innermost on.
+const CLASS_LEVEL: usize = 0;
+const THREAD_LEVEL: usize = 1;
 
 /// A row of a table with `N` columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,27 +39,83 @@ pub fn is_small<const N: usize>(values: &[u64; N], totals: &[u64; N], cutoff: f6
         && shares.all(|(&value, &total)| value == 0 || (value as f64) < cutoff * total as f64)
 }
 
-/// Folds small rows. The traces of the result end with the frame `folded`.
-pub fn fold<const N: usize>(
-    mut small: Vec<Row<N>>,
-    totals: [u64; N],
-    cutoff: f64,
-    folded: FrameId,
-    traces: &Traces,
-) -> Vec<Row<N>> {
-    memory::need(small.len() * 2 * size_of::<Row<N>>());
-    let mut folding = Folding {
-        traces,
-        folded,
-        totals,
-        cutoff,
-        class: None,
-        thread: None,
-        frames: Vec::new(),
-        rows: Vec::new(),
-    };
-    folding.group(&mut small, 0);
-    folding.rows
+/// The table that the stacks of rows are in.
+pub trait StackTable {
+    /// A stack of the table.
+    type Stack: Copy;
+
+    /// Returns the thread, if stacks are kept apart by thread.
+    fn thread(&self, stack: Self::Stack) -> Option<ThreadSerial>;
+
+    /// Returns the innermost frame, and the stack of its callers.
+    fn split(&self, stack: Self::Stack) -> Option<(FrameId, Self::Stack)>;
+}
+
+impl StackTable for Traces {
+    type Stack = FramePlace;
+
+    fn thread(&self, stack: FramePlace) -> Option<ThreadSerial> {
+        Traces::thread(self, stack.trace())
+    }
+
+    fn split(&self, stack: FramePlace) -> Option<(FrameId, FramePlace)> {
+        self.frame_at(stack)
+    }
+}
+
+/// A small row.
+#[derive(Clone, Copy)]
+pub struct Small<S, const N: usize> {
+    /// As [`Row::class`].
+    pub class: Option<ClassId>,
+    /// Its stack; while rows are grouped, the part whose frames have not been looked at.
+    pub stack: S,
+    /// As [`Row::values`].
+    pub values: [u64; N],
+}
+
+/// The rule by which rows are folded.
+#[derive(Clone, Copy)]
+pub struct Fold<const N: usize> {
+    /// The sums of the table's columns.
+    pub totals: [u64; N],
+    /// See [`is_small`].
+    pub cutoff: f64,
+    /// The outermost frame of folded rows.
+    pub folded: FrameId,
+}
+
+impl<const N: usize> Fold<N> {
+    /// Folds small rows of traces.
+    pub fn rows(self, small: Vec<Row<N>>, traces: &Traces) -> Vec<Row<N>> {
+        let rows = small.into_iter().map(|row| Small {
+            class: row.class,
+            stack: row.trace.into(),
+            values: row.values,
+        });
+        self.stacks(List::collect(rows).or_stop(), traces, traces)
+    }
+
+    /// Folds small rows whose stacks are in `table`. Those of the result are in `traces`.
+    pub fn stacks<T: StackTable>(
+        self,
+        mut small: List<Small<T::Stack, N>>,
+        table: &T,
+        traces: &Traces,
+    ) -> Vec<Row<N>> {
+        let mut folding = Folding {
+            rule: self,
+            table,
+            traces,
+            class: None,
+            thread: None,
+            frames: Vec::new(),
+            rows: Vec::new(),
+        };
+        let mut room = List::collect(small.iter().copied()).or_stop();
+        folding.group(&mut small, &mut room, CLASS_LEVEL);
+        folding.rows
+    }
 }
 
 /// A thread, if rows are divided by thread, and innermost frames.
@@ -67,7 +125,7 @@ type ThreadAndFrames = (Option<ThreadSerial>, Box<[FrameId]>);
 /// covers.
 const ROW: usize = size_of::<(ThreadAndFrames, TraceId)>();
 
-/// Finds the row to which [`fold`] has added a small one.
+/// Finds the row to which [`Fold`] has added a small one.
 pub struct FoldedRows {
     rows: HashMap<ThreadAndFrames, TraceId, FixedState>,
     /// The numbers of frames that they have, the largest first.
@@ -108,11 +166,10 @@ impl FoldedRows {
     }
 }
 
-struct Folding<'a, const N: usize> {
+struct Folding<'a, T, const N: usize> {
+    rule: Fold<N>,
+    table: &'a T,
     traces: &'a Traces,
-    folded: FrameId,
-    totals: [u64; N],
-    cutoff: f64,
     /// The class, thread and innermost frames of the rows that are being looked at.
     class: Option<ClassId>,
     thread: Option<ThreadSerial>,
@@ -120,8 +177,10 @@ struct Folding<'a, const N: usize> {
     rows: Vec<Row<N>>,
 }
 
+type Rows<'a, T, const N: usize> = &'a mut [Small<<T as StackTable>::Stack, N>];
+
 /// The key by which rows are grouped at one level.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     /// The stack has no more frames.
     End,
@@ -130,64 +189,156 @@ enum Key {
     Frame(FrameId),
 }
 
-impl<const N: usize> Folding<'_, N> {
-    /// Folds rows that have everything before this level in common. Returns the sum of those that are still small.
-    fn group(&mut self, rows: &mut [Row<N>], level: usize) -> [u64; N] {
-        rows.sort_by_cached_key(|row| self.key(row, level));
+/// The rows of one key, in a slice of rows.
+struct Group {
+    key: Key,
+    /// Its number, in the order in which keys were first seen.
+    number: u32,
+    /// The place of its first row.
+    start: usize,
+    /// The place after its last row; while rows are counted, their number.
+    end: usize,
+}
+
+impl Group {
+    fn new(key: Key, number: u32) -> Self {
+        Self {
+            key,
+            number,
+            start: 0,
+            end: 0,
+        }
+    }
+}
+
+impl Key {
+    /// Returns numbers with the order of the keys of one level.
+    fn numbers(self) -> [u64; 2] {
+        let number = match self {
+            Self::End => None,
+            Self::Class(class) => class.map(ClassId::index),
+            Self::Thread(thread) => thread.map(|ThreadSerial(serial)| serial),
+            Self::Frame(frame) => Some(frame.index()),
+        };
+        [number.is_some().into(), number.unwrap_or(0).into()]
+    }
+}
+
+impl<T: StackTable, const N: usize> Folding<'_, T, N> {
+    /// Folds rows that have everything before this level in common. Returns the sum of those that are still small. `room` is for as
+    /// many rows; both are in any order afterwards.
+    fn group(&mut self, rows: Rows<'_, T, N>, room: Rows<'_, T, N>, level: usize) -> [u64; N] {
         let mut rest = [0; N];
-        let mut start = 0;
-        while start < rows.len() {
-            let key = self.key(&rows[start], level);
-            let others = rows[start..].iter();
-            let end = start + others.take_while(|row| self.key(row, level) == key).count();
-            let group = &mut rows[start..end];
-            start = end;
-            let sum = sum(group);
+        for Group {
+            key, start, end, ..
+        } in self.arrange(rows, room, level)
+        {
+            let (group, room) = (&mut room[start..end], &mut rows[start..end]);
+            let sum = sum(group.iter().map(|row| &row.values));
             let left = match self.goes_on(key, &sum) {
-                true => self.deeper(key, group, level),
+                true => self.deeper(key, group, room, level),
                 false => sum,
             };
             add(&mut rest, &left);
         }
-        let is_last = level == 1 && rest != [0; N];
-        if is_last || level > 1 && !is_small(&rest, &self.totals, self.cutoff) {
+        let is_last = level == THREAD_LEVEL && rest != [0; N];
+        if is_last || level > THREAD_LEVEL && !self.is_small(&rest) {
             self.emit(rest, level);
             return [0; N];
         }
         rest
     }
 
+    fn is_small(&self, values: &[u64; N]) -> bool {
+        is_small(values, &self.rule.totals, self.rule.cutoff)
+    }
+
     fn goes_on(&self, key: Key, sum: &[u64; N]) -> bool {
         match key {
             Key::End => false,
             Key::Class(_) => true,
-            Key::Thread(_) => !is_small(sum, &self.totals, self.cutoff),
-            Key::Frame(_) => {
-                self.frames.len() < MOST_FRAMES && !is_small(sum, &self.totals, self.cutoff)
-            }
+            Key::Thread(_) => !self.is_small(sum),
+            Key::Frame(_) => self.frames.len() < MOST_FRAMES && !self.is_small(sum),
         }
     }
 
-    fn deeper(&mut self, key: Key, rows: &mut [Row<N>], level: usize) -> [u64; N] {
+    fn deeper(
+        &mut self,
+        key: Key,
+        rows: Rows<'_, T, N>,
+        room: Rows<'_, T, N>,
+        level: usize,
+    ) -> [u64; N] {
         match key {
             Key::End => {}
             Key::Class(class) => self.class = class,
             Key::Thread(thread) => self.thread = thread,
             Key::Frame(frame) => self.frames.push(frame),
         }
-        let rest = self.group(rows, level + 1);
+        let rest = self.group(rows, room, level + 1);
         if matches!(key, Key::Frame(_)) {
             self.frames.pop();
         }
         rest
     }
 
-    fn key(&self, row: &Row<N>, level: usize) -> Key {
-        match level.checked_sub(BEFORE_FRAMES) {
-            None if level == 0 => Key::Class(row.class),
-            None => Key::Thread(self.traces.thread(row.trace)),
-            Some(place) => match self.traces.frame(row.trace, place) {
-                Some(frame) => Key::Frame(frame),
+    /// Moves rows to where those of the same key are next to each other, in the order of the keys. Otherwise they keep their order, in
+    /// which callers are near each other in memory.
+    fn arrange(
+        &self,
+        rows: &mut [Small<T::Stack, N>],
+        to: Rows<'_, T, N>,
+        level: usize,
+    ) -> Vec<Group> {
+        let mut seen = Map::<Key, u32>::default();
+        let mut groups = Vec::<Group>::new();
+        let mut group_of = List::<u32>::new();
+        group_of.reserve(rows.len()).or_stop();
+        let mut latest = None;
+        for row in &mut *rows {
+            let key = self.take_key(row, level);
+            let number = match latest {
+                Some((before, number)) if before == key => number,
+                _ => {
+                    let new = u32::try_from(groups.len()).expect("fewer groups than contexts");
+                    let number = *seen.get_or_insert_with(key, || new).or_stop();
+                    if number == new {
+                        memory::need_to_grow(groups.len(), groups.capacity(), size_of::<Group>());
+                        groups.push(Group::new(key, number));
+                    }
+                    number
+                }
+            };
+            latest = Some((key, number));
+            groups[number as usize].end += 1;
+            group_of.push(number).or_stop();
+        }
+        memory::sort_by_numbers(&mut groups, |group| group.key.numbers());
+        let mut next = vec![0; groups.len()];
+        let mut start = 0;
+        for group in &mut groups {
+            next[group.number as usize] = start;
+            (group.start, group.end) = (start, start + group.end);
+            start = group.end;
+        }
+        for (row, &number) in rows.iter().zip(group_of.iter()) {
+            let place = &mut next[number as usize];
+            to[*place] = *row;
+            *place += 1;
+        }
+        groups
+    }
+
+    /// Returns the key of a row, and takes the frame off its stack if that is the key.
+    fn take_key(&self, row: &mut Small<T::Stack, N>, level: usize) -> Key {
+        match level {
+            CLASS_LEVEL => Key::Class(row.class),
+            THREAD_LEVEL => Key::Thread(self.table.thread(row.stack)),
+            _ => match self.table.split(row.stack) {
+                Some((frame, callers)) => {
+                    row.stack = callers;
+                    Key::Frame(frame)
+                }
                 None => Key::End,
             },
         }
@@ -195,9 +346,9 @@ impl<const N: usize> Folding<'_, N> {
 
     /// Adds a row with what is known before this level.
     fn emit(&mut self, values: [u64; N], level: usize) {
-        self.frames.push(self.folded);
+        self.frames.push(self.rule.folded);
         let trace = self.traces.intern(TraceKey {
-            thread: self.thread.filter(|_| level >= BEFORE_FRAMES),
+            thread: self.thread.filter(|_| level > THREAD_LEVEL),
             frames: &self.frames,
         });
         self.frames.pop();
@@ -209,10 +360,10 @@ impl<const N: usize> Folding<'_, N> {
     }
 }
 
-fn sum<const N: usize>(rows: &[Row<N>]) -> [u64; N] {
+fn sum<'a, const N: usize>(values: impl Iterator<Item = &'a [u64; N]>) -> [u64; N] {
     let mut all = [0; N];
-    for row in rows {
-        add(&mut all, &row.values);
+    for values in values {
+        add(&mut all, values);
     }
     all
 }
@@ -253,14 +404,14 @@ mod tests {
                 values,
             })
             .collect();
-        let folded = fold(
-            rows.clone(),
-            [100, 1000],
+        let rule = Fold {
+            totals: [100, 1000],
             cutoff,
-            FrameId::numbered(FOLDED),
-            &traces,
-        );
-        assert_eq!(sum(&folded), sum(&rows));
+            folded: FrameId::numbered(FOLDED),
+        };
+        let folded = rule.rows(rows.clone(), &traces);
+        let all = |rows: &[Row<2>]| sum(rows.iter().map(|row| &row.values));
+        assert_eq!(all(&folded), all(&rows));
         let described = folded.iter().map(|row| {
             let mut trace = traces.get(row.trace);
             assert_eq!(trace.frames.pop(), Some(FrameId::numbered(FOLDED)));
@@ -309,13 +460,12 @@ mod tests {
             }),
             values: [value],
         });
-        let folded = fold(
-            rows.to_vec(),
-            [100],
-            0.1,
-            FrameId::numbered(FOLDED),
-            &traces,
-        );
+        let rule = Fold {
+            totals: [100],
+            cutoff: 0.1,
+            folded: FrameId::numbered(FOLDED),
+        };
+        let folded = rule.rows(rows.to_vec(), &traces);
         let found = FoldedRows::new(folded.iter().map(|row| row.trace), &traces);
         let mut sums: HashMap<TraceId, u64> = HashMap::new();
         for row in rows {

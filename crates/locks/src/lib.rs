@@ -147,10 +147,12 @@ ranks! {
     TimerLedger
     /// `cpu_times::thread_calls`: the ledger that the hooks work for.
     HooksLedger
+    /// `Ledger::contexts`.
+    AllContexts
     /// `Ledger::books`.
     Books
-    /// `cpu_times::call_tree`: the traces of a thread's contexts.
-    ContextTraces
+    /// `cpu_times::call_tree`: the numbers that a thread's contexts have in the table of all threads.
+    ContextIds
     /// `cpu_times::call_tree`: the contexts that a thread has published.
     PublishedContexts
     /// `cpu_times::shadow_stack`: the stack that a thread has published.

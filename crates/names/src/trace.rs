@@ -101,6 +101,29 @@ impl OuterPart {
     }
 }
 
+/// A frame's place in a trace, from which one can go outward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FramePlace {
+    /// The trace that ends with the frame's piece.
+    piece: TraceId,
+    /// The number of frames of the piece that are further in.
+    passed: u8,
+}
+
+impl FramePlace {
+    /// Returns a trace with the same outermost frames and thread.
+    pub fn trace(self) -> TraceId {
+        self.piece
+    }
+}
+
+impl From<TraceId> for FramePlace {
+    /// The innermost frame.
+    fn from(piece: TraceId) -> Self {
+        Self { piece, passed: 0 }
+    }
+}
+
 /// The trace table.
 pub struct Traces {
     nodes: Interner<Node>,
@@ -254,6 +277,21 @@ impl Traces {
         }
     }
 
+    /// Returns the frame at a place, and the place of its caller; `None` if there are no more frames.
+    pub fn frame_at(&self, place: FramePlace) -> Option<(FrameId, FramePlace)> {
+        let piece = &self.node(place.piece).piece;
+        let left = usize::from(piece.count).checked_sub(usize::from(place.passed) + 1)?;
+        let further = FramePlace {
+            passed: place.passed + 1,
+            ..place
+        };
+        let outer = match piece.outer {
+            Outer::Trace(outer) if left == 0 => outer.into(),
+            _ => further,
+        };
+        Some((piece.frames[left], outer))
+    }
+
     /// Iterates over all traces that were requested.
     pub fn iter(&self) -> impl Iterator<Item = TraceId> {
         let asked_for = |&(_, node): &(u32, &Node)| node.is_asked_for.load(Ordering::Relaxed);
@@ -323,6 +361,13 @@ mod tests {
                     assert_eq!(traces.frame(id, place), frames.get(place).copied());
                 }
                 assert_eq!(traces.thread(id), thread);
+                let mut place = FramePlace::from(id);
+                let outward = std::iter::from_fn(|| {
+                    let (frame, caller) = traces.frame_at(place)?;
+                    place = caller;
+                    Some(frame)
+                });
+                assert!(outward.eq(frames.iter().copied()));
                 let frames = frames.clone();
                 assert_eq!(
                     traces.get(id),

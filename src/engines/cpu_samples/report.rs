@@ -6,7 +6,7 @@ use std::time::Duration;
 use hprof_format::{CpuSample, CpuSamplesRecord, Record, TimedSection};
 
 use super::counts::{CountedSamples, Samples};
-use crate::engines::folding::{FoldedRows, Row, fold, is_small};
+use crate::engines::folding::{Fold, FoldedRows, Row, is_small};
 use crate::engines::sample_times::TimesSection;
 use names::frame::FrameId;
 use names::trace::{TraceId, Traces};
@@ -112,7 +112,12 @@ fn folded_rows(samples: Samples, cutoff: f64, folded: FrameId, traces: &Traces) 
         trace,
         values: [count],
     });
-    let sums = fold(small.collect(), [total], cutoff, folded, traces);
+    let rule = Fold {
+        totals: [total],
+        cutoff,
+        folded,
+    };
+    let sums = rule.rows(small.collect(), traces);
     rows.extend(sums.iter().map(|row| (row.trace, row.values[0])));
     memory::sort_by_numbers(&mut rows, |&(trace, count)| [!count, trace.index().into()]);
     Selected {

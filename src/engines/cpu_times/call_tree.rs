@@ -1,9 +1,9 @@
 //! The contexts in which one thread has called methods, and the cost of each.
 //!
 //! A context corresponds to a trace: a method and its callers, at most `depth` frames. One with fewer frames is found through its
-//! caller's context alone, and gets its trace when the costs are read. One with `depth` frames, whose outer callers are cut
+//! caller's context alone, and has no trace before one is written. One with `depth` frames, whose outer callers are cut
 //! off, is found through its trace, so deep recursion cycles through a few contexts, and there are never more contexts than
-//! different traces.
+//! different traces. When the costs are read, the contexts of all threads are put together in a `ContextTable`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -11,12 +11,14 @@ use std::sync::{Arc, OnceLock, Weak};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 
+use super::context_table::{ContextId, ContextTable};
 use jvmti::{Callee, ContextCell};
 use locks::{Mutex, MutexGuard, rank};
+use memory::{List, OrStop};
 use names::Tables;
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
-use names::trace::{OuterPart, TraceId, TraceKey, Traces};
+use names::trace::{TraceId, TraceKey, Traces};
 
 /// The number of contexts that are allocated together.
 const BLOCK: usize = 64;
@@ -24,13 +26,6 @@ const BLOCK: usize = 64;
 const SIDE_BY_SIDE: usize = 8;
 /// A number that no method has: memory would run out before there were that many frames.
 const NO_METHOD: u32 = u32::MAX;
-
-/// What the table of traces needs for one more that shares its outer part with others, in bytes: its innermost piece, and its
-/// entry in the index.
-const BYTES_FOR_A_TRACE: usize = 100;
-
-/// The number of new contexts from which room is made for all their traces at once: most of so many are not known yet.
-const MANY: usize = 100_000;
 
 /// The context of a thread that is in no method.
 pub(super) const ROOT: u32 = 0;
@@ -120,8 +115,8 @@ pub(super) struct Published {
     thread: Option<ThreadSerial>,
     cell_use: CellUse,
     blocks: Mutex<Vec<Arc<Block>>, rank::PublishedContexts>,
-    /// The traces of the contexts, as far as somebody has asked for them.
-    traces: Mutex<Vec<TraceId>, rank::ContextTraces>,
+    /// The contexts in the table of all threads, as far as somebody has put them there.
+    ids: Mutex<List<ContextId>, rank::ContextIds>,
 }
 
 fn add(counter: &AtomicU64, amount: u64) {
@@ -269,7 +264,7 @@ impl Tree {
                 thread,
                 cell_use,
                 blocks: Mutex::default(),
-                traces: Mutex::default(),
+                ids: Mutex::default(),
             }),
         };
         tree.push(Origin::Root);
@@ -502,21 +497,24 @@ fn callers(blocks: &[Arc<Block>], context: u32) -> impl Iterator<Item = (u32, Fr
 }
 
 impl Published {
-    /// Gives the contexts that are new since the last call their traces: where there is no memory for them, of their innermost frame
-    /// alone. That can take a second for millions of them, during which the thread itself does not wait.
-    pub(super) fn name(&self, traces: &Traces) -> ContextTraces<'_> {
+    /// Calls `visit` with every context and its cost up to now.
+    pub(super) fn each(
+        &self,
+        table: &mut ContextTable,
+        mut visit: impl FnMut(ContextId, CallSums),
+    ) {
         let blocks = self.blocks();
-        self.name_in(&blocks, traces)
+        let ids = self.merge_blocks(&blocks, table);
+        let nodes = blocks.iter().flat_map(|block| &block.nodes);
+        for (&id, node) in ids.0.iter().zip(nodes).skip(1) {
+            visit(id, sums(node, self.cell_use));
+        }
     }
 
-    /// Calls `visit` with every trace and its cost up to now.
-    pub(super) fn each(&self, traces: &Traces, mut visit: impl FnMut(TraceId, CallSums)) {
-        let blocks = self.blocks();
-        let named = self.name_in(&blocks, traces);
-        let nodes = blocks.iter().flat_map(|block| &block.nodes);
-        for (&trace, node) in named.0.iter().zip(nodes).skip(1) {
-            visit(trace, sums(node, self.cell_use));
-        }
+    /// Puts the contexts that are new since the last call into the table: where there is no memory for them, their innermost frame
+    /// alone.
+    pub(super) fn merge(&self, table: &mut ContextTable) -> ContextIds<'_> {
+        self.merge_blocks(&self.blocks(), table)
     }
 
     /// Calls `visit` with the method of every context, and the number of its calls up to now.
@@ -541,96 +539,63 @@ impl Published {
         blocks.clone()
     }
 
-    fn name_in(&self, blocks: &[Arc<Block>], traces: &Traces) -> ContextTraces<'_> {
-        let mut named = self.traces.lock();
-        let new = (blocks.len() * BLOCK).saturating_sub(named.len());
-        let mut naming = Naming {
+    fn merge_blocks(&self, blocks: &[Arc<Block>], table: &mut ContextTable) -> ContextIds<'_> {
+        let mut ids = self.ids.lock();
+        let new = (blocks.len() * BLOCK).saturating_sub(ids.len());
+        ids.reserve(new).or_stop();
+        let mut merge = Merge {
             blocks,
-            traces,
-            thread: self.thread,
-            whole: !memory::is_out() && memory::claim(new * BYTES_FOR_A_TRACE).is_ok(),
-            path: Vec::new(),
-            frames: Vec::new(),
-            outer: OuterPart::default(),
+            outside: table.outside(self.thread),
+            whole: !memory::is_out() && table.reserve(new).is_ok(),
+            table,
         };
-        memory::need(new * size_of::<TraceId>());
-        if naming.whole && new >= MANY {
-            traces.reserve(new);
-        }
-        let first = u32::try_from(named.len()).expect("no more traces than contexts");
-        for context in first.. {
-            let Some(origin) = origin(blocks, context) else {
-                break;
-            };
-            named.push(naming.trace(context, origin));
-        }
-        ContextTraces(named)
+        merge.add_new(&mut ids);
+        ContextIds(ids)
     }
 }
 
-/// The traces of a thread's contexts.
-pub(super) struct ContextTraces<'a>(MutexGuard<'a, Vec<TraceId>, rank::ContextTraces>);
+/// A thread's contexts in the table of all threads.
+pub(super) struct ContextIds<'a>(MutexGuard<'a, List<ContextId>, rank::ContextIds>);
 
-impl ContextTraces<'_> {
-    /// Returns the trace of a context.
-    pub(super) fn get(&self, context: u32) -> Option<TraceId> {
+impl ContextIds<'_> {
+    /// Returns the number in the table of a context.
+    pub(super) fn get(&self, context: u32) -> Option<ContextId> {
         self.0.get(context as usize).copied()
     }
 }
 
-/// Finds the traces of contexts in the order in which these were made: most have their outer frames in common with the one
-/// before.
-struct Naming<'a> {
+struct Merge<'a> {
     blocks: &'a [Arc<Block>],
-    traces: &'a Traces,
-    thread: Option<ThreadSerial>,
-    /// `false` if there is no memory for whole traces.
+    table: &'a mut ContextTable,
+    outside: ContextId,
+    /// `false` if there is no memory for whole stacks.
     whole: bool,
-    /// The context that was named last and its callers, outermost first, and their methods.
-    path: Vec<u32>,
-    frames: Vec<FrameId>,
-    outer: OuterPart,
 }
 
-impl Naming<'_> {
-    fn trace(&mut self, context: u32, origin: Origin) -> TraceId {
-        match origin {
-            Origin::Root => TraceId::EMPTY,
-            Origin::Cut(trace) => trace,
-            Origin::Called { method, .. } if !self.whole => self.traces.intern(TraceKey {
-                thread: self.thread,
-                frames: &[method],
-            }),
-            Origin::Called { frames, .. } => self.whole_trace(context, frames as usize),
+impl Merge<'_> {
+    /// Adds the contexts that are missing in `ids`. A caller was made before its callees.
+    fn add_new(&mut self, ids: &mut List<ContextId>) {
+        let first = u32::try_from(ids.len()).expect("no more ids than contexts");
+        for context in first.. {
+            let id = match origin(self.blocks, context) {
+                None => break,
+                Some(Origin::Root) => self.outside,
+                Some(Origin::Cut(trace)) => self.table.cut(trace),
+                Some(Origin::Called { caller, method, .. }) => {
+                    let caller = ids.get(caller as usize).filter(|_| self.whole);
+                    self.table
+                        .called(caller.copied().unwrap_or(self.outside), method)
+                }
+            };
+            ids.push(id).or_stop();
         }
-    }
-
-    /// Returns the trace of a context that has all its callers, `count` frames in all.
-    fn whole_trace(&mut self, context: u32, count: usize) -> TraceId {
-        let mut shared = count;
-        let mut new = Vec::new();
-        for (context, method) in callers(self.blocks, context) {
-            if self.path.get(shared - 1) == Some(&context) {
-                break;
-            }
-            shared -= 1;
-            new.push((context, method));
-        }
-        self.path.truncate(shared);
-        self.frames.truncate(shared);
-        for (context, method) in new.into_iter().rev() {
-            self.path.push(context);
-            self.frames.push(method);
-        }
-        self.outer.keep(shared);
-        self.traces
-            .intern_onto(&mut self.outer, self.thread, &self.frames)
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::engines::cpu_times::context_table::TraceNaming;
     use names::frame::{Frame, Line, Method};
     use names::loader::LoaderId;
     use names::object::ObjectId;
@@ -676,9 +641,31 @@ pub(super) mod tests {
         let deep = context(&mut tree, &[0, 1, 2, 3]);
         assert_eq!(context(&mut tree, &[4, 2, 3]), deep, "two frames make it");
         assert_ne!(context(&mut tree, &[2, 3]), context(&mut tree, &[1, 3]));
-        let trace = tree.published.name(&tables.traces).get(deep);
-        let trace = trace.expect("a trace");
-        assert_eq!(numbers(&tables, trace), [3, 2]);
+        assert_eq!(merged(&tree, &tables, deep), [3, 2]);
+    }
+
+    #[test]
+    fn contexts_of_several_threads_are_one_unless_threads_are_kept_apart() {
+        let tables = Arc::new(Tables::default());
+        methods(&tables, 3);
+        let mut table = ContextTable::default();
+        let mut of_thread = |thread: Option<u32>| {
+            let thread = thread.map(ThreadSerial);
+            let mut tree = Tree::new(&tables, 2, thread, CellUse::Timed);
+            let contexts = [vec![0], vec![1], vec![1, 2]].map(|path| context(&mut tree, &path));
+            let ids = tree.published.merge(&mut table);
+            contexts.map(|context| ids.get(context).expect("merged"))
+        };
+        let shared = of_thread(None);
+        assert_eq!(of_thread(None), shared);
+        let apart = of_thread(Some(7));
+        assert!(shared.iter().all(|id| !apart.contains(id)));
+        for id in apart {
+            let trace = TraceNaming::new(&table, &tables.traces).trace(id);
+            assert_eq!(tables.traces.get(trace).thread, Some(ThreadSerial(7)));
+        }
+        let caller_of = |id| table.innermost_two(id, &tables.traces)[1].map(FrameId::index);
+        assert_eq!(shared.map(caller_of), [None, None, Some(1)]);
     }
 
     #[test]
@@ -687,6 +674,14 @@ pub(super) mod tests {
         let path: Vec<u32> = (0..10_000).map(|step| step % 2).collect();
         context(&mut tree, &path);
         assert!(tree.count <= 1 + 3 + 2, "{}", tree.count);
+    }
+
+    /// Returns the trace that a context has after it was put together with those of other threads, as the numbers of its methods.
+    fn merged(tree: &Tree, tables: &Tables, context: u32) -> Vec<u32> {
+        let mut table = ContextTable::default();
+        let id = tree.published.merge(&mut table).get(context);
+        let id = id.expect("merged");
+        numbers(tables, TraceNaming::new(&table, &tables.traces).trace(id))
     }
 
     /// Returns frames as the numbers of their methods.
@@ -699,6 +694,7 @@ pub(super) mod tests {
     fn contexts_get_the_innermost_frames_of_every_path_to_them() {
         for depth in [0, 1, 3, 8, 9, 40] {
             let (mut tree, tables) = tree(depth, 5);
+            let mut table = ContextTable::default();
             let mut step = 1_u32;
             let mut path = Vec::new();
             let mut paths = Vec::new();
@@ -709,15 +705,17 @@ pub(super) mod tests {
                     _ => path.push((step >> 16) % 5),
                 }
                 paths.push((context(&mut tree, &path), path.clone()));
-                // Traces that were found earlier stay as they are.
+                // Contexts that were merged earlier stay as they are.
                 if round % 500 == 0 {
-                    drop(tree.published.name(&tables.traces));
+                    drop(tree.published.merge(&mut table));
                 }
             }
-            let named = tree.published.name(&tables.traces);
+            let ids = tree.published.merge(&mut table);
+            let mut naming = TraceNaming::new(&table, &tables.traces);
             for (context, path) in paths.iter().filter(|(_, path)| !path.is_empty()) {
                 let expected: Vec<u32> = path.iter().rev().take(depth).copied().collect();
-                let trace = named.get(*context).expect("it is named");
+                let id = ids.get(*context).expect("it is merged");
+                let trace = naming.trace(id);
                 assert_eq!(numbers(&tables, trace), expected, "depth {depth}");
             }
         }
@@ -728,17 +726,16 @@ pub(super) mod tests {
         let (mut tree, tables) = tree(10, 4);
         let deep = context(&mut tree, &[0, 1, 3]);
         let blocks = tree.published.blocks();
-        let mut naming = Naming {
+        let mut table = ContextTable::default();
+        let mut ids = List::new();
+        let mut merge = Merge {
             blocks: &blocks,
-            traces: &tables.traces,
-            thread: None,
+            outside: table.outside(None),
             whole: false,
-            path: Vec::new(),
-            frames: Vec::new(),
-            outer: OuterPart::default(),
+            table: &mut table,
         };
-        let origin = origin(&blocks, deep).expect("it was made");
-        let trace = naming.trace(deep, origin);
+        merge.add_new(&mut ids);
+        let trace = TraceNaming::new(&table, &tables.traces).trace(ids[deep as usize]);
         assert_eq!(numbers(&tables, trace), [3]);
     }
 
@@ -782,7 +779,7 @@ pub(super) mod tests {
 
     #[test]
     fn costs_add_up() {
-        let (mut tree, tables) = tree(3, 2);
+        let (mut tree, _tables) = tree(3, 2);
         let context = context(&mut tree, &[0, 1]);
         assert!(tree.open(context) && !tree.open(context));
         for ticks in [5, 7] {
@@ -791,8 +788,8 @@ pub(super) mod tests {
         }
         tree.close(context, 20, 3);
         let mut seen = Vec::new();
-        tree.published
-            .each(&tables.traces, |_, sums| seen.push(sums));
+        let mut table = ContextTable::default();
+        tree.published.each(&mut table, |_, sums| seen.push(sums));
         let cost = CallSums {
             calls: 2,
             gaps: 2,

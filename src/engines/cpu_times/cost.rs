@@ -1,9 +1,9 @@
 //! The cost of calls.
 
+use super::context_table::{ContextId, ContextTable};
 use names::frame::FrameId;
-use names::trace::TraceId;
 
-/// The cost of the calls of one trace.
+/// The cost of the calls in one context, or in several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// The number of calls that have begun.
@@ -14,13 +14,31 @@ pub struct Cost {
     pub total: u64,
 }
 
-/// A trace and its cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TraceCost {
-    /// The trace.
-    pub trace: TraceId,
-    /// Its cost.
-    pub cost: Cost,
+/// The costs of all contexts.
+pub(super) struct ContextCosts<'a> {
+    /// The contexts.
+    pub(super) table: &'a ContextTable,
+    /// The cost of each.
+    pub(super) cost_of: &'a dyn Fn(ContextId) -> Cost,
+}
+
+impl ContextCosts<'_> {
+    /// Iterates over the contexts that have a cost, in the order in which they were first seen.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ContextId, Cost)> {
+        let all = self
+            .table
+            .ids()
+            .map(|context| (context, (self.cost_of)(context)));
+        all.filter(|&(_, cost)| cost != Cost::default())
+    }
+
+    /// Returns the sum of all costs.
+    pub(super) fn sum(&self) -> Cost {
+        self.iter().fold(Cost::default(), |mut sum, (_, cost)| {
+            sum += cost;
+            sum
+        })
+    }
 }
 
 /// A method, by any frame of it, and the method that called it.

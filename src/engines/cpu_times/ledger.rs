@@ -7,17 +7,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use foldhash::fast::FixedState;
 
 use super::call_tree::{CallSums, CellUse, Published, Tree};
+use super::context_table::{ContextId, ContextTable};
+use super::cost::{ContextCosts, Cost};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
-use crate::engines::cpu_times::cost::{Cost, TraceCost};
 use jvmti::{Env, RegisteredThreads};
 use locks::{Mutex, rank};
+use memory::{List, OrStop};
 use names::Tables;
 use names::frame::{self, FrameId};
 use names::string::StringId;
 use names::thread::ThreadSerial;
-use names::trace::{TraceId, Traces};
 use stacks::{StackBuffer, Stacks, TraceShape};
 
 /// A thread's state, as others see it.
@@ -45,6 +46,8 @@ pub(super) struct Ledger {
     stacks: Arc<Stacks>,
     shape: TraceShape,
     measure: Measure,
+    /// Held from before a thread leaves the books until its costs are here, so that nobody misses them.
+    contexts: Mutex<AllContexts, rank::AllContexts>,
     books: Mutex<Books, rank::Books>,
 }
 
@@ -67,10 +70,6 @@ pub(super) struct MethodNames {
 
 struct Books {
     threads: Vec<Arc<ThreadRecord>>,
-    /// The costs of threads that have ended.
-    ended: CallCosts,
-    /// The costs at the last reset.
-    reported: CallCosts,
     /// The estimated cost of measuring one piece of time, in ticks.
     overhead: u64,
     /// The shortest leaf call of threads that have ended.
@@ -79,24 +78,40 @@ struct Books {
     events: u64,
 }
 
-/// Sums by trace.
-#[derive(Clone, Default)]
-struct CallCosts(Vec<CallSums>);
+/// The contexts of all threads.
+#[derive(Default)]
+struct AllContexts {
+    table: ContextTable,
+    /// The costs of threads that have ended.
+    ended: CallCosts,
+    /// The costs at the last reset.
+    reported: CallCosts,
+}
+
+/// The number of contexts whose sums are allocated together.
+const CHUNK: usize = 512;
+
+/// Sums by context. Contexts that are near each other belong to the same threads, so there is memory for their chunks alone.
+#[derive(Default)]
+struct CallCosts(List<Option<Box<[CallSums; CHUNK]>>>);
 
 impl CallCosts {
-    fn add(&mut self, trace: TraceId, sums: CallSums) {
-        let index = trace.index() as usize;
-        if index >= self.0.len() {
-            if index >= self.0.capacity() {
-                memory::need((2 * index + 1) * size_of::<CallSums>());
-            }
-            self.0.resize(index + 1, CallSums::default());
+    fn add(&mut self, context: ContextId, sums: CallSums) {
+        let (chunk, place) = (context.index() / CHUNK, context.index() % CHUNK);
+        while self.0.len() <= chunk {
+            self.0.push(None).or_stop();
         }
-        self.0[index] += sums;
+        let chunk = self.0[chunk].get_or_insert_with(|| {
+            memory::need(size_of::<[CallSums; CHUNK]>());
+            Box::new([CallSums::default(); CHUNK])
+        });
+        chunk[place] += sums;
     }
 
-    fn get(&self, index: usize) -> CallSums {
-        self.0.get(index).copied().unwrap_or_default()
+    fn get(&self, context: ContextId) -> CallSums {
+        let chunk = self.0.get(context.index() / CHUNK);
+        let chunk = chunk.and_then(Option::as_ref);
+        chunk.map_or_else(CallSums::default, |chunk| chunk[context.index() % CHUNK])
     }
 }
 
@@ -117,10 +132,9 @@ impl Ledger {
             stacks,
             shape,
             measure,
+            contexts: Mutex::default(),
             books: Mutex::new(Books {
                 threads: Vec::new(),
-                ended: CallCosts::default(),
-                reported: CallCosts::default(),
                 overhead: match measure {
                     Measure::Timed { overhead, .. } => overhead,
                     Measure::Sampled { .. } => 0,
@@ -192,65 +206,59 @@ impl Ledger {
         self.books.lock().threads.push(record);
     }
 
-    /// Notes that the thread of a record has stopped measuring.
+    /// Notes that the thread of a record has stopped measuring. That can take a second if it has millions of contexts.
     pub(super) fn closed(&self, record: &Arc<ThreadRecord>) {
-        let traces = &self.tables.traces;
-        // Not while other threads wait for the books.
-        drop(record.contexts.name(traces));
-        let mut books = self.books.lock();
-        let Some(place) = books
-            .threads
-            .iter()
-            .position(|other| Arc::ptr_eq(other, record))
-        else {
+        let mut contexts = self.contexts.lock();
+        if !self.books.lock().close(record) {
             return;
-        };
-        books.threads.swap_remove(place);
-        if let Some(timed) = &record.timed {
-            let leaf = timed.shortest_leaf.load(Ordering::Relaxed);
-            books.shortest_leaf = books.shortest_leaf.min(leaf);
-            books.events += timed.stack.events();
         }
-        let ended = &mut books.ended;
+        let AllContexts { table, ended, .. } = &mut *contexts;
         record
             .contexts
-            .each(traces, |trace, sums| ended.add(trace, sums));
+            .each(table, |context, sums| ended.add(context, sums));
     }
 
-    /// Returns the costs since the last reset, by trace; traces without a cost are omitted.
-    pub(super) fn costs(&self, totals: Totals) -> Vec<TraceCost> {
-        let table = &self.tables.traces;
-        // Not while other threads wait for the books.
-        let threads = self.books.lock().threads.clone();
+    /// Calls `read` with the costs since the last reset. Meanwhile no thread can end.
+    pub(super) fn read_costs<T>(
+        &self,
+        totals: Totals,
+        read: impl FnOnce(&ContextCosts<'_>) -> T,
+    ) -> T {
+        let mut contexts = self.contexts.lock();
+        let (threads, overhead) = {
+            let books = self.books.lock();
+            (books.threads.clone(), books.current_overhead())
+        };
+        let AllContexts {
+            table,
+            ended,
+            reported,
+        } = &mut *contexts;
+        let mut open = CallCosts::default();
         for record in threads {
-            drop(record.contexts.name(table));
-        }
-        let mut books = self.books.lock();
-        // The memory for the sums, the difference to the last reset, and the rows of a report.
-        let traces = table.count();
-        memory::need(traces * (size_of::<CallSums>() + 4 * size_of::<TraceCost>()));
-        let mut now = books.ended.clone();
-        for record in &books.threads {
-            let add = |trace, sums| now.add(trace, sums);
-            record.contexts.each(table, add);
+            let contexts = &record.contexts;
+            contexts.each(table, |context, sums| open.add(context, sums));
             if let Some(timed) = &record.timed {
-                add_open(&mut now, record, timed, table);
+                add_open(&mut open, &record, timed, table);
             }
         }
-        let overhead = books.current_overhead();
-        let mut costs = Vec::new();
-        for trace in table.ids().take(now.0.len()) {
-            let index = trace.index() as usize;
-            let new = now.get(index).since(books.reported.get(index));
-            let cost = self.cost(new, overhead);
-            if cost != Cost::default() {
-                costs.push(TraceCost { trace, cost });
-            }
-        }
+        let now = |context| {
+            let mut sums = ended.get(context);
+            sums += open.get(context);
+            sums
+        };
+        let answer = read(&ContextCosts {
+            table,
+            cost_of: &|context| self.cost(now(context).since(reported.get(context)), overhead),
+        });
         if totals.start_anew() {
-            books.reported = now;
+            let mut all = CallCosts::default();
+            for context in table.ids() {
+                all.add(context, now(context));
+            }
+            *reported = all;
         }
-        costs
+        answer
     }
 
     /// Returns the time that measuring has taken in the events of all threads since the beginning, in nanoseconds.
@@ -267,7 +275,7 @@ impl Ledger {
 
     /// Returns the number of calls of each method since the beginning.
     pub(super) fn calls_by_method(&self) -> HashMap<FrameId, u64, FixedState> {
-        let books = self.books.lock();
+        let contexts = self.contexts.lock();
         let traces = &self.tables.traces;
         let mut calls = HashMap::<FrameId, u64, FixedState>::default();
         let mut add = |method: FrameId, count: u64| {
@@ -275,12 +283,13 @@ impl Ledger {
                 *calls.entry(method).or_default() += count;
             }
         };
-        for (trace, sums) in traces.ids().zip(&books.ended.0) {
-            if let Some(method) = traces.frame(trace, 0) {
-                add(method, sums.calls);
+        for context in contexts.table.ids() {
+            if let [Some(method), _] = contexts.table.innermost_two(context, traces) {
+                add(method, contexts.ended.get(context).calls);
             }
         }
-        for record in &books.threads {
+        let threads = self.books.lock().threads.clone();
+        for record in threads {
             record.contexts.each_method(traces, &mut add);
         }
         calls
@@ -303,6 +312,21 @@ impl Ledger {
 }
 
 impl Books {
+    /// Removes a thread's record; returns `false` if there is none.
+    fn close(&mut self, record: &Arc<ThreadRecord>) -> bool {
+        let same = |other: &Arc<ThreadRecord>| Arc::ptr_eq(other, record);
+        let Some(place) = self.threads.iter().position(same) else {
+            return false;
+        };
+        self.threads.swap_remove(place);
+        if let Some(timed) = &record.timed {
+            let leaf = timed.shortest_leaf.load(Ordering::Relaxed);
+            self.shortest_leaf = self.shortest_leaf.min(leaf);
+            self.events += timed.stack.events();
+        }
+        true
+    }
+
     fn timed(&self) -> impl Iterator<Item = &TimedRecord> {
         let timed = self.threads.iter().map(|record| record.timed.as_deref());
         timed.flatten()
@@ -322,7 +346,12 @@ impl Books {
 }
 
 /// Adds the time of calls that have not returned yet.
-fn add_open(costs: &mut CallCosts, record: &ThreadRecord, timed: &TimedRecord, traces: &Traces) {
+fn add_open(
+    costs: &mut CallCosts,
+    record: &ThreadRecord,
+    timed: &TimedRecord,
+    table: &mut ContextTable,
+) {
     let context = timed.top.load(Ordering::Relaxed);
     let open = timed.clock.since_last();
     let mut calls = Vec::new();
@@ -342,10 +371,10 @@ fn add_open(costs: &mut CallCosts, record: &ThreadRecord, timed: &TimedRecord, t
         };
         calls.push((context, sums));
     });
-    let named = record.contexts.name(traces);
+    let ids = record.contexts.merge(table);
     for (context, sums) in calls {
-        if let Some(trace) = named.get(context) {
-            costs.add(trace, sums);
+        if let Some(context) = ids.get(context) {
+            costs.add(context, sums);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod budget;
 mod call_tree;
+mod context_table;
 mod cost;
 mod counted_calls;
 mod filter;
@@ -42,11 +43,12 @@ use output::console;
 use stacks::{Stacks, TraceShape};
 
 use budget::CallBudget;
-use cost::TraceCost;
+use cost::ContextCosts;
 use counted_calls::MethodStack;
 use filter::ClassFilter;
 use ledger::{Ledger, Measure};
 use redefine::ClassRedefiner;
+use report::RowLimit;
 use rewrite::ClassRewriter;
 use shadow_stack::Call;
 use thread_clock::Timing;
@@ -191,12 +193,14 @@ impl MethodTimer {
         }
     }
 
-    /// Returns the cost of calls since the last reset.
-    fn costs(&self, totals: Totals) -> Vec<TraceCost> {
-        let ledger = self.ledger.lock().clone();
-        ledger
-            .map(|ledger| ledger.costs(totals))
-            .unwrap_or_default()
+    /// Calls `read` with the cost of calls since the last reset; `None` if nothing was counted.
+    fn read_costs<T>(
+        &self,
+        totals: Totals,
+        read: impl FnOnce(&ContextCosts<'_>) -> T,
+    ) -> Option<T> {
+        let ledger = self.ledger.lock().clone()?;
+        Some(ledger.read_costs(totals, read))
     }
 
     /// Names the methods that `budget=` has left out, one line each.
@@ -426,35 +430,46 @@ impl ReporterWithoutVm for MethodTimer {
     }
 
     fn report_known(&self, journal: &Journal, least: f64) {
-        let costs = self.costs(Totals::Keep);
-        let limit = report::RowLimit {
+        if self.old_prof {
+            self.write_pairs(journal, Totals::Keep, least);
+            return;
+        }
+        let limit = RowLimit {
             cutoff: self.cutoff.max(least),
             folded: None,
         };
-        match self.old_prof {
-            true => report::old_prof(journal, &report::without_small(costs, least)),
-            false => report::cpu_times(journal, costs, limit, &self.over_budget()),
-        }
+        self.write_rows(journal, Totals::Keep, limit, &self.over_budget());
     }
 }
 
 impl MethodTimer {
     /// Writes the cost of calls, preceded by one line for each of `notes`.
     fn report_costs(&self, report: &Report<'_>, notes: Vec<String>) {
-        let costs = self.costs(report.totals);
         if !self.old_prof {
-            let limit = report::RowLimit {
+            let limit = RowLimit {
                 cutoff: self.cutoff,
                 folded: self.folded,
             };
-            report::cpu_times(report.journal, costs, limit, &notes);
+            self.write_rows(report.journal, report.totals, limit, &notes);
             return;
         }
-        report::old_prof(report.journal, &costs);
+        self.write_pairs(report.journal, report.totals, 0.0);
         // The old prof format has no place for notes.
         for note in notes {
             report.say(&format!("({note})"));
         }
+    }
+
+    fn write_rows(&self, journal: &Journal, totals: Totals, limit: RowLimit, notes: &[String]) {
+        let traces = &self.tables.traces;
+        let selected = self.read_costs(totals, |costs| report::rows_by_time(costs, limit, traces));
+        report::cpu_times(journal, &selected.unwrap_or_default(), limit.cutoff, notes);
+    }
+
+    fn write_pairs(&self, journal: &Journal, totals: Totals, least: f64) {
+        let traces = &self.tables.traces;
+        let pairs = self.read_costs(totals, |costs| report::rows_by_calls(costs, least, traces));
+        report::old_prof(journal, &pairs.unwrap_or_default());
     }
 }
 

@@ -6,11 +6,12 @@ use foldhash::fast::FixedState;
 use hprof_format::{CallTime, LeftOut, Timing, TraceTime};
 use std::collections::HashMap;
 
-use crate::engines::cpu_times::cost::{CallPair, Cost, TraceCost};
-use crate::engines::folding::{Row, fold, is_small};
-use names::Tables;
+use super::context_table::TraceNaming;
+use super::cost::{CallPair, ContextCosts, Cost};
+use crate::engines::folding::{Fold, Small, is_small};
+use memory::{List, OrStop};
 use names::frame::FrameId;
-use names::trace::Traces;
+use names::trace::{TraceId, Traces};
 use output::Journal;
 use output::serials;
 
@@ -18,51 +19,48 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 
 /// The treatment of small rows.
 #[derive(Clone, Copy)]
-pub struct RowLimit {
+pub(super) struct RowLimit {
     /// A row is small if its time and its calls are smaller shares of their totals.
-    pub cutoff: f64,
+    pub(super) cutoff: f64,
     /// The outermost frame of rows in which small rows are added up; `None` to omit those.
-    pub folded: Option<FrameId>,
+    pub(super) folded: Option<FrameId>,
 }
 
-/// Writes the cost of traces, preceded by one line for each of `notes`.
-pub fn cpu_times(journal: &Journal, costs: Vec<TraceCost>, limit: RowLimit, notes: &[String]) {
-    let cutoff = limit.cutoff;
+/// Writes rows of costs, preceded by one line for each of `notes`.
+pub(super) fn cpu_times(
+    journal: &Journal,
+    selection: &MethodSelection,
+    cutoff: f64,
+    notes: &[String],
+) {
     journal.entry(|entry| {
-        let MethodSelection {
-            total,
-            rows,
-            left_out,
-        } = rows_by_time(costs, limit, &entry.tables.traces);
-        for row in &rows {
+        for row in &selection.rows {
             entry.trace(row.trace);
         }
         for note in notes {
             entry.note(note);
         }
-        if let Some(left_out) = left_out {
+        if let Some(left_out) = selection.left_out {
             entry.note(&left_out.note_of_call_times(cutoff));
         }
-        let rows = rows.iter().map(|row| TraceTime {
+        let rows = selection.rows.iter().map(|row| TraceTime {
             calls: row.cost.calls,
             own: row.cost.own,
             trace: serials::trace(row.trace),
         });
         entry.records.write_timing(&Timing::Traces {
-            total: total.own,
-            calls: total.calls,
+            total: selection.total.own,
+            calls: selection.total.calls,
             rows: Cow::Owned(rows.collect()),
         });
     });
 }
 
-/// Writes the cost of calls by caller and callee, in the old prof format, which has no cutoff. Traces must have at
-/// least two frames if there is a caller.
-pub fn old_prof(journal: &Journal, costs: &[TraceCost]) {
+/// Writes the cost of calls by caller and callee, in the old prof format, which has no cutoff.
+pub(super) fn old_prof(journal: &Journal, rows: &[(CallPair, Cost)]) {
     journal.entry(|entry| {
-        let rows = rows_by_calls(entry.tables, costs);
         let mut calls = Vec::with_capacity(rows.len());
-        for ((callee, caller), cost) in rows {
+        for &((callee, caller), cost) in rows {
             calls.push(CallTime {
                 calls: cost.calls,
                 callee: entry.frame(callee),
@@ -76,16 +74,16 @@ pub fn old_prof(journal: &Journal, costs: &[TraceCost]) {
     });
 }
 
-/// Drops rows whose time and calls are smaller shares of their totals than the cutoff.
-pub fn without_small(mut costs: Vec<TraceCost>, cutoff: f64) -> Vec<TraceCost> {
-    let total = sum(&costs);
-    let totals = [total.own, total.calls];
-    costs.retain(|row| !is_small(&[row.cost.own, row.cost.calls], &totals, cutoff));
-    costs
+/// The cost of the calls of one trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TraceCost {
+    trace: TraceId,
+    cost: Cost,
 }
 
 /// The rows of CPU TIME, and the sum of those omitted.
-struct MethodSelection {
+#[derive(Default)]
+pub(super) struct MethodSelection {
     total: Cost,
     rows: Vec<TraceCost>,
     /// The sum of the rows below the cutoff; `None` if there are none.
@@ -93,20 +91,47 @@ struct MethodSelection {
 }
 
 /// Returns the rows that are not small: the costliest first, equal ones in the order in which they were first seen.
-fn rows_by_time(costs: Vec<TraceCost>, limit: RowLimit, traces: &Traces) -> MethodSelection {
-    let total = sum(&costs);
+pub(super) fn rows_by_time(
+    all: &ContextCosts<'_>,
+    limit: RowLimit,
+    traces: &Traces,
+) -> MethodSelection {
+    let total = all.sum();
     let totals = [total.own, total.calls];
-    let is_cut = |row: &TraceCost| is_small(&[row.cost.own, row.cost.calls], &totals, limit.cutoff);
-    let (mut cut, mut costs): (Vec<TraceCost>, Vec<TraceCost>) =
-        costs.into_iter().partition(is_cut);
+    let mut naming = TraceNaming::new(all.table, traces);
+    let (mut rows, mut small) = (Vec::new(), List::new());
+    let mut cut = LeftOut {
+        rows: 0,
+        values: [0; 2],
+    };
+    for (context, cost) in all.iter() {
+        let values = [cost.own, cost.calls];
+        if !is_small(&values, &totals, limit.cutoff) {
+            memory::need_to_grow(rows.len(), rows.capacity(), size_of::<TraceCost>());
+            let trace = naming.trace(context);
+            rows.push(TraceCost { trace, cost });
+        } else if limit.folded.is_some() {
+            let (class, stack) = (None, context.into());
+            small
+                .push(Small {
+                    class,
+                    stack,
+                    values,
+                })
+                .or_stop();
+        } else {
+            cut.rows += 1;
+            cut.values = [cut.values[0] + cost.own, cut.values[1] + cost.calls];
+        }
+    }
     if let Some(folded) = limit.folded {
-        let small = cut.drain(..).map(|row| Row {
-            class: None,
-            trace: row.trace,
-            values: [row.cost.own, row.cost.calls],
-        });
-        let sums = fold(small.collect(), totals, limit.cutoff, folded, traces);
-        costs.extend(sums.into_iter().map(|row| TraceCost {
+        let rule = Fold {
+            totals,
+            cutoff: limit.cutoff,
+            folded,
+        };
+        let sums = rule.stacks(small, &all.table.stacks(traces), traces);
+        rows.extend(sums.into_iter().map(|row| TraceCost {
             trace: row.trace,
             cost: Cost {
                 own: row.values[0],
@@ -115,33 +140,31 @@ fn rows_by_time(costs: Vec<TraceCost>, limit: RowLimit, traces: &Traces) -> Meth
             },
         }));
     }
-    memory::sort_by_numbers(&mut costs, |row| [!row.cost.own, row.trace.index().into()]);
+    memory::sort_by_numbers(&mut rows, |row| [!row.cost.own, row.trace.index().into()]);
+    cut.values[0] /= NANOS_PER_MILLI;
     MethodSelection {
         total,
-        rows: costs,
-        left_out: (!cut.is_empty()).then(|| {
-            let sum = sum(&cut);
-            LeftOut {
-                rows: cut.len() as u64,
-                values: [sum.own / NANOS_PER_MILLI, sum.calls],
-            }
-        }),
+        rows,
+        left_out: (cut.rows > 0).then_some(cut),
     }
 }
 
-fn sum(costs: &[TraceCost]) -> Cost {
-    costs.iter().fold(Cost::default(), |mut sum, row| {
-        sum += row.cost;
-        sum
-    })
-}
-
-fn rows_by_calls(tables: &Tables, costs: &[TraceCost]) -> Vec<(CallPair, Cost)> {
+/// Returns the cost of the calls of each pair of methods, those of the most calls first. Contexts whose own time and calls are smaller
+/// shares of their totals than `least` are omitted. They must have at least two frames if there is a caller.
+pub(super) fn rows_by_calls(
+    all: &ContextCosts<'_>,
+    least: f64,
+    traces: &Traces,
+) -> Vec<(CallPair, Cost)> {
+    let total = all.sum();
+    let totals = [total.own, total.calls];
     let mut pairs = HashMap::<CallPair, Cost, FixedState>::default();
-    for row in costs {
-        let frames = tables.traces.get(row.trace).frames;
-        if let Some(&callee) = frames.first() {
-            *pairs.entry((callee, frames.get(1).copied())).or_default() += row.cost;
+    for (context, cost) in all.iter() {
+        if is_small(&[cost.own, cost.calls], &totals, least) {
+            continue;
+        }
+        if let [Some(callee), caller] = all.table.innermost_two(context, traces) {
+            *pairs.entry((callee, caller)).or_default() += cost;
         }
     }
     let called = |(_, cost): &(CallPair, Cost)| cost.calls > 0;
@@ -156,11 +179,12 @@ fn rows_by_calls(tables: &Tables, costs: &[TraceCost]) -> Vec<(CallPair, Cost)> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engines::cpu_times::context_table::{ContextId, ContextTable};
+    use names::Tables;
     use names::class::ClassId;
     use names::frame::{Frame, FrameId, Line, Method};
     use names::loader::LoaderId;
     use names::object::ObjectId;
-    use names::trace::{TraceId, TraceKey};
 
     fn class(tables: &Tables) -> ClassId {
         let name = tables.strings.intern("A");
@@ -183,38 +207,55 @@ mod tests {
         })
     }
 
-    fn trace(tables: &Tables, names: &[&str]) -> TraceId {
-        let frames: Vec<_> = names.iter().map(|name| frame(tables, name)).collect();
-        tables.traces.intern(TraceKey {
-            thread: None,
-            frames: &frames,
-        })
+    /// Adds a context, with its innermost method first, and its cost.
+    fn cost(
+        (table, tables): (&mut ContextTable, &Tables),
+        names: &[&str],
+        calls: u64,
+        own: u64,
+    ) -> (ContextId, Cost) {
+        let mut context = table.outside(None);
+        for name in names.iter().rev() {
+            context = table.called(context, frame(tables, name));
+        }
+        let total = own * 2;
+        (context, Cost { calls, own, total })
     }
 
-    fn cost(trace: TraceId, calls: u64, own: u64) -> TraceCost {
-        let total = own * 2;
-        TraceCost {
-            trace,
-            cost: Cost { calls, own, total },
-        }
+    /// Reads the costs of these contexts, and none of the others.
+    fn with_costs<T>(
+        table: &ContextTable,
+        costs: &[(ContextId, Cost)],
+        read: impl FnOnce(&ContextCosts<'_>) -> T,
+    ) -> T {
+        let cost_of = |context| {
+            let cost = costs.iter().find(|(other, _)| *other == context);
+            cost.map(|&(_, cost)| cost).unwrap_or_default()
+        };
+        read(&ContextCosts {
+            table,
+            cost_of: &cost_of,
+        })
     }
 
     #[test]
     fn rows_go_by_their_own_time_and_are_left_out_if_small_in_both_columns() {
         let tables = Tables::default();
-        let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| trace(&tables, &[name]));
-        let costs = vec![
-            cost(a, 5, 10),
-            cost(b, 5, 70),
-            cost(c, 90, 0),
-            cost(d, 0, 20),
-        ];
+        let mut table = ContextTable::default();
+        let all = [("a", 5, 10), ("b", 5, 70), ("c", 90, 0), ("d", 0, 20)];
+        let all = all.map(|(name, calls, own)| cost((&mut table, &tables), &[name], calls, own));
+        let rows = |costs: &[_], limit| {
+            with_costs(&table, costs, |costs| {
+                rows_by_time(costs, limit, &tables.traces)
+            })
+        };
         let limit = |cutoff| RowLimit {
             cutoff,
             folded: None,
         };
-        let selected = rows_by_time(costs.clone(), limit(0.15), &tables.traces);
-        assert_eq!(selected.rows, [costs[1], costs[3], costs[2]]);
+        let selected = rows(&all, limit(0.15));
+        let costs = selected.rows.iter().map(|row| row.cost);
+        assert!(costs.eq([1, 3, 2].map(|place: usize| all[place].1)));
         let total = (selected.total.own, selected.total.calls);
         assert_eq!(total, (100, 100), "what is cut off counts");
         let left_out = selected
@@ -222,28 +263,34 @@ mod tests {
             .map(|left_out| left_out.note_of_call_times(0.15));
         let note = "left out below the cutoff of 0.15: 1 rows with 0 ms, 5 calls";
         assert_eq!(left_out.as_deref(), Some(note));
-        let all = rows_by_time(costs.clone(), limit(0.0), &tables.traces);
-        assert_eq!((all.rows.len(), all.left_out), (4, None));
-        assert_eq!(rows_by_time(vec![], limit(0.1), &tables.traces).rows, []);
+        let every = rows(&all, limit(0.0));
+        assert_eq!((every.rows.len(), every.left_out), (4, None));
+        assert_eq!(rows(&[], limit(0.1)).rows, []);
         let limit = RowLimit {
             folded: Some(frame(&tables, "folded")),
             ..limit(0.15)
         };
-        let folded = rows_by_time(costs, limit, &tables.traces);
+        let folded = rows(&all, limit);
         assert_eq!((folded.rows.len(), folded.left_out), (4, None));
-        assert_eq!(sum(&folded.rows).own, 100);
+        let own: u64 = folded.rows.iter().map(|row| row.cost.own).sum();
+        assert_eq!(own, 100);
     }
 
     #[test]
     fn pairs_of_methods_add_up_over_traces() {
         let tables = Tables::default();
-        let costs = [
-            cost(trace(&tables, &["b", "a", "x"]), 2, 10),
-            cost(trace(&tables, &["b", "a", "y"]), 3, 20),
-            cost(trace(&tables, &["a"]), 7, 1),
+        let mut table = ContextTable::default();
+        let contexts: [(&[&str], u64, u64); 3] = [
+            (&["b", "a", "x"], 2, 10),
+            (&["b", "a", "y"], 3, 20),
+            (&["a"], 7, 1),
         ];
+        let all =
+            contexts.map(|(names, calls, own)| cost((&mut table, &tables), names, calls, own));
         let (a, b) = (frame(&tables, "a"), frame(&tables, "b"));
-        let rows = rows_by_calls(&tables, &costs);
+        let rows = with_costs(&table, &all, |costs| {
+            rows_by_calls(costs, 0.0, &tables.traces)
+        });
         assert_eq!(rows.len(), 2);
         assert_eq!((rows[0].0, rows[0].1.calls), ((a, None), 7));
         assert_eq!(rows[1].0, (b, Some(a)));

@@ -7,7 +7,7 @@ use hprof_format::{
 };
 
 use super::sites::{Amount, Amounts, Estimate, OLD};
-use crate::engines::folding::{Row, fold, is_small};
+use crate::engines::folding::{Fold, Row, is_small};
 use names::frame::FrameId;
 use output::{Journal, serials};
 
@@ -43,7 +43,12 @@ impl Section {
             let (small, mut rows): (Vec<_>, Vec<_>) = rows.partition(is_small);
             if let Some(folded) = self.folded {
                 let traces = &entry.tables.traces;
-                rows.extend(fold(small, limits, self.cutoff, folded, traces));
+                let rule = Fold {
+                    totals: limits,
+                    cutoff: self.cutoff,
+                    folded,
+                };
+                rows.extend(rule.rows(small, traces));
             }
             // What is equal stays in the order of the traces.
             memory::sort_by_numbers(&mut rows, |row| [row.trace.index().into(), 0]);

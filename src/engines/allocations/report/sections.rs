@@ -9,7 +9,7 @@ use hprof_format::{
 use std::collections::HashMap;
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
-use crate::engines::folding::{Row, fold, is_small};
+use crate::engines::folding::{Fold, Row, is_small};
 use names::class::ClassId;
 use names::frame::FrameId;
 use names::trace::{TraceId, Traces};
@@ -258,7 +258,12 @@ fn fold_small(
         values: row.values(),
     });
     let small = small.collect();
-    let sums = fold(small, total.values(), cutoff, folded, traces).into_iter();
+    let rule = Fold {
+        totals: total.values(),
+        cutoff,
+        folded,
+    };
+    let sums = rule.rows(small, traces).into_iter();
     rows.extend(sums.filter_map(|sum| {
         let (class, trace) = (sum.class?, sum.trace);
         Some((SiteKey { class, trace }, SiteRow::of(sum.values)))
