@@ -62,7 +62,13 @@ pub(super) fn facts(
         // What grows is compared with it.
         facts.push(("Xmx", heap_limit(env)));
     }
-    facts.extend(sampling_method.map(|way| ("Samples", way.to_string())));
+    facts.extend(sampling_method.map(|way| {
+        let inlined = match options.inlined {
+            true => "",
+            false => ", inlined=n: inlined methods count as their callers",
+        };
+        ("Samples", format!("{way}{inlined}"))
+    }));
     let command = env.property(c"sun.java.command");
     let CommandLine { program, flags } = CommandLine::of_this_process(command.as_deref());
     facts.extend([("Program", program), ("Flags", flags)]);

@@ -429,6 +429,27 @@ options!(
         }
     },
     {
+        /// `inlined=`: have the compilers record which inlined method each instruction belongs to.
+        let inlined: bool = true;
+        OptionRow {
+            name: "inlined",
+            default: "y",
+            description: "CPU samples name inlined methods",
+            scope: Scope::Only(&[uses::ASYNC_SAMPLES]),
+            setter: Setter::Switch(|options, on| options.inlined = on),
+            ..OptionRow::SWITCH
+        };
+        Page {
+            part: Part::Rare,
+            text: "`n` leaves the VM's flag `DebugNonSafepoints` alone: the compilers then have less to do, \
+             and samples in inlined methods are charged to\n\
+             the method that they are inlined into, or to a neighbour.",
+            effects: &[("cpu=samples", "inlined=n", |o| !o.inlined)],
+            scoped: Some(("inlined=n", "cpu=samples cpu=samples,net=h:1")),
+            ..Page::NONE
+        };
+    },
+    {
         /// `vmthreads=`: sample the VM's own threads, too.
         let vm_threads: bool = false;
         OptionRow {
@@ -897,7 +918,7 @@ options!(
         let clock: Clock = Clock::Cpu;
         OptionRow {
             name: "clock",
-            values: "cpu|wall|samples",
+            values: "cpu|wall|samples|auto",
             default: "cpu",
             description: "what cpu=times|old measures",
             scope: Scope::Only(&[uses::TIMES, uses::OLD_TIMES]),
@@ -906,6 +927,7 @@ options!(
                     "cpu" => Clock::Cpu,
                     "wall" => Clock::Wall,
                     "samples" => Clock::Samples,
+                    "auto" => Clock::Auto,
                     _ => return Err(ValueRefusal::NotAllowed),
                 };
                 Ok(())
@@ -915,7 +937,8 @@ options!(
         Page {
             part: Part::Detail,
             text: "What `cpu=times|old` measures: CPU time (`cpu`), elapsed time (`wall`), or CPU time \
-             by `samples`.",
+             by `samples`. `auto` is `samples` where that works, and `cpu` with\n\
+             `budget=`, `cpu=old` or on another VM.",
             effects: &[("cpu=times", "clock=wall", |o| o.clock == Clock::Wall)],
             scoped: Some(("clock=wall", "cpu=times cpu=old")),
             ..Page::NONE
@@ -929,6 +952,15 @@ options!(
             Wall,
             /// `clock=samples`: no clock; the threads are sampled as with `cpu=samples`.
             Samples,
+            /// `clock=auto`: samples where each call's time is not needed and the VM can be sampled, else CPU time.
+            Auto,
+        }
+
+        impl Clock {
+            /// Returns `true` if the times may be those of samples.
+            pub fn may_be_sampled(self) -> bool {
+                matches!(self, Self::Samples | Self::Auto)
+            }
         }
     },
     {
@@ -1373,7 +1405,7 @@ options!(
 
 /// What options ask for, and other options change.
 mod uses {
-    use super::{Clock, Cpu, Format, Heap, Oom, Options, SamplingChoice, Use};
+    use super::{Cpu, Format, Heap, Oom, Options, SamplingChoice, Use};
 
     type OptionUse = Use<Options>;
 
@@ -1436,7 +1468,7 @@ mod uses {
     /// `cpu=times,clock=samples`.
     pub(super) const SAMPLED_TIMES: OptionUse = Use {
         options: "cpu=times,clock=samples",
-        is_in: |options| options.cpu == Some(Cpu::Times) && options.clock == Clock::Samples,
+        is_in: |options| options.cpu == Some(Cpu::Times) && options.clock.may_be_sampled(),
     };
     /// `cpu=old`.
     pub(super) const OLD_TIMES: OptionUse = Use {

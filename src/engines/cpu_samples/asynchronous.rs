@@ -67,6 +67,8 @@ pub(super) struct SamplerState {
     ended_samples: AtomicU64,
     /// `native=`.
     native: bool,
+    /// `inlined=`.
+    inlined: bool,
     /// Created when the first thread is registered.
     timers: OnceLock<Result<CpuTimers, NoCpuTimers>>,
     threads: Mutex<SampledThreads, rank::SampledThreads>,
@@ -115,6 +117,7 @@ impl AsyncSampler {
             target,
             ended_samples: AtomicU64::new(0),
             native: options.native && target == SampleTarget::Stacks,
+            inlined: options.inlined,
             timers: OnceLock::new(),
             threads: Mutex::new(threads),
             ended: EndedThreads::new(options.interval),
@@ -260,7 +263,9 @@ impl SamplerState {
             return Ok(());
         }
         self.env.enable(Event::ClassLoad)?;
-        inlining_notes::leave(self.env);
+        if self.inlined {
+            inlining_notes::leave(self.env);
+        }
         self.env.enable(Event::ClassPrepare)
     }
 

@@ -26,11 +26,17 @@ pub enum SamplingMethodRefused {
 }
 
 impl SamplingMethod {
-    /// Chooses by `clock=samples`, by `engine=` and by the abilities of the VM and the system; `None` if the options request no samples.
+    /// Chooses by `clock=samples|auto`, by `engine=` and by the abilities of the VM and the system; `None` if the options request no samples.
     pub fn choose(env: Env, options: &Options) -> Result<Option<Self>, SamplingMethodRefused> {
-        if options.cpu == Some(Cpu::Times) && options.clock == Clock::Samples {
-            let support = CpuTimerSupport::find(env).map_err(SamplingMethodRefused::Clock)?;
-            return Ok(Some(Self::Async(support)));
+        match options.clock {
+            Clock::Samples if options.cpu == Some(Cpu::Times) => {
+                let support = CpuTimerSupport::find(env).map_err(SamplingMethodRefused::Clock)?;
+                return Ok(Some(Self::Async(support)));
+            }
+            Clock::Auto if options.cpu == Some(Cpu::Times) && options.budget.is_none() => {
+                return Ok(CpuTimerSupport::find(env).ok().map(Self::Async));
+            }
+            _ => {}
         }
         if options.cpu != Some(Cpu::Samples) {
             return Ok(None);

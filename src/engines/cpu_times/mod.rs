@@ -78,7 +78,7 @@ pub struct MethodTimer {
     /// Keeps to the budget.
     regulator: Worker,
     unmounted_stacks: UnmountedStacks<UnmountedCalls>,
-    /// `clock=samples`: charges the contexts that threads are in.
+    /// `clock=samples|auto`: charges the contexts that threads are in.
     sampler: Option<ContextSampler>,
     ticks: TickStart,
     ledger: Mutex<Option<Arc<Ledger>>, rank::TimerLedger>,
@@ -112,16 +112,14 @@ impl MethodTimer {
         };
         let tables = context.tables.clone();
         let stacks = context.stacks.clone();
+        let sampler = method.and_then(|method| ContextSampler::new(context, method));
         let rewriter = Arc::new(ClassRewriter::new(
             stacks.clone(),
             tables.clone(),
             filter,
             shape.line_numbers,
-            options.clock == Clock::Samples,
+            sampler.is_some(),
         ));
-        let sampler = (options.clock == Clock::Samples)
-            .then(|| ContextSampler::new(context, method?))
-            .flatten();
         Some(Self {
             env: context.env,
             // If there is only one environment, its storage is shared with the serial numbers of threads.

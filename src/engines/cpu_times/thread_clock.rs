@@ -34,7 +34,7 @@ impl ThreadClock {
     pub(super) fn start(timing: Timing) -> Self {
         let now = timing.ticks.ticks();
         let long_gap = match timing.clock {
-            Clock::Cpu | Clock::Samples => timing.length.ticks(LONG_GAP_NANOS),
+            Clock::Cpu | Clock::Samples | Clock::Auto => timing.length.ticks(LONG_GAP_NANOS),
             Clock::Wall => u64::MAX,
         };
         Self {
@@ -84,10 +84,12 @@ impl ThreadClock {
         match self.timing.clock {
             Clock::Wall => gap,
             // A thread that has ended has no clock any more, and had its last event earlier.
-            Clock::Cpu | Clock::Samples => match self.cpu.and_then(ThreadCpuClock::read) {
-                Some(cpu) => self.without_waiting(now, gap, cpu),
-                None => 0,
-            },
+            Clock::Cpu | Clock::Samples | Clock::Auto => {
+                match self.cpu.and_then(ThreadCpuClock::read) {
+                    Some(cpu) => self.without_waiting(now, gap, cpu),
+                    None => 0,
+                }
+            }
         }
     }
 }

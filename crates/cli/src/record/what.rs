@@ -67,7 +67,7 @@ impl What {
             Self::Heap { forks: true } => "heap=dump,dumper=fork,format=b",
             // Call times exist only as text, where small rows are left out unless `fold=y` is given: with whole stacks nearly all are
             // small. A binary file lacks the single waits of `monitor=y`.
-            Self::Calls => "cpu=times,fold=y",
+            Self::Calls => "cpu=times,clock=auto,fold=y",
             Self::Locks => "monitor=y",
             Self::Native => "native=malloc,format=b",
             Self::Options(options) => return options.clone(),

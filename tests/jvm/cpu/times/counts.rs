@@ -52,6 +52,39 @@ fn each_call_is_counted_with_every_collector(cell: &Cell) {
     }
 }
 
+on_every_jvm!(millions_of_calls_are_counted);
+
+/// Leaves and other methods, returns and exceptions, virtual threads that change their carriers.
+fn millions_of_calls_are_counted(jvm: &Jvm) {
+    let options = format!("{ALL},clock=samples,include=EveryCall*,depth=64");
+    let kinds: &[&str] = match jvm.feature {
+        21.. => &["platform", "virtual"],
+        _ => &["platform"],
+    };
+    for kind in kinds {
+        let run = program(jvm, &options, "EveryCall").args(["4000000", kind]);
+        let run = run.run_well();
+        let profile = Profile::parse(&run.read("x.txt"));
+        let truths = run.stdout.lines().map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [_, method, count] = words[..] else {
+                panic!("{line}")
+            };
+            (method, count.parse::<u64>().expect("a count"))
+        });
+        let truths: Vec<(&str, u64)> = truths.collect();
+        assert!(truths.len() > 10, "{}", run.stdout);
+        for (method, count) in truths {
+            assert_eq!(
+                calls(one(&profile), method),
+                count,
+                "{} {kind} {method}",
+                jvm.feature
+            );
+        }
+    }
+}
+
 #[test]
 fn traces_are_as_deep_as_asked() {
     for depth in [1, 3, 7] {
