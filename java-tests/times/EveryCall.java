@@ -100,7 +100,7 @@ public class EveryCall {
             while (!over) {
                 List<Class<?>> classes = new ArrayList<>();
                 for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
-                    if (loaded.getName().startsWith("EveryCall")) classes.add(loaded);
+                    if (loaded.getName().startsWith("EveryCall") && instrumentation.isModifiableClass(loaded)) classes.add(loaded);
                 }
                 instrumentation.retransformClasses(classes.toArray(new Class<?>[0]));
                 Thread.sleep(50);

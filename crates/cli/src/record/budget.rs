@@ -69,6 +69,20 @@ impl BudgetArgument {
             (_, Some(Budget::Unbounded) | None) => options,
         })
     }
+
+    /// Returns what a new program is going to cost more, if that is much and nobody has chosen it: `--budget` bounds it.
+    pub fn expected_cost(self, what: &What) -> Option<&'static str> {
+        match (self.budget, what) {
+            (None, What::Alloc) => Some(
+                "every allocation is counted: compilers take 3 times as long, a program that only makes small objects up to 17 times; --budget 20% \
+                 bounds that",
+            ),
+            (None, What::Calls) => Some(
+                "every call is counted: compilers take 3 times as long; --budget 20% bounds that",
+            ),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +109,18 @@ mod tests {
         }
         let started = options("alloc", None, Bounded::Started).expect("options");
         assert!(!started.contains("budget"), "{started}");
+    }
+
+    #[test]
+    fn who_has_chosen_no_budget_is_told_what_it_costs() {
+        let told = |what: &str, budget: Option<&str>| {
+            let budget = budget.map(|budget| budget.parse().expect(budget));
+            let what = What::parse(what).expect("a measurement");
+            BudgetArgument { budget }.expected_cost(&what).is_some()
+        };
+        assert!(told("alloc", None) && told("calls", None));
+        assert!(!told("cpu", None) && !told("heap=sites", None));
+        assert!(!told("alloc", Some("none")) && !told("calls", Some("20%")));
     }
 
     #[test]

@@ -187,6 +187,9 @@ impl Arguments {
         if let Some(length) = self.length {
             options.push_str(&format!(",timeout={}ms", length.as_millis()));
         }
+        if let Some(cost) = self.budget.expected_cost(what) {
+            let _ = writeln!(io::stderr(), "hprof: {cost}");
+        }
         let ended = launch::run(&self.command, &library, &options, what.name())?;
         if !ended.was_started {
             return Ok(ended.status);
