@@ -23,6 +23,8 @@ mod unmounted;
 
 use std::sync::Arc;
 
+use hprof_format::{Note, NoteMeaning};
+
 use super::cpu_samples::{ContextSampler, SamplingMethod};
 use super::{
     Context, Engine, Report, Reporter, ReporterWithoutVm, Requirement, ThreadWatcher, Totals,
@@ -294,14 +296,19 @@ impl MethodTimer {
         };
         let millis = sampler.interval_nanos() as f64 / 1e6;
         let outside = sampler.outside_nanos(jni) / 1_000_000;
-        vec![
-            format!(
-                "counts are exact, times are sampled: one sample for every {millis} ms of CPU time; the standard error of t ms is sqrt({millis} t) ms"
-            ),
-            format!(
-                "in no method that is counted, or in threads that ended before a sample: {outside} ms"
-            ),
-        ]
+        let error = (millis * 1_000.0).sqrt();
+        let remark = format!(
+            "counts are exact; times are sampled, once in {millis} ms of CPU time, and include the counting: 1,000 ms have a standard error of {error:.0} ms"
+        );
+        let remark = Note::of_meaning(NoteMeaning::Remark(remark));
+        let outside = format!(
+            "in no method that is counted, or in threads that ended before a sample: {outside} ms"
+        );
+        remark
+            .map(|remark| remark.text.into_owned())
+            .into_iter()
+            .chain([outside])
+            .collect()
     }
 
     /// Measures the cost of a hook from one reading of the clock to the next, in ticks, without the VM's part.

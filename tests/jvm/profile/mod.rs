@@ -78,10 +78,9 @@ pub struct Time {
 }
 
 /// The beginnings of notes about CPU TIME and MONITOR TIME.
-const OF_TIMES: [&str; 4] = [
+const OF_TIMES: [&str; 3] = [
     "(only waiting for monitors",
-    "(counts are exact, times are sampled",
-    "(the standard error of t ms is ",
+    "(remark: counts are exact; times are sampled",
     "(in no method that is counted, ",
 ];
 
