@@ -37,8 +37,6 @@ use stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
-/// Looking at the threads that have no timer takes one part in so many of the time.
-const UNTIMED_SHARE: u32 = 50;
 /// The longest that a fetch waits for another one, whose thread may be suspended.
 const WAIT_FOR_FETCH: Duration = Duration::from_secs(10);
 /// The same without the VM: the other one may never return from it.
@@ -374,15 +372,22 @@ impl SamplerState {
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
         let mut next_look = Instant::now();
         let mut next_untimed = next_look;
-        let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
-        while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
-            self.fetch(Some(jni));
-            self.keep_out_of_the_way();
+        let mut next_fetch = next_look + FETCH_INTERVAL;
+        let mut next_sweep = next_look + SWEEP_INTERVAL;
+        let pace = CpuTimers::pace_of_untimed(self.interval);
+        while worker.sleep_until(Instant::now() + pace.min(FETCH_INTERVAL)) {
             let now = Instant::now();
             if now >= next_untimed {
                 self.threads.lock().interrupt_untimed(self.nanos());
-                next_untimed = now + now.elapsed() * UNTIMED_SHARE;
+                next_untimed = now + pace.max(now.elapsed() * CpuTimers::UNTIMED_SHARE);
             }
+            if now < next_fetch {
+                continue;
+            }
+            self.fetch(Some(jni));
+            self.keep_out_of_the_way();
+            let now = Instant::now();
+            next_fetch = now + FETCH_INTERVAL;
             if now >= next_look {
                 self.look_at_vm_threads();
                 next_look = now + POLL_INTERVAL;

@@ -91,16 +91,14 @@ impl SampledThread {
         }
     }
 
-    /// Has the thread take a sample if one is due and it runs; otherwise it is due the next time.
+    /// Has the thread take a sample of what is due if it runs; the rest is due the next time.
     fn interrupt_if_due(&mut self, interval: u64) {
         let Some(used) = self.timed.clock().read() else {
             return;
         };
         self.due += self.account.charge(used, interval);
         let samples = self.due.saturating_sub(self.asked);
-        if samples > 0 && self.timed.interrupt(samples) {
-            self.asked = self.due;
-        }
+        self.asked += self.timed.interrupt(samples);
     }
 
     pub(super) fn arm(&self, interval: u64) {

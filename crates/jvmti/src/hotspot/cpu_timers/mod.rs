@@ -31,7 +31,7 @@ use super::super::native_code::{NativeCode, NativeFunction};
 use super::super::own_time;
 use super::fault_guard;
 use super::sample_ring::Ring;
-use super::stack_walk::{InterruptedWalker, refused};
+use super::stack_walk::InterruptedWalker;
 use locks::{Mutex, rank};
 
 use handler::{Head, NO_KEY, STATE};
@@ -83,33 +83,6 @@ pub struct CpuTimers {
     reading: Mutex<(), rank::RingReading>,
 }
 
-impl SampledStack {
-    /// Returns the stack that a walk found; `count` is the number of frames, or the reason why there are none.
-    pub(super) fn of(count: i32, frames: &[CallFrame]) -> Self {
-        match count {
-            1.. => Self::Frames(frames.iter().map(|frame| frame.sampled()).collect()),
-            0 => Self::NoJava,
-            reason => Self::Unwalkable(NoStack::from_number(reason)),
-        }
-    }
-}
-
-impl NoStack {
-    fn from_number(number: i32) -> Self {
-        match number {
-            refused::OTHER_STACK => Self::OtherStack,
-            refused::INTERPRETER => Self::Interpreter,
-            refused::METHOD => Self::Method,
-            refused::STUB => Self::Stub,
-            refused::DISCARDING => Self::Discarding,
-            refused::FRAME => Self::Frame,
-            refused::CONTINUATION => Self::Continuation,
-            refused::NATIVE_CODE => Self::NativeCode,
-            _ => Self::AsyncGetCallTrace,
-        }
-    }
-}
-
 impl CpuTimerSupport {
     /// Checks that the VM and the system have everything needed. The VM may be loading.
     pub fn find(env: Env) -> Result<Self, NoCpuTimers> {
@@ -128,6 +101,14 @@ impl CpuTimerSupport {
 impl CpuTimers {
     /// The number of calls of [`CpuTimers::read`] that read everything available at the first one.
     pub const MOST_READS: usize = RING_SAMPLES.div_ceil(READ_AT_ONCE);
+
+    /// Looking at the threads that have no timer should take one part in so many of the time.
+    pub const UNTIMED_SHARE: u32 = 50;
+
+    /// Returns the time from one look at the threads that have no timer to the next, at least.
+    pub fn pace_of_untimed(_interval: Duration) -> Duration {
+        Duration::from_millis(20)
+    }
 
     /// Begins to charge each thread's samples to the contexts of its calls ([`CallContexts`](crate::CallContexts)), when the VM is up.
     /// There are no samples to be read.

@@ -1,23 +1,68 @@
 //! Reads memory that may not be there: a wrong guess is an answer and not a fault. What is read so may be anything.
+//!
+//! The system copies each page once, which it refuses if there is none; words are read from the copy. So nothing is read that
+//! goes away meanwhile.
+
+use std::cell::{Cell, UnsafeCell};
+use std::mem::MaybeUninit;
+use std::ptr;
 
 use super::layout::WORD;
 use crate::os::Peek;
+use crate::vm_kind::vm_structs::read;
 
-/// Reads memory through the system.
-pub(super) struct MemoryReader;
+const PAGE: usize = 4096;
+/// The pages that a walk keeps.
+const KEPT: usize = 8;
+/// The most pages that a walk asks for.
+const MOST_TRIALS: u32 = 100;
+
+/// Reads memory in one walk.
+pub(super) struct MemoryReader {
+    /// The numbers of the pages that there are copies of; 0 for none.
+    numbers: [Cell<usize>; KEPT],
+    copies: UnsafeCell<MaybeUninit<[[u8; PAGE]; KEPT]>>,
+    /// The trials that are left.
+    trials: Cell<u32>,
+}
 
 impl MemoryReader {
+    #[inline]
     pub(super) fn new() -> Self {
-        Self
+        Self {
+            numbers: [const { Cell::new(0) }; KEPT],
+            copies: UnsafeCell::new(MaybeUninit::uninit()),
+            trials: Cell::new(MOST_TRIALS),
+        }
     }
 
-    /// Returns the word at an address; `None` if it cannot be read, or is at no word's address. The system is asked even
-    /// if the memory is there and stays.
-    pub(super) fn word_at(&self, address: usize, _is_kept: bool) -> Option<usize> {
-        match address.is_multiple_of(WORD) {
-            true => Peek.word(address),
-            false => None,
+    /// Returns `true` if nothing more is tried.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.trials.get() == 0
+    }
+
+    /// Returns the word at an address; `None` if it cannot be read, or is at no word's address. `is_kept` says that the
+    /// memory is there and stays.
+    pub(super) fn word_at(&self, address: usize, is_kept: bool) -> Option<usize> {
+        if !address.is_multiple_of(WORD) {
+            return None;
         }
+        if is_kept {
+            // SAFETY: the caller's promise.
+            return Some(unsafe { read(address) });
+        }
+        self.copied(address)
+    }
+
+    /// As `word_at`, at any address; the word may be on two pages.
+    pub(super) fn unaligned_word_at(&self, address: usize, is_kept: bool) -> Option<usize> {
+        let after = address % WORD;
+        let first = self.word_at(address - after, is_kept)?;
+        if after == 0 {
+            return Some(first);
+        }
+        let second = self.word_at((address - after).checked_add(WORD)?, is_kept)?;
+        Some(first >> (8 * after) | second << (8 * (WORD - after)))
     }
 
     /// Returns the number of 16 bits at an address, which is a multiple of two.
@@ -32,5 +77,69 @@ impl MemoryReader {
         let at = address & (WORD - 1);
         let word = self.word_at(address.wrapping_sub(at), is_kept)?;
         Some((word >> (8 * at)) as u8)
+    }
+
+    /// Returns the word at an address, which is a multiple of a word, from the copy of its page.
+    fn copied(&self, address: usize) -> Option<usize> {
+        let page = address / PAGE;
+        let place = page % KEPT;
+        let number = self.numbers.get(place)?;
+        let copy = self.copies.get().cast::<[u8; PAGE]>().wrapping_add(place);
+        if number.get() != page || page == 0 {
+            self.trials.set(self.trials.get().checked_sub(1)?);
+            number.set(0);
+            // SAFETY: the copy is of this reader, which no other thread has, and no reference to it exists.
+            if page == 0 || !unsafe { Peek.copy(page * PAGE, copy.cast(), PAGE) } {
+                return None;
+            }
+            number.set(page);
+        }
+        let word: *const usize = copy.wrapping_byte_add(address % PAGE).cast();
+        // SAFETY: the copy was made, and a word at this distance is in it.
+        Some(unsafe { ptr::read_unaligned(word) })
+    }
+}
+
+/// Returns `true`: the system is always asked.
+pub(super) fn is_reliable() -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_memory_is_an_answer() {
+        let words = [0x0102_0304_0506_0708_usize, 0x1112_1314_1516_1718];
+        let there = (&raw const words[0]).expose_provenance();
+        let it = MemoryReader::new();
+        assert_eq!(it.word_at(there, false), Some(words[0]));
+        assert_eq!(it.word_at(there, true), Some(words[0]));
+        assert_eq!(it.word_at(there + 1, false), None, "no word's address");
+        assert_eq!(it.unaligned_word_at(there + 2, false), Some(0x1718_0102_0304_0506));
+        assert_eq!(it.short_at(there + 2, false), Some(0x0506));
+        assert_eq!(it.byte_at(there + 7, false), Some(1));
+        for nowhere in [0, 8, 0x696d_6f74_612f_7470, usize::MAX - 7] {
+            assert_eq!(it.word_at(nowhere, false), None, "{nowhere:x}");
+        }
+        assert_eq!(it.unaligned_word_at(usize::MAX, false), None);
+        assert_eq!(it.word_at(there, false), Some(words[0]), "still there");
+    }
+
+    #[test]
+    fn a_page_is_copied_once_and_not_for_ever() {
+        let words = [1_usize];
+        let there = (&raw const words[0]).expose_provenance();
+        let it = MemoryReader::new();
+        for _ in 0..1_000 {
+            assert_eq!(it.word_at(there, false), Some(1));
+        }
+        assert_eq!(it.trials.get(), MOST_TRIALS - 1);
+        for _ in 0..MOST_TRIALS {
+            assert_eq!(it.word_at(0, false), None);
+        }
+        assert!(it.is_exhausted());
+        assert_eq!(it.word_at(there, true), Some(1));
     }
 }

@@ -96,6 +96,42 @@ fn above(address: usize, words: i16) -> usize {
     address.wrapping_add_signed((words as isize).wrapping_mul(WORD as isize))
 }
 
+impl InterruptedWalker {
+    /// As `walk`, for a thread that runs no Java.
+    ///
+    /// # Safety
+    /// `stack` are the bounds of the current thread's stack, the registers are those that the signal interrupted, and
+    /// `frames` has room for `depth` of them.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    pub(crate) unsafe fn walk_native(
+        &self,
+        stack: StackBounds,
+        mut interrupted: Interrupted,
+        (frames, depth): (*mut CallFrame, usize),
+        native: &UnwindTable,
+    ) -> i32 {
+        interrupted.link = unsigned(interrupted.link);
+        let Some(stack) = OwnStack::interrupted(interrupted.sp, stack) else {
+            return refused::OTHER_STACK;
+        };
+        let mut walk = Walk {
+            walker: self,
+            thread: 0,
+            stack,
+            memory: &MemoryReader::new(),
+            deadline: 0,
+            frames,
+            depth,
+            count: 0,
+            is_certain: true,
+            native: Some(native),
+            called_at: None,
+        };
+        walk.begin_native(interrupted, stack.base()) as i32
+    }
+}
+
 impl Walk<'_> {
     /// Notes the native code that was interrupted, if it is wanted; the frames to come are counted anew after it. Returns
     /// the number of frames.
