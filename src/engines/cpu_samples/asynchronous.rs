@@ -329,7 +329,7 @@ impl SamplerState {
             ));
         }
         let nanos = self.nanos();
-        let used = timed.clock().read().unwrap_or(0);
+        let used = timed.cpu_time().unwrap_or(0);
         let mut new = SampledThread {
             account: Account::open(used, nanos, FixedState::default().hash_one(serial)),
             timed,

@@ -80,7 +80,7 @@ impl SampledThread {
         }
         self.on = on;
         // A thread that is ending has nothing more to charge.
-        let used = self.timed.clock().read().unwrap_or(u64::MAX);
+        let used = self.timed.cpu_time().unwrap_or(u64::MAX);
         if !on {
             self.due += self.account.charge(used, interval);
             return self.timed.disarm();
@@ -93,7 +93,7 @@ impl SampledThread {
 
     /// Has the thread take a sample of what is due if it runs; the rest is due the next time.
     fn interrupt_if_due(&mut self, interval: u64) {
-        let Some(used) = self.timed.clock().read() else {
+        let Some(used) = self.timed.cpu_time() else {
             return;
         };
         self.due += self.account.charge(used, interval);

@@ -76,9 +76,9 @@ impl TimedThread {
         self.clock.read().is_none() || is_armed && is_idle()
     }
 
-    /// Returns the thread's CPU clock.
-    pub fn clock(&self) -> ThreadCpuClock {
-        self.clock
+    /// Returns the CPU time of the thread in nanoseconds; `None` if it has ended. Its id may then be another thread's.
+    pub fn cpu_time(&self) -> Option<u64> {
+        self.clock.read()
     }
 
     /// Returns the system's id of the thread.

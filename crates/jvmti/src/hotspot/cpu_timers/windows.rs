@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::clock::ThreadCpuClock;
 use crate::env::Env;
 use crate::hotspot::stack_walk::{Interrupted, InterruptedWalker};
 use crate::hotspot::thread_layout::{THREAD_TYPES, ThreadLayout, UNTESTED};
@@ -160,7 +159,7 @@ impl CpuTimers {
     pub const MOST_READS: usize = 1;
 
     /// Looking at the threads should take one part in so many of the time.
-    pub const UNTIMED_SHARE: u32 = 10;
+    pub const UNTIMED_SHARE: u32 = 5;
 
     /// Returns the time from one look at the threads to the next, at least.
     pub fn pace_of_untimed(interval: Duration) -> Duration {
@@ -245,9 +244,7 @@ impl CpuTimers {
         let Some((address, tid)) = threads.thread(jni, thread) else {
             return Ok(None);
         };
-        eprintln!("DBG add {address:x} {tid}");
         let Some(open) = OtherThread::open(tid) else {
-            eprintln!("DBG no open");
             return Ok(None);
         };
         let timed = TimedThread {
@@ -341,7 +338,6 @@ impl TimedThread {
         if weight == 0 {
             return 0;
         }
-        eprintln!("DBG look {weight} {intervals} {passed} runs {}", self.runs());
         let is_surely_owed = intervals.saturating_mul(interval) >= SLACK.saturating_add(passed);
         match is_surely_owed || self.runs() {
             true => self.sample(weight, is_surely_owed),
@@ -374,7 +370,6 @@ impl TimedThread {
             self.look(&suspended, &mut taken.frames, also_in_native)
         };
         // From here on the thread runs again.
-        eprintln!("DBG seen {:?}", seen.as_ref().map(|s| s.count));
         let Some(Seen { count, in_agent }) = seen else {
             return 0;
         };
@@ -406,8 +401,10 @@ impl TimedThread {
     ) -> Option<Seen> {
         let shared = &*self.shared;
         let registers = suspended.registers()?;
+        // SAFETY: the registers are there.
+        let value = |key| unsafe { suspended.value(key) };
         // The thread may have left the VM unnoticed.
-        if suspended.value(shared.thread_key) != self.address {
+        if value(shared.thread_key) != self.address {
             return None;
         }
         let layout = shared.layout;
@@ -424,7 +421,7 @@ impl TimedThread {
         }
         let in_agent = shared
             .own_time_key
-            .is_some_and(|key| suspended.value(key) != 0);
+            .is_some_and(|key| value(key) != 0);
         let depth = shared.depth.load(Ordering::Relaxed) as usize;
         let depth = depth.min(frames.len());
         if depth == 0 {
@@ -464,9 +461,9 @@ impl TimedThread {
         self.thread.has_ended()
     }
 
-    /// Returns the thread's CPU clock.
-    pub fn clock(&self) -> ThreadCpuClock {
-        ThreadCpuClock::of_thread(self.tid)
+    /// Returns the CPU time of the thread in nanoseconds; `None` if it has ended.
+    pub fn cpu_time(&self) -> Option<u64> {
+        self.thread.cpu_time()
     }
 
     /// Returns the system's id of the thread.

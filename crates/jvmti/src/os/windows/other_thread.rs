@@ -21,6 +21,7 @@ use windows_sys::Win32::System::Threading::{
 use super::clock::{current_tid, thread_time};
 use super::key::Key;
 use super::peek::Peek;
+use crate::vm_kind::vm_structs::read;
 
 /// The values of threads that are in the thread's own block; the others are in a list of their own.
 const IN_BLOCK: usize = 64;
@@ -150,16 +151,21 @@ impl SuspendedThread<'_> {
     }
 
     /// Returns the thread's value of a key; 0 if it has none.
-    pub(crate) fn value(&self, key: Key) -> usize {
+    ///
+    /// # Safety
+    /// [`Self::registers`] has returned some: the thread has stopped, and was not ending.
+    pub(crate) unsafe fn value(&self, key: Key) -> usize {
         let at = |begin: usize, index: usize| begin.wrapping_add(index * size_of::<usize>());
         let key = key as usize;
-        let word = |address| Peek.word(address).unwrap_or(0);
+        // SAFETY: the system frees the block of a thread when it has ended.
+        let word = |offset| unsafe { read::<usize>(self.0.block + offset) };
         if key < IN_BLOCK {
-            return word(at(self.0.block + offset_of!(TEB, TlsSlots), key));
+            return word(at(offset_of!(TEB, TlsSlots), key));
         }
-        match word(self.0.block + offset_of!(TEB, TlsExpansionSlots)) {
+        // The thread itself frees the list, when it ends.
+        match word(offset_of!(TEB, TlsExpansionSlots)) {
             0 => 0,
-            list => word(at(list, key - IN_BLOCK)),
+            list => Peek.word(at(list, key - IN_BLOCK)).unwrap_or(0),
         }
     }
 }
@@ -204,7 +210,8 @@ mod tests {
                 let suspended = other.suspend().expect("it runs");
                 let registers = suspended.registers().expect("registers");
                 assert!(registers.pc != 0 && registers.sp != 0);
-                assert_eq!(suspended.value(key), 4711);
+                // SAFETY: the registers are there.
+                assert_eq!(unsafe { suspended.value(key) }, 4711);
                 let first = ROUNDS.load(Ordering::Relaxed);
                 thread::sleep(Duration::from_millis(1));
                 (first, ROUNDS.load(Ordering::Relaxed))
