@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::env::Env;
-use crate::hotspot::stack_walk::{Interrupted, InterruptedWalker};
+use crate::hotspot::stack_walk::{Interrupted, InterruptedWalker, refused};
 use crate::hotspot::thread_layout::{THREAD_TYPES, ThreadLayout, UNTESTED};
 use crate::jni::{Jni, Object};
 use crate::native_code::NativeFunction;
@@ -442,7 +442,13 @@ impl TimedThread {
         let room = (frames.as_mut_ptr(), depth);
         // SAFETY: the thread is stopped at these registers, as one that a signal has interrupted is; the rest is its own, and there is
         // room for so many frames.
-        let count = unsafe { shared.walker.walk(self.address, stack, interrupted, room, None) };
+        let walk = |from| unsafe { shared.walker.walk(self.address, stack, from, room, None) };
+        let mut count = walk(interrupted);
+        if count == refused::NATIVE_CODE
+            && let Some(raised) = shared.walker.raised_at(interrupted.sp, stack)
+        {
+            count = walk(raised);
+        }
         Some(Seen { count, in_agent })
     }
 

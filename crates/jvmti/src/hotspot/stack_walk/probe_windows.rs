@@ -1,11 +1,11 @@
 //! Reads memory that may not be there: a wrong guess is an answer and not a fault. What is read so may be anything.
 //!
 //! The system copies each page once, which it refuses if there is none; words are read from the copy. So nothing is read that
-//! goes away meanwhile.
+//! goes away meanwhile. There is room for the pages of one reader; if others read at the same time, they ask for each word.
 
 use std::cell::{Cell, UnsafeCell};
-use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::layout::WORD;
 use crate::os::Peek;
@@ -13,25 +13,37 @@ use crate::vm_kind::vm_structs::read;
 
 const PAGE: usize = 4096;
 /// The pages that a walk keeps.
-const KEPT: usize = 8;
-/// The most pages that a walk asks for.
-const MOST_TRIALS: u32 = 100;
+const KEPT: usize = 64;
+/// The most pages, or words, that a reader asks for.
+const MOST_TRIALS: u32 = 300;
+
+/// The copies of pages. Nothing can be allocated while a thread is suspended.
+struct Copies {
+    pages: UnsafeCell<[[u8; PAGE]; KEPT]>,
+    is_taken: AtomicBool,
+}
+
+// SAFETY: the pages are used by the reader that has set `is_taken`, until it clears that.
+unsafe impl Sync for Copies {}
+
+static COPIES: Copies = Copies {
+    pages: UnsafeCell::new([[0; PAGE]; KEPT]),
+    is_taken: AtomicBool::new(false),
+};
 
 /// Reads memory in one walk.
 pub(super) struct MemoryReader {
-    /// The numbers of the pages that there are copies of; 0 for none.
-    numbers: [Cell<usize>; KEPT],
-    copies: UnsafeCell<MaybeUninit<[[u8; PAGE]; KEPT]>>,
+    /// The numbers of the pages that there are copies of, 0 for none; `None` if another reader has them.
+    numbers: Option<[Cell<usize>; KEPT]>,
     /// The trials that are left.
     trials: Cell<u32>,
 }
 
 impl MemoryReader {
-    #[inline]
     pub(super) fn new() -> Self {
+        let is_taken = COPIES.is_taken.swap(true, Ordering::Acquire);
         Self {
-            numbers: [const { Cell::new(0) }; KEPT],
-            copies: UnsafeCell::new(MaybeUninit::uninit()),
+            numbers: (!is_taken).then(|| [const { Cell::new(0) }; KEPT]),
             trials: Cell::new(MOST_TRIALS),
         }
     }
@@ -82,13 +94,21 @@ impl MemoryReader {
     /// Returns the word at an address, which is a multiple of a word, from the copy of its page.
     fn copied(&self, address: usize) -> Option<usize> {
         let page = address / PAGE;
-        let place = page % KEPT;
-        let number = self.numbers.get(place)?;
-        let copy = self.copies.get().cast::<[u8; PAGE]>().wrapping_add(place);
+        let Some(numbers) = &self.numbers else {
+            self.spend()?;
+            return Peek.word(address);
+        };
+        let place = (page ^ page / KEPT) % KEPT;
+        let number = numbers.get(place)?;
+        let copy = COPIES
+            .pages
+            .get()
+            .cast::<[u8; PAGE]>()
+            .wrapping_add(place);
         if number.get() != page || page == 0 {
-            self.trials.set(self.trials.get().checked_sub(1)?);
+            self.spend()?;
             number.set(0);
-            // SAFETY: the copy is of this reader, which no other thread has, and no reference to it exists.
+            // SAFETY: this reader alone uses the copies.
             if page == 0 || !unsafe { Peek.copy(page * PAGE, copy.cast(), PAGE) } {
                 return None;
             }
@@ -97,6 +117,19 @@ impl MemoryReader {
         let word: *const usize = copy.wrapping_byte_add(address % PAGE).cast();
         // SAFETY: the copy was made, and a word at this distance is in it.
         Some(unsafe { ptr::read_unaligned(word) })
+    }
+
+    fn spend(&self) -> Option<()> {
+        self.trials.set(self.trials.get().checked_sub(1)?);
+        Some(())
+    }
+}
+
+impl Drop for MemoryReader {
+    fn drop(&mut self) {
+        if self.numbers.is_some() {
+            COPIES.is_taken.store(false, Ordering::Release);
+        }
     }
 }
 
@@ -111,9 +144,17 @@ mod tests {
 
     #[test]
     fn missing_memory_is_an_answer() {
+        let first = MemoryReader::new();
+        let second = MemoryReader::new();
+        assert!(second.numbers.is_none());
+        for it in [first, second] {
+            check(&it);
+        }
+    }
+
+    fn check(it: &MemoryReader) {
         let words = [0x0102_0304_0506_0708_usize, 0x1112_1314_1516_1718];
         let there = (&raw const words[0]).expose_provenance();
-        let it = MemoryReader::new();
         assert_eq!(it.word_at(there, false), Some(words[0]));
         assert_eq!(it.word_at(there, true), Some(words[0]));
         assert_eq!(it.word_at(there + 1, false), None, "no word's address");

@@ -179,6 +179,12 @@ impl Walk<'_> {
         None
     }
 
+    /// Returns `None`: frame pointers lead to the code that has called native code.
+    #[inline(always)]
+    pub(super) fn begin_at_call_of_native(&mut self, _here: Interrupted) -> Option<i32> {
+        None
+    }
+
     /// Notes the native code that called Java, after the frame by which it did: those of the VM, and of the library that
     /// called it. They lie below `end`.
     #[inline(always)]
