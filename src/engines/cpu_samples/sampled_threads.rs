@@ -35,7 +35,9 @@ impl SampledThreads {
     pub(super) fn interrupt_untimed(&mut self, interval: u64) {
         if self.running {
             let threads = self.sampled.values_mut();
-            let untimed = threads.filter(|thread| thread.on && !thread.timed.has_timer());
+            let untimed = threads.filter(|thread| {
+                thread.on && !thread.timed.has_timer() && thread.timed.is_in_turn()
+            });
             untimed.for_each(|thread| thread.interrupt_if_due(interval));
         }
     }

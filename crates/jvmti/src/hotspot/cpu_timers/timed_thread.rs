@@ -41,6 +41,11 @@ impl TimedThread {
         self.timer.is_some()
     }
 
+    /// Returns `true`: without a timer, the thread is looked at in every round.
+    pub fn is_in_turn(&self) -> bool {
+        true
+    }
+
     /// Has the thread take a sample that stands for so many intervals more, if it is running now: a signal could end a system
     /// call that it waits in. Returns the number of intervals that it does so for.
     pub fn interrupt(&self, intervals: u64) -> u64 {

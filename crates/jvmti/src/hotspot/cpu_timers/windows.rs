@@ -48,6 +48,10 @@ const MOST_KEYS: Key = 1_088;
 /// The CPU time that a thread in native code owes before it is charged, in nanoseconds: more than the system's CPU times are wrong by.
 const SLACK: u64 = 40_000_000;
 
+/// A thread that has used no CPU time for so many rounds is looked at in every so many rounds.
+const IDLE_ROUNDS: u32 = 32;
+const ROUNDS_IF_IDLE: u32 = 8;
+
 /// Set while samples are being taken.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 /// The number of samples that have been begun, in all.
@@ -112,6 +116,9 @@ pub struct TimedThread {
     /// When it was last looked at, and the time that looks have stood for without being charged, less than an interval.
     looked: AtomicU64,
     left: AtomicU64,
+    /// Its CPU time when last read, and the rounds since that has changed.
+    used: AtomicU64,
+    rounds: AtomicU32,
 }
 
 impl CpuTimerSupport {
@@ -159,7 +166,7 @@ impl CpuTimers {
     pub const MOST_READS: usize = 1;
 
     /// Looking at the threads should take one part in so many of the time.
-    pub const UNTIMED_SHARE: u32 = 5;
+    pub const UNTIMED_SHARE: u32 = 2;
 
     /// Returns the time from one look at the threads to the next, at least.
     pub fn pace_of_untimed(interval: Duration) -> Duration {
@@ -257,6 +264,8 @@ impl CpuTimers {
             charged: AtomicU64::new(0),
             looked: AtomicU64::new(monotonic()),
             left: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            rounds: AtomicU32::new(0),
         };
         // Otherwise the number may have been another thread's when it was opened.
         let is_alive = threads.is_at(jni, thread, address);
@@ -325,6 +334,12 @@ impl TimedThread {
     /// Returns `false`: it has no timer.
     pub fn has_timer(&self) -> bool {
         false
+    }
+
+    /// Returns `true` if the thread is to be looked at in this round. One that has been idle is passed over most of the time.
+    pub fn is_in_turn(&self) -> bool {
+        let rounds = self.rounds.fetch_add(1, Ordering::Relaxed);
+        rounds < IDLE_ROUNDS || rounds.is_multiple_of(ROUNDS_IF_IDLE)
     }
 
     /// Looks at the thread, which owes so many intervals; takes a sample that stands for some of them if it runs. Returns their number.
@@ -469,7 +484,11 @@ impl TimedThread {
 
     /// Returns the CPU time of the thread in nanoseconds; `None` if it has ended.
     pub fn cpu_time(&self) -> Option<u64> {
-        self.thread.cpu_time()
+        let used = self.thread.cpu_time()?;
+        if self.used.swap(used, Ordering::Relaxed) != used {
+            self.rounds.store(0, Ordering::Relaxed);
+        }
+        Some(used)
     }
 
     /// Returns the system's id of the thread.
