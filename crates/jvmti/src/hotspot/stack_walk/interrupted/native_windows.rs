@@ -7,6 +7,8 @@ use crate::stack_bounds::StackBounds;
 
 /// The words in which the call from Java is looked for: what Java calls without leaving word of its last frame is small.
 const CALL_WITHIN: usize = 512;
+/// The frames in a row that may be left over of earlier calls.
+const MOST_LEFT_OVER: usize = 16;
 /// The words in which the registers of an exception are looked for.
 const EXCEPTION_WITHIN: usize = 4_096;
 
@@ -78,12 +80,8 @@ impl Walk<'_> {
         let mut at = here.sp;
         for _ in 0..CALL_WITHIN {
             let pc = self.stack.return_address(at)?;
-            let code = &self.walker.walker.code;
-            let is_call = self
-                .target_of_call(pc)
-                .is_some_and(|target| code.blob(target).is_none());
             at += WORD;
-            if is_call {
+            if self.has_called_native(pc) && !self.is_left_over(pc, at) {
                 // Native code keeps the register that Java may have the frame pointer in, or has saved it.
                 let is_found_by_fp = self.walker.walker.is_found_by_fp(pc);
                 let fp = if is_found_by_fp { here.fp } else { 0 };
@@ -94,5 +92,32 @@ impl Walk<'_> {
             }
         }
         Some(super::refused::NATIVE_CODE)
+    }
+
+    /// Returns `true` if the call before a return address is one of native code.
+    fn has_called_native(&self, pc: usize) -> bool {
+        let code = &self.walker.walker.code;
+        self.target_of_call(pc)
+            .is_some_and(|target| code.blob(target).is_none())
+    }
+
+    /// Returns `true` if a return address is one of an earlier call, which the native code has left on its part of the stack: then the
+    /// frames from there on, the first of which begins at `sp`, come to one that has called native code, and not them.
+    fn is_left_over(&self, mut pc: usize, mut sp: usize) -> bool {
+        for _ in 0..MOST_LEFT_OVER {
+            let walker = &self.walker.walker;
+            let Some(blob) = walker.code.blob(pc).filter(|_| !walker.is_found_by_fp(pc)) else {
+                return false;
+            };
+            sp = sp.wrapping_add(self.frame_size(blob));
+            match self.stack.return_address(sp.wrapping_sub(WORD)) {
+                Some(caller) => pc = caller,
+                None => return false,
+            }
+            if self.has_called_native(pc) {
+                return true;
+            }
+        }
+        false
     }
 }
