@@ -33,9 +33,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 use super::super::stack_walk::{InterruptedWalker, refused};
+use super::async_call_trace::{
+    AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA,
+};
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use super::registers::{Registers, StackPosition};
-use super::trace::{AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA};
 use crate::call_contexts;
 use crate::hotspot::sample_ring::{Ring, SampleHead};
 use crate::native_code::UnwindTable;

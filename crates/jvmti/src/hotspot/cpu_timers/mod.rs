@@ -5,6 +5,7 @@
 //! `handler` is the code that runs when the signal comes; it puts samples into a ring (`sample_ring`). `interrupted_threads` has its
 //! data about threads, `layout` about the VM; `registers` is specific to the processor. `timer` and `signal` wrap the system's calls.
 
+mod async_call_trace;
 mod handler;
 #[cfg(test)]
 mod handler_tests;

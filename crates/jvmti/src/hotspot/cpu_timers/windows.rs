@@ -26,10 +26,10 @@ use crate::hotspot::stack_walk::{Interrupted, InterruptedWalker, refused};
 use crate::hotspot::thread_layout::{THREAD_TYPES, ThreadLayout, UNTESTED};
 use crate::jni::{Jni, Object};
 use crate::native_code::NativeFunction;
+use crate::os::Peek;
 use crate::os::clock::monotonic;
 use crate::os::key::{self, Key};
 use crate::os::other_thread::{OtherThread, SuspendedThread};
-use crate::os::Peek;
 use crate::own_time;
 use crate::stack_bounds::StackBounds;
 use crate::vm_kind::vm_structs::{VmStructs, read};
@@ -183,8 +183,8 @@ impl CpuTimers {
         depth: usize,
         _native: bool,
     ) -> Result<Self, NoCpuTimers> {
-        let thread_key = own_key(env, jni)
-            .ok_or(NoCpuTimers::Vm("the current thread is not to be found"))?;
+        let thread_key =
+            own_key(env, jni).ok_or(NoCpuTimers::Vm("the current thread is not to be found"))?;
         let walker = WALKER.get_or_init(|| {
             let thread = env.current_thread(jni).ok()??;
             InterruptedWalker::find(env, jni, thread.object())
@@ -434,9 +434,7 @@ impl TimedThread {
         if !also_in_native && !layout.runs(state) {
             return None;
         }
-        let in_agent = shared
-            .own_time_key
-            .is_some_and(|key| value(key) != 0);
+        let in_agent = shared.own_time_key.is_some_and(|key| value(key) != 0);
         let depth = shared.depth.load(Ordering::Relaxed) as usize;
         let depth = depth.min(frames.len());
         if depth == 0 {

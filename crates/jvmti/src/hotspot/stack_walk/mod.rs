@@ -62,8 +62,8 @@ use super::code_heap::{CodeHeaps, READABLE};
 use super::{BoolFlag, VmFlags};
 use crate::env::{Env, FrameInfo};
 use crate::jni::{Jni, Object, jni};
-use crate::vm_kind::{Release, TestedVm};
 use crate::vm_kind::vm_structs::{VmStructs, read};
+use crate::vm_kind::{Release, TestedVm};
 
 use cache::FrameCache;
 use frame::{Code, NoRecord, NumberedMethod, Place};

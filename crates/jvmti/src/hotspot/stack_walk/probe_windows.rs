@@ -43,7 +43,7 @@ impl MemoryReader {
     pub(super) fn new() -> Self {
         let is_taken = COPIES.is_taken.swap(true, Ordering::Acquire);
         Self {
-            numbers: (!is_taken).then(|| [const { Cell::new(0) }; KEPT]),
+            numbers: (!is_taken).then_some([const { Cell::new(0) }; KEPT]),
             trials: Cell::new(MOST_TRIALS),
         }
     }
@@ -98,13 +98,9 @@ impl MemoryReader {
             self.spend()?;
             return Peek.word(address);
         };
-        let place = (page ^ page / KEPT) % KEPT;
+        let place = (page ^ (page / KEPT)) % KEPT;
         let number = numbers.get(place)?;
-        let copy = COPIES
-            .pages
-            .get()
-            .cast::<[u8; PAGE]>()
-            .wrapping_add(place);
+        let copy = COPIES.pages.get().cast::<[u8; PAGE]>().wrapping_add(place);
         if number.get() != page || page == 0 {
             self.spend()?;
             number.set(0);
@@ -158,7 +154,10 @@ mod tests {
         assert_eq!(it.word_at(there, false), Some(words[0]));
         assert_eq!(it.word_at(there, true), Some(words[0]));
         assert_eq!(it.word_at(there + 1, false), None, "no word's address");
-        assert_eq!(it.unaligned_word_at(there + 2, false), Some(0x1718_0102_0304_0506));
+        assert_eq!(
+            it.unaligned_word_at(there + 2, false),
+            Some(0x1718_0102_0304_0506)
+        );
         assert_eq!(it.short_at(there + 2, false), Some(0x0506));
         assert_eq!(it.byte_at(there + 7, false), Some(1));
         for nowhere in [0, 8, 0x696d_6f74_612f_7470, usize::MAX - 7] {

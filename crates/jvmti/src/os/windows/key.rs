@@ -2,7 +2,9 @@
 
 use std::ffi::c_void;
 
-use windows_sys::Win32::System::Threading::{TLS_OUT_OF_INDEXES, TlsAlloc, TlsGetValue, TlsSetValue};
+use windows_sys::Win32::System::Threading::{
+    TLS_OUT_OF_INDEXES, TlsAlloc, TlsGetValue, TlsSetValue,
+};
 
 pub(crate) type Key = u32;
 

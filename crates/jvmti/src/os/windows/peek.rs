@@ -35,8 +35,7 @@ impl Peek {
     pub(crate) fn word(&self, address: usize) -> Option<usize> {
         let mut word = 0_usize;
         // SAFETY: the word is this function's.
-        let is_there =
-            unsafe { self.copy(address, (&raw mut word).cast(), size_of::<usize>()) };
+        let is_there = unsafe { self.copy(address, (&raw mut word).cast(), size_of::<usize>()) };
         is_there.then_some(word)
     }
 }

@@ -213,6 +213,7 @@ impl InterruptedWalker {
         count.wrapping_add(natives as i32)
     }
 
+    #[cfg(unix)]
     /// Returns the word at an address that may not be there.
     pub(crate) fn word_at(address: usize) -> Option<usize> {
         MemoryReader::new().word_at(address, false)

@@ -5,8 +5,11 @@
 
 use super::super::super::super::native_code::{FrameRule, Saved, UnwindTable};
 use super::super::layout::WORD;
+use super::super::own_stack::unsigned;
+use super::super::probe::MemoryReader;
 use super::walk::Walk;
-use super::{CallFrame, Interrupted, OwnStack, Place};
+use super::{CallFrame, Interrupted, InterruptedWalker, OwnStack, Place, refused};
+use crate::stack_bounds::StackBounds;
 
 /// The most frames of native code in a row.
 const MOST_NATIVE_FRAMES: usize = 256;

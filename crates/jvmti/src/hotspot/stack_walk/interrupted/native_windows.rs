@@ -64,6 +64,7 @@ impl InterruptedWalker {
 impl Walk<'_> {
     /// Notes nothing.
     pub(super) fn begin_native(&mut self, _here: Interrupted, _end: usize) -> usize {
+        debug_assert!(self.native.is_none(), "there is no such table");
         0
     }
 
