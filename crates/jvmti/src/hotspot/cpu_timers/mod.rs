@@ -18,6 +18,7 @@ mod signal;
 mod timed_thread;
 mod timer;
 mod trace;
+mod walked;
 
 use std::ptr;
 use std::sync::OnceLock;

@@ -15,6 +15,7 @@
 
 mod samples;
 mod trace;
+mod walked;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
