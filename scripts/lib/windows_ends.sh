@@ -94,6 +94,8 @@ check_sampled() {
     sampled_as_known interval=1,depth=64 Churn -Xmx100m -Xss1m Churn 10000
     has out "^churned"
     has samples.txt '^CPU SAMPLES END$'
+    ended 0 cpu=samples,file=default.txt Exits return
+    has default.txt '^Samples: +engine=async$'
     ended 0 cpu=samples,engine=jvmti,verbose=y,file=safepoints.txt Exits return
     has out "^engine=jvmti, safepoint-biased;"
     has safepoints.txt '^ +1 .* Exits[.]busy$'

@@ -1,5 +1,5 @@
 //! The sampler that interrupts threads as they use the CPU: each has a timer on its own CPU clock, and its signal takes
-//! the stack. A thread of the agent fetches the samples and names them.
+//! the stack. A thread of the agent fetches the samples and names them. Where there are no such timers (Windows), another one takes them.
 //!
 //! Both the thread and the method that are charged are exact, because neither waits for a safepoint.
 
@@ -37,6 +37,10 @@ use stacks::{MixedFrame, Stacks};
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
+/// Looking at the threads that have no timer takes one part in so many of the time.
+const UNTIMED_SHARE: u32 = 50;
+/// Where no thread has one, the rest after each look is at least so many times as long as the look.
+const REST_WITHOUT_TIMERS: u32 = 2;
 /// The longest that a fetch waits for another one, whose thread may be suspended.
 const WAIT_FOR_FETCH: Duration = Duration::from_secs(10);
 /// The same without the VM: the other one may never return from it.
@@ -48,6 +52,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct AsyncSampler {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
+    /// Takes the samples of threads without timers, where no thread has one. It never waits for the VM.
+    taker: Worker,
     pub(super) shared: Arc<SamplerState>,
 }
 
@@ -125,6 +131,7 @@ impl AsyncSampler {
         let sampler = Self {
             agent_threads: context.agent_threads.clone(),
             worker: Worker::default(),
+            taker: Worker::default(),
             shared: Arc::new(shared),
         };
         // `start` does it again, and reports it if the VM refuses.
@@ -153,6 +160,13 @@ impl Sampler for AsyncSampler {
             Ok(_) => {}
         }
         shared.begin();
+        if let Some(pace) = CpuTimers::pace_without_timers(shared.interval) {
+            let shared = shared.clone();
+            let run = move |_: Jni<'_>, worker: &Worker| shared.take_samples(worker, pace);
+            let name = "HPROF cpu sample taker";
+            self.taker
+                .start(&self.agent_threads, self.shared.env, jni, name, run)?;
+        }
         let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
         self.worker.start(
             &self.agent_threads,
@@ -213,6 +227,7 @@ impl Sampler for AsyncSampler {
     }
 
     fn stop(&self, jni: Jni<'_>) {
+        self.taker.stop();
         self.worker.stop();
         self.shared.end(jni);
         self.shared.stacks.sweep(jni);
@@ -372,22 +387,16 @@ impl SamplerState {
     fn run(&self, jni: Jni<'_>, worker: &Worker) {
         let mut next_look = Instant::now();
         let mut next_untimed = next_look;
-        let mut next_fetch = next_look + FETCH_INTERVAL;
-        let mut next_sweep = next_look + SWEEP_INTERVAL;
-        let pace = CpuTimers::pace_of_untimed(self.interval);
-        while worker.sleep_until(Instant::now() + pace.min(FETCH_INTERVAL)) {
-            let now = Instant::now();
-            if now >= next_untimed {
-                self.threads.lock().interrupt_untimed(self.nanos());
-                next_untimed = now + pace.max(now.elapsed() * CpuTimers::UNTIMED_SHARE);
-            }
-            if now < next_fetch {
-                continue;
-            }
+        let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+        let takes_untimed = CpuTimers::pace_without_timers(self.interval).is_none();
+        while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
             self.fetch(Some(jni));
             self.keep_out_of_the_way();
             let now = Instant::now();
-            next_fetch = now + FETCH_INTERVAL;
+            if takes_untimed && now >= next_untimed {
+                self.threads.lock().interrupt_untimed(self.nanos());
+                next_untimed = now + now.elapsed() * UNTIMED_SHARE;
+            }
             if now >= next_look {
                 self.look_at_vm_threads();
                 next_look = now + POLL_INTERVAL;
@@ -401,6 +410,17 @@ impl SamplerState {
                 }
                 next_sweep = now + SWEEP_INTERVAL;
             }
+        }
+    }
+
+    /// Takes samples of all threads, none of which has a timer, until the thread should end.
+    fn take_samples(&self, worker: &Worker, pace: Duration) {
+        let mut next = Instant::now() + pace;
+        while worker.sleep_until(next) {
+            let now = Instant::now();
+            self.threads.lock().interrupt_untimed(self.nanos());
+            let rest = now.elapsed() * REST_WITHOUT_TIMERS;
+            next = (now + pace).max(Instant::now() + rest);
         }
     }
 

@@ -104,12 +104,9 @@ impl CpuTimers {
     /// The number of calls of [`CpuTimers::read`] that read everything available at the first one.
     pub const MOST_READS: usize = RING_SAMPLES.div_ceil(READ_AT_ONCE);
 
-    /// Looking at the threads that have no timer should take one part in so many of the time.
-    pub const UNTIMED_SHARE: u32 = 50;
-
-    /// Returns the time from one look at the threads that have no timer to the next, at least.
-    pub fn pace_of_untimed(_interval: Duration) -> Duration {
-        Duration::from_millis(20)
+    /// Returns `None`: most threads have a timer.
+    pub fn pace_without_timers(_interval: Duration) -> Option<Duration> {
+        None
     }
 
     /// Begins to charge each thread's samples to the contexts of its calls ([`CallContexts`](crate::CallContexts)), when the VM is up.

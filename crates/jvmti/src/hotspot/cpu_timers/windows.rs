@@ -166,12 +166,9 @@ impl CpuTimers {
     /// The number of calls of [`CpuTimers::read`] that read everything available at the first one.
     pub const MOST_READS: usize = 1;
 
-    /// Looking at the threads should take one part in so many of the time.
-    pub const UNTIMED_SHARE: u32 = 2;
-
-    /// Returns the time from one look at the threads to the next, at least.
-    pub fn pace_of_untimed(interval: Duration) -> Duration {
-        interval
+    /// Returns the time from one look at the threads, none of which has a timer, to the next.
+    pub fn pace_without_timers(interval: Duration) -> Option<Duration> {
+        Some(interval)
     }
 
     /// Begins sampling, when the VM is up. `interval` is that of all threads, `depth` the most frames that will be

@@ -1,4 +1,4 @@
-//! Takes the stack of the current thread in a signal handler: the methods and positions of its frames, by the VM's own
+//! Takes the stack of the current thread in a signal handler, or of one that is suspended (Windows): the methods and positions of its frames, by the VM's own
 //! data, without calling the VM.
 //!
 //! A thread in the VM, in native code or in a callback has left word of its last Java frame (`JavaFrameAnchor`), from
@@ -149,8 +149,8 @@ impl InterruptedWalker {
     /// thread that runs no Java.
     ///
     /// # Safety
-    /// `thread` is the current thread in the VM's memory, `stack` are the bounds of its stack, the registers are those
-    /// that the signal interrupted, and `frames` has room for `depth` of them.
+    /// `thread` is the current thread in the VM's memory, or one that is suspended and was not ending; `stack` are the bounds of its stack, the registers are those
+    /// that the signal interrupted, or that it was suspended at, and `frames` has room for `depth` of them.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
     pub(crate) unsafe fn walk(
