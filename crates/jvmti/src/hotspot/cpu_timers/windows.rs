@@ -347,14 +347,12 @@ impl TimedThread {
         let passed = now.saturating_sub(self.looked.swap(now, Ordering::Relaxed));
         let passed = passed.saturating_add(self.left.load(Ordering::Relaxed));
         self.left.store(passed % interval, Ordering::Relaxed);
-        let weight = intervals.min(passed / interval);
-        if weight == 0 {
-            return 0;
-        }
-        let is_surely_owed = intervals.saturating_mul(interval) >= SLACK.saturating_add(passed);
-        match is_surely_owed || self.runs() {
-            true => self.sample(weight, is_surely_owed),
-            false => 0,
+        match weigh(intervals, passed, interval) {
+            (0, _) => 0,
+            (weight, also_in_native) if also_in_native || self.runs() => {
+                self.sample(weight, also_in_native)
+            }
+            _ => 0,
         }
     }
 
@@ -499,6 +497,13 @@ impl TimedThread {
     }
 }
 
+/// Returns the number of intervals that a sample stands for if a thread owes so many, and the look stands for the time that has passed; and
+/// whether the thread is charged in native code, too.
+fn weigh(owed: u64, passed: u64, interval: u64) -> (u64, bool) {
+    let also_in_native = owed.saturating_mul(interval) >= SLACK.saturating_add(passed);
+    (owed.min(passed / interval), also_in_native)
+}
+
 /// What a look at a suspended thread has found.
 struct Seen {
     /// The number of frames, or the reason why there are none.
@@ -518,4 +523,46 @@ fn own_key(env: Env, jni: Jni<'_>) -> Option<Key> {
 /// Returns the number of samples that have been begun so far.
 pub(super) fn samples_begun() -> u64 {
     BEGUN.load(Ordering::SeqCst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLI: u64 = 1_000_000;
+    /// The step of the system's CPU times.
+    const STEP: u64 = 15_625_000;
+
+    /// Looks at a thread every 10 ms, for 100 s: `at` says of each look how much CPU time the thread has used by then, and whether it finds it
+    /// in native code. Returns the intervals of 5 ms that it is charged with in Java and in native code.
+    fn charged(at: impl Fn(u64) -> (u64, bool)) -> (u64, u64) {
+        let interval = 5 * MILLI;
+        let (mut java, mut native) = (0, 0);
+        for look in 1..=10_000 {
+            let (used, is_native) = at(look);
+            let owed = used / STEP * STEP / interval - java - native;
+            match (weigh(owed, 10 * MILLI, interval), is_native) {
+                ((weight, _), false) => java += weight,
+                ((weight, true), true) => native += weight,
+                ((_, false), true) => {}
+            }
+        }
+        (java, native)
+    }
+
+    #[test]
+    fn native_code_that_runs_has_its_share() {
+        let (java, native) = charged(|look| (look * 10 * MILLI, look % 4 == 0));
+        assert!(
+            java.abs_diff(15_000) < 30 && native.abs_diff(5_000) < 30,
+            "{java} {native}"
+        );
+    }
+
+    #[test]
+    fn native_code_that_waits_has_none() {
+        // Of four looks one finds the thread in Java, where it has used the time since the one before.
+        let (java, native) = charged(|look| (look / 4 * 10 * MILLI, look % 4 != 0));
+        assert!(java.abs_diff(5_000) < 30 && native == 0, "{java} {native}");
+    }
 }
