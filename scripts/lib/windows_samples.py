@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Compares CPU samples with what the programs of java-tests/samples say of themselves: windows_samples.py PROGRAM PROFILE OUTPUT.
+"""Compares CPU samples with what the programs of java-tests/samples say of themselves: windows_samples.py PROGRAM OUTPUT PROFILE...
 
-PROGRAM is Spin, Inlined, Paths or Churn. OUTPUT is what the program has printed, with the agent's line about its samples (verbose=y).
+PROGRAM is Spin, Inlined, Paths or Churn. OUTPUT is what its last run has printed, with the agent's line about its samples (verbose=y). Shares are
+those of all runs together.
 """
 
 import pathlib
@@ -20,16 +21,21 @@ MOST_WRONG = 0.002
 MOST_WITHOUT = 0.1
 
 
-def samples_of(profile, program):
+def samples_of(profiles, program):
     """The samples of each method: of the innermost one of the program, or of the innermost of all where there is none of it."""
-    own = re.compile(rf"\t({program}\.\w+)\(")
-    methods, samples = {}, {}
+    samples = {}
+    for profile in profiles:
+        add_samples(samples, profile, re.compile(rf"\t({program}\.\w+)\("))
+    return samples
+
+
+def add_samples(samples, profile, own):
+    methods = {}
     for number, frames in re.findall(r"^TRACE (\d+):.*\n((?:\t.*\n)*)", profile, re.M):
         found = own.search(frames) or re.match(r"\t([^(\n]+)", frames)
         methods[number] = found[1] if found else "nothing"
     for count, trace in re.findall(r"^ +\d+ +[\d.]+% +[\d.]+% +(\d+) (\d+) \S+$", profile, re.M):
         samples[methods[trace]] = samples.get(methods[trace], 0) + int(count)
-    return samples
 
 
 def compare_shares(samples, truth):
@@ -43,8 +49,8 @@ def compare_shares(samples, truth):
     return None
 
 
-def spin(profile, _output):
-    samples = samples_of(profile, "Spin")
+def spin(profiles, _output):
+    samples = samples_of(profiles, "Spin")
     total = sum(samples.values())
     own = sum(count for method, count in samples.items() if method.startswith("Spin."))
     accept = sum(count for method, count in samples.items() if "accept" in method.lower())
@@ -53,15 +59,15 @@ def spin(profile, _output):
     return compare_shares(samples, {"Spin.hot": 0.75, "Spin.warm": 0.25})
 
 
-def inlined(profile, output):
+def inlined(profiles, output):
     truth = {method: int(part) for method, part in re.findall(r"^truth (\S+) (\d+)\r?$", output, re.M)}
     whole = sum(truth.values())
-    return compare_shares(samples_of(profile, "Inlined"), {method: part / whole for method, part in truth.items()})
+    return compare_shares(samples_of(profiles, "Inlined"), {method: part / whole for method, part in truth.items()})
 
 
-def paths(profile, _output):
+def paths(profiles, _output):
     source = (ROOT / "java-tests/samples/Paths.java").read_text(encoding="utf-8")
-    known, wrong = compare(profile, source, False)
+    known, wrong = compare(profiles[-1], source, False)
     count = sum(samples for _, samples, _ in wrong)
     print(f"{known} samples in known stacks, {count} in stacks that cannot be")
     if known < 100:
@@ -71,7 +77,7 @@ def paths(profile, _output):
     return None
 
 
-def churn(_profile, output):
+def churn(_profiles, output):
     found = re.search(r"engine=async; (\d+) samples, (\d+) ", output)
     if not found:
         return "no line says how many samples there were"
@@ -83,10 +89,10 @@ def churn(_profile, output):
 
 
 def main():
-    program, profile, output = sys.argv[1:]
+    program, output, *profiles = sys.argv[1:]
     check = {"Spin": spin, "Inlined": inlined, "Paths": paths, "Churn": churn}[program]
     read = lambda path: pathlib.Path(path).read_text(encoding="utf-8", errors="replace")  # noqa: E731
-    sys.exit(check(read(profile), read(output)))
+    sys.exit(check([read(profile) for profile in profiles], read(output)))
 
 
 main()
