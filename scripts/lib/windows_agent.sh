@@ -232,7 +232,7 @@ same_rows() {
 
 check_agent_refusals() {
     local refused
-    for refused in engine=async,cpu=samples native=y,cpu=samples native=malloc vmthreads=y,cpu=samples blackbox=y,heap=sites \
+    for refused in clock=samples,cpu=times native=y,cpu=samples native=malloc vmthreads=y,cpu=samples blackbox=y,heap=sites \
         dumper=fork,heap=dump; do
         if (cd "$work/windows" && wine "$windows_jre/bin/java.exe" "-agentpath:Z:${work//\//\\}\\hprof.dll=$refused,file=refused.txt" \
             -cp ../classes Alloc >out 2>&1 </dev/null); then

@@ -290,29 +290,7 @@ impl<T: StackTable, const N: usize> Folding<'_, T, N> {
         to: Rows<'_, T, N>,
         level: usize,
     ) -> Vec<Group> {
-        let mut seen = Map::<Key, u32>::default();
-        let mut groups = Vec::<Group>::new();
-        let mut group_of = List::<u32>::new();
-        group_of.reserve(rows.len()).or_stop();
-        let mut latest = None;
-        for row in &mut *rows {
-            let key = self.take_key(row, level);
-            let number = match latest {
-                Some((before, number)) if before == key => number,
-                _ => {
-                    let new = u32::try_from(groups.len()).expect("fewer groups than contexts");
-                    let number = *seen.get_or_insert_with(key, || new).or_stop();
-                    if number == new {
-                        memory::need_to_grow(groups.len(), groups.capacity(), size_of::<Group>());
-                        groups.push(Group::new(key, number));
-                    }
-                    number
-                }
-            };
-            latest = Some((key, number));
-            groups[number as usize].end += 1;
-            group_of.push(number).or_stop();
-        }
+        let (mut groups, group_of) = self.count(rows, level);
         memory::sort_by_numbers(&mut groups, |group| group.key.numbers());
         let mut next = vec![0; groups.len()];
         let mut start = 0;
@@ -327,6 +305,34 @@ impl<T: StackTable, const N: usize> Folding<'_, T, N> {
             *place += 1;
         }
         groups
+    }
+
+    /// Counts the rows of each key, and returns the number of each row's group.
+    fn count(&self, rows: &mut [Small<T::Stack, N>], level: usize) -> (Vec<Group>, List<u32>) {
+        let mut numbers = Map::<Key, u32>::default();
+        let mut groups = Vec::<Group>::new();
+        let mut group_of = List::<u32>::new();
+        group_of.reserve(rows.len()).or_stop();
+        // Rows with the same key often follow each other.
+        let mut latest: Option<(Key, u32)> = None;
+        for row in rows {
+            let key = self.take_key(row, level);
+            let number = match latest {
+                Some((before, number)) if before == key => number,
+                _ => {
+                    let new = u32::try_from(groups.len()).expect("fewer groups than contexts");
+                    *numbers.get_or_insert_with(key, || new).or_stop()
+                }
+            };
+            if number as usize == groups.len() {
+                memory::need_to_grow(groups.len(), groups.capacity(), size_of::<Group>());
+                groups.push(Group::new(key, number));
+            }
+            latest = Some((key, number));
+            groups[number as usize].end += 1;
+            group_of.push(number).or_stop();
+        }
+        (groups, group_of)
     }
 
     /// Returns the key of a row, and takes the frame off its stack if that is the key.

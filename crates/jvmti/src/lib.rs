@@ -44,7 +44,6 @@ mod native_code;
 mod object_list;
 mod os;
 mod own_objects;
-#[cfg_attr(windows, path = "own_time_windows.rs")]
 mod own_time;
 mod park_blockers;
 mod prefetch;

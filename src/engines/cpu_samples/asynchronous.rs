@@ -1,5 +1,5 @@
 //! The sampler that interrupts threads as they use the CPU: each has a timer on its own CPU clock, and its signal takes
-//! the stack. A thread of the agent fetches the samples and names them.
+//! the stack. A thread of the agent fetches the samples and names them. Where there are no such timers (Windows), another one takes them.
 //!
 //! Both the thread and the method that are charged are exact, because neither waits for a safepoint.
 
@@ -39,6 +39,8 @@ use stacks::{MixedFrame, Stacks};
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
 /// Looking at the threads that have no timer takes one part in so many of the time.
 const UNTIMED_SHARE: u32 = 50;
+/// Where no thread has one, the rest after each look is at least so many times as long as the look.
+const REST_WITHOUT_TIMERS: u32 = 2;
 /// The longest that a fetch waits for another one, whose thread may be suspended.
 const WAIT_FOR_FETCH: Duration = Duration::from_secs(10);
 /// The same without the VM: the other one may never return from it.
@@ -50,6 +52,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct AsyncSampler {
     agent_threads: Arc<AgentThreads>,
     worker: Worker,
+    /// Takes the samples of threads without timers, where no thread has one. It never waits for the VM.
+    taker: Worker,
     pub(super) shared: Arc<SamplerState>,
 }
 
@@ -130,6 +134,7 @@ impl AsyncSampler {
         let sampler = Self {
             agent_threads: context.agent_threads.clone(),
             worker: Worker::default(),
+            taker: Worker::default(),
             shared: Arc::new(shared),
         };
         // `start` does it again, and reports it if the VM refuses.
@@ -158,6 +163,13 @@ impl Sampler for AsyncSampler {
             Ok(_) => {}
         }
         shared.begin();
+        if let Some(pace) = CpuTimers::pace_without_timers(shared.interval) {
+            let shared = shared.clone();
+            let run = move |_: Jni<'_>, worker: &Worker| shared.take_samples(worker, pace);
+            let name = "HPROF cpu sample taker";
+            self.taker
+                .start(&self.agent_threads, self.shared.env, jni, name, run)?;
+        }
         let run = move |jni: Jni<'_>, worker: &Worker| shared.run(jni, worker);
         self.worker.start(
             &self.agent_threads,
@@ -218,6 +230,7 @@ impl Sampler for AsyncSampler {
     }
 
     fn stop(&self, jni: Jni<'_>) {
+        self.taker.stop();
         self.worker.stop();
         self.shared.end(jni);
         self.shared.stacks.sweep(jni);
@@ -336,7 +349,7 @@ impl SamplerState {
             ));
         }
         let nanos = self.nanos();
-        let used = timed.clock().read().unwrap_or(0);
+        let used = timed.cpu_time().unwrap_or(0);
         let mut new = SampledThread {
             account: Account::open(used, nanos, FixedState::default().hash_one(serial)),
             timed,
@@ -380,11 +393,12 @@ impl SamplerState {
         let mut next_look = Instant::now();
         let mut next_untimed = next_look;
         let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+        let takes_untimed = CpuTimers::pace_without_timers(self.interval).is_none();
         while worker.sleep_until(Instant::now() + FETCH_INTERVAL) {
             self.fetch(Some(jni));
             self.keep_out_of_the_way();
             let now = Instant::now();
-            if now >= next_untimed {
+            if takes_untimed && now >= next_untimed {
                 self.threads.lock().interrupt_untimed(self.nanos());
                 next_untimed = now + now.elapsed() * UNTIMED_SHARE;
             }
@@ -401,6 +415,17 @@ impl SamplerState {
                 }
                 next_sweep = now + SWEEP_INTERVAL;
             }
+        }
+    }
+
+    /// Takes samples of all threads, none of which has a timer, until the thread should end.
+    fn take_samples(&self, worker: &Worker, pace: Duration) {
+        let mut next = Instant::now() + pace;
+        while worker.sleep_until(next) {
+            let now = Instant::now();
+            self.threads.lock().interrupt_untimed(self.nanos());
+            let rest = now.elapsed() * REST_WITHOUT_TIMERS;
+            next = (now + pace).max(Instant::now() + rest);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jvmti::{CpuTimerSupport, Env, NoCpuTimers};
+use jvmti::{CpuTimerSupport, CpuTimers, Env, NoCpuTimers};
 use options::{Clock, Cpu, Options, SamplingChoice};
 
 /// The method of taking samples.
@@ -34,7 +34,9 @@ impl SamplingMethod {
                 return Ok(Some(Self::Async(support)));
             }
             Clock::Auto if options.cpu == Some(Cpu::Times) && options.budget.is_none() => {
-                return Ok(CpuTimerSupport::find(env).ok().map(Self::Async));
+                let support = CpuTimerSupport::find(env).ok();
+                let support = support.filter(|_| CpuTimers::CHARGES_CONTEXTS);
+                return Ok(support.map(Self::Async));
             }
             _ => {}
         }

@@ -35,7 +35,9 @@ impl SampledThreads {
     pub(super) fn interrupt_untimed(&mut self, interval: u64) {
         if self.running {
             let threads = self.sampled.values_mut();
-            let untimed = threads.filter(|thread| thread.on && !thread.timed.has_timer());
+            let untimed = threads.filter(|thread| {
+                thread.on && !thread.timed.has_timer() && thread.timed.is_in_turn()
+            });
             untimed.for_each(|thread| thread.interrupt_if_due(interval));
         }
     }
@@ -80,7 +82,7 @@ impl SampledThread {
         }
         self.on = on;
         // A thread that is ending has nothing more to charge.
-        let used = self.timed.clock().read().unwrap_or(u64::MAX);
+        let used = self.timed.cpu_time().unwrap_or(u64::MAX);
         if !on {
             self.due += self.account.charge(used, interval);
             return self.timed.disarm();
@@ -91,16 +93,14 @@ impl SampledThread {
         }
     }
 
-    /// Has the thread take a sample if one is due and it runs; otherwise it is due the next time.
+    /// Has the thread take a sample of what is due if it runs; the rest is due the next time.
     fn interrupt_if_due(&mut self, interval: u64) {
-        let Some(used) = self.timed.clock().read() else {
+        let Some(used) = self.timed.cpu_time() else {
             return;
         };
         self.due += self.account.charge(used, interval);
         let samples = self.due.saturating_sub(self.asked);
-        if samples > 0 && self.timed.interrupt(samples) {
-            self.asked = self.due;
-        }
+        self.asked += self.timed.interrupt(samples);
     }
 
     pub(super) fn arm(&self, interval: u64) {

@@ -1,13 +1,13 @@
 //! Options that a system lacks.
 
-use options::{Dumper, OptionError, Options, SamplingChoice};
+use options::{Clock, Dumper, OptionError, Options};
 
 /// Returns an error for an option that needs what only Linux has.
 pub(crate) fn check(options: &Options) -> Result<(), OptionError> {
     let forks = matches!(options.dumper, Dumper::Fork | Dumper::ForkOnly);
-    let is_async = options.engine == SamplingChoice::Async;
+    let charges_contexts = options.clock == Clock::Samples;
     let refused = [
-        (is_async, "engine", "async", "auto or jvmti"),
+        (charges_contexts, "clock", "samples", "cpu or wall"),
         (options.native, "native", "y", "n"),
         (options.native_memory.is_some(), "native", "malloc", "n"),
         (options.vm_threads, "vmthreads", "y", "n"),

@@ -4,6 +4,9 @@ mod function;
 
 pub use function::NativeFunction;
 
+/// How frames are undone: there is no such table.
+pub(crate) enum UnwindTable {}
+
 /// A variable of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {

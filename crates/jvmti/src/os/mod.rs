@@ -16,6 +16,8 @@ pub(crate) use system::IS_TESTED_HERE;
 pub(crate) use system::clock;
 pub(crate) use system::key;
 pub(crate) use system::library::{Library, base_of};
+#[cfg(windows)]
+pub(crate) use system::other_thread;
 pub(crate) use system::pages::{Pages, map_pages};
 pub(crate) use system::peek::Peek;
 pub(crate) use system::process_exit;

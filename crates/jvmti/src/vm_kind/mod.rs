@@ -180,6 +180,17 @@ impl VmKind {
         }
     }
 
+    /// Returns the release, if stacks may be walked: on Windows that is all of the inside that is known to be the same.
+    fn walked(self) -> Option<Release> {
+        match (self.inside, self.version) {
+            (Inside::Tested(release), _) => Some(release),
+            (Inside::Described, Some(17)) => Some(Release::Jdk17),
+            (Inside::Described, Some(21)) => Some(Release::Jdk21),
+            (Inside::Described, Some(25)) => Some(Release::Jdk25),
+            _ => None,
+        }
+    }
+
     /// Returns `true` if there may be objects without identity: `Integer` and others, from 28 on with
     /// `--enable-preview`. An unknown VM may be one that has them.
     pub fn has_value_objects(self) -> bool {
@@ -255,8 +266,18 @@ impl Env {
     /// Returns what is known of the VM's inside, if the agent was tested on its release.
     pub(super) fn tested_vm(self) -> Option<TestedVm> {
         let kind = self.vm_kind();
+        self.known_vm(kind, kind.tested()?)
+    }
+
+    /// Returns what is known of the VM's stacks, if the agent was tested on those of its release.
+    pub(super) fn walked_vm(self) -> Option<TestedVm> {
+        let kind = self.vm_kind();
+        self.known_vm(kind, kind.walked()?)
+    }
+
+    fn known_vm(self, kind: VmKind, release: Release) -> Option<TestedVm> {
         Some(TestedVm {
-            release: kind.tested()?,
+            release,
             structs: VmStructs::exported(self.vm())?,
             has_value_objects: kind.has_value_objects(),
         })

@@ -31,7 +31,7 @@ impl Doctor {
         let mut out = io::stdout().lock();
         writeln!(out, "ok    files      all commands that read files work on Windows")
             .and_then(|()| writeln!(out, "{verdict}    library    {}", printable(&library)))
-            .and_then(|()| writeln!(out, "note  programs   list, attach, status, dump and stop work on JVMs of this user; CPU samples are taken at safepoints"))
+            .and_then(|()| writeln!(out, "note  programs   list, attach, status, dump and stop work on JVMs of this user; frames of native code are not seen"))
             .and_then(|()| writeln!(out, "no    programs   these commands work on Linux: {MISSING}"))
             .and_then(|()| out.flush())
             .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;

@@ -32,13 +32,16 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
-use super::super::stack_walk::{InterruptedWalker, refused, thread_cpu_nanos};
+use super::super::stack_walk::{InterruptedWalker, refused};
+use super::async_call_trace::{
+    AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA,
+};
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use super::registers::{Registers, StackPosition};
-use super::trace::{AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA};
 use crate::call_contexts;
 use crate::hotspot::sample_ring::{Ring, SampleHead};
 use crate::native_code::UnwindTable;
+use crate::os::clock::walk_nanos;
 use crate::stack_bounds::StackBounds;
 use crate::sys;
 
@@ -292,7 +295,7 @@ unsafe fn take_sample(number: usize, expired: Option<i32>, info: usize, context:
         }
         return;
     }
-    let started = thread_cpu_nanos();
+    let started = walk_nanos();
     record
         .charged
         .fetch_add(u64::from(weight), Ordering::Relaxed);
@@ -369,7 +372,7 @@ unsafe fn take_sample(number: usize, expired: Option<i32>, info: usize, context:
         };
     }
     ring.publish(slot, head);
-    set_apart(record, thread_cpu_nanos().wrapping_sub(started));
+    set_apart(record, walk_nanos().wrapping_sub(started));
 }
 
 /// Returns `true` if the stack that the handler runs on has as many bytes: one for signals may be as small as the handler

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use super::async_call_trace::{AsyncGetCallTrace, CallTrace};
 use super::handler::{MARK, MARK_SHIFT, SHARE, STATE, SignalInfo, on_cpu_timer, set_apart};
 use super::interrupted_threads::{InterruptedThreads, JavaThread};
-use super::trace::{AsyncGetCallTrace, CallTrace};
 use crate::clock::current_tid;
 use crate::hotspot::sample_ring::Ring;
 

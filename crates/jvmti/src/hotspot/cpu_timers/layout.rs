@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use super::trace::AsyncGetCallTrace;
+use super::async_call_trace::AsyncGetCallTrace;
 use crate::env::Env;
 use crate::hotspot::stack_walk::InterruptedWalker;
 use crate::hotspot::thread_layout::{THREAD_TYPES, ThreadLayout, UNTESTED};

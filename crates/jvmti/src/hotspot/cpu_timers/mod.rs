@@ -5,6 +5,7 @@
 //! `handler` is the code that runs when the signal comes; it puts samples into a ring (`sample_ring`). `interrupted_threads` has its
 //! data about threads, `layout` about the VM; `registers` is specific to the processor. `timer` and `signal` wrap the system's calls.
 
+mod async_call_trace;
 mod handler;
 #[cfg(test)]
 mod handler_tests;
@@ -17,6 +18,7 @@ mod signal;
 mod timed_thread;
 mod timer;
 mod trace;
+mod walked;
 
 use std::ptr;
 use std::sync::OnceLock;
@@ -31,7 +33,7 @@ use super::super::native_code::{NativeCode, NativeFunction};
 use super::super::own_time;
 use super::fault_guard;
 use super::sample_ring::Ring;
-use super::stack_walk::{InterruptedWalker, refused};
+use super::stack_walk::InterruptedWalker;
 use locks::{Mutex, rank};
 
 use handler::{Head, NO_KEY, STATE};
@@ -83,33 +85,6 @@ pub struct CpuTimers {
     reading: Mutex<(), rank::RingReading>,
 }
 
-impl SampledStack {
-    /// Returns the stack that a walk found; `count` is the number of frames, or the reason why there are none.
-    pub(super) fn of(count: i32, frames: &[CallFrame]) -> Self {
-        match count {
-            1.. => Self::Frames(frames.iter().map(|frame| frame.sampled()).collect()),
-            0 => Self::NoJava,
-            reason => Self::Unwalkable(NoStack::from_number(reason)),
-        }
-    }
-}
-
-impl NoStack {
-    fn from_number(number: i32) -> Self {
-        match number {
-            refused::OTHER_STACK => Self::OtherStack,
-            refused::INTERPRETER => Self::Interpreter,
-            refused::METHOD => Self::Method,
-            refused::STUB => Self::Stub,
-            refused::DISCARDING => Self::Discarding,
-            refused::FRAME => Self::Frame,
-            refused::CONTINUATION => Self::Continuation,
-            refused::NATIVE_CODE => Self::NativeCode,
-            _ => Self::AsyncGetCallTrace,
-        }
-    }
-}
-
 impl CpuTimerSupport {
     /// Checks that the VM and the system have everything needed. The VM may be loading.
     pub fn find(env: Env) -> Result<Self, NoCpuTimers> {
@@ -128,6 +103,14 @@ impl CpuTimerSupport {
 impl CpuTimers {
     /// The number of calls of [`CpuTimers::read`] that read everything available at the first one.
     pub const MOST_READS: usize = RING_SAMPLES.div_ceil(READ_AT_ONCE);
+
+    /// Returns `None`: most threads have a timer.
+    pub fn pace_without_timers(_interval: Duration) -> Option<Duration> {
+        None
+    }
+
+    /// `true` if samples can be charged to the contexts of calls, with [`of_contexts`](Self::of_contexts).
+    pub const CHARGES_CONTEXTS: bool = true;
 
     /// Begins to charge each thread's samples to the contexts of its calls ([`CallContexts`](crate::CallContexts)), when the VM is up.
     /// There are no samples to be read.

@@ -41,20 +41,25 @@ impl TimedThread {
         self.timer.is_some()
     }
 
+    /// Returns `true`: without a timer, the thread is looked at in every round.
+    pub fn is_in_turn(&self) -> bool {
+        true
+    }
+
     /// Has the thread take a sample that stands for so many intervals more, if it is running now: a signal could end a system
-    /// call that it waits in. Returns `false` if it is not.
-    pub fn interrupt(&self, intervals: u64) -> bool {
-        let Some(record) = self.record.get() else {
-            return false;
+    /// call that it waits in. Returns the number of intervals that it does so for.
+    pub fn interrupt(&self, intervals: u64) -> u64 {
+        let Some(record) = self.record.get().filter(|_| intervals > 0) else {
+            return 0;
         };
         if !is_running(self.tid) {
-            return false;
+            return 0;
         }
-        let intervals = u32::try_from(intervals).unwrap_or(u32::MAX);
-        record.asked.fetch_add(intervals, Ordering::Release);
+        let asked = u32::try_from(intervals).unwrap_or(u32::MAX);
+        record.asked.fetch_add(asked, Ordering::Release);
         // One that is lost is made up for by the next.
         let _ = timer::send(self.tid, self.record.0);
-        true
+        intervals
     }
 
     /// Returns the number of intervals that the samples stand for.
@@ -76,9 +81,9 @@ impl TimedThread {
         self.clock.read().is_none() || is_armed && is_idle()
     }
 
-    /// Returns the thread's CPU clock.
-    pub fn clock(&self) -> ThreadCpuClock {
-        self.clock
+    /// Returns the CPU time of the thread in nanoseconds; `None` if it has ended. Its id may then be another thread's.
+    pub fn cpu_time(&self) -> Option<u64> {
+        self.clock.read()
     }
 
     /// Returns the system's id of the thread.

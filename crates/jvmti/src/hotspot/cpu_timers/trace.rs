@@ -1,6 +1,6 @@
-//! The types and errors of HotSpot's AsyncGetCallTrace, which are in no header of the JDK.
+//! The frames of a sample, as AsyncGetCallTrace and the agent's own walk write them.
 
-use super::SampledFrame;
+use super::samples::SampledFrame;
 use crate::env::{FrameInfo, MethodId};
 use crate::hotspot::stack_walk::ClassMethod;
 use crate::sys;
@@ -23,25 +23,6 @@ const _: () = assert!(
         && std::mem::offset_of!(CallFrame, method) == size_of::<usize>()
 );
 
-/// `ASGCT_CallTrace`.
-#[repr(C)]
-pub(super) struct CallTrace {
-    /// The current thread's environment.
-    pub(super) env: *mut sys::JNIEnv,
-    /// The number of frames, or the reason why there are none.
-    pub(super) count: sys::jint,
-    /// The memory for the frames.
-    pub(super) frames: *mut CallFrame,
-}
-
-/// The function.
-pub(super) type AsyncGetCallTrace =
-    unsafe extern "C" fn(*mut CallTrace, sys::jint, *mut std::ffi::c_void);
-
-/// The thread is in the VM or in native code, and its last Java frame was not found (`ticks_unknown_not_Java`).
-pub(super) const UNKNOWN_NOT_JAVA: i32 = -3;
-/// As above, but the frame was found and cannot be walked from (`ticks_not_walkable_not_Java`).
-pub(super) const NOT_WALKABLE_NOT_JAVA: i32 = -4;
 /// Stands for the bytecode index in frames of native code: methods of Java have none as low.
 const IN_NATIVE_CODE: sys::jint = sys::jint::MIN;
 /// As above, in a frame that stands for those that are not on the stack.
@@ -61,6 +42,7 @@ impl CallFrame {
         }
     }
 
+    #[cfg(unix)]
     /// Creates a frame of native code, at the address of an instruction. For the handler.
     #[inline(always)]
     pub(in crate::hotspot) fn native(instruction: usize) -> Self {

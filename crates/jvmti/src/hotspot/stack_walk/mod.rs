@@ -45,7 +45,6 @@
 mod cache;
 mod compiled;
 mod frame;
-#[cfg_attr(windows, path = "interrupted/windows.rs")]
 mod interrupted;
 mod last_walk;
 mod layout;
@@ -63,8 +62,8 @@ use super::code_heap::{CodeHeaps, READABLE};
 use super::{BoolFlag, VmFlags};
 use crate::env::{Env, FrameInfo};
 use crate::jni::{Jni, Object, jni};
-use crate::vm_kind::Release;
 use crate::vm_kind::vm_structs::{VmStructs, read};
+use crate::vm_kind::{Release, TestedVm};
 
 use cache::FrameCache;
 use frame::{Code, NoRecord, NumberedMethod, Place};
@@ -76,8 +75,7 @@ use sums::Sums;
 pub use cache::WalkCache;
 pub(super) use interrupted::ClassMethod;
 pub(super) use interrupted::MethodLayout;
-#[cfg(unix)]
-pub(super) use interrupted::{Interrupted, InterruptedWalker, refused, thread_cpu_nanos};
+pub(super) use interrupted::{Interrupted, InterruptedWalker, refused};
 pub(super) use method_ids::MethodIds;
 #[cfg(unix)]
 pub(super) use probe::can_read;
@@ -121,7 +119,10 @@ impl StackWalker {
     /// Creates a walker; `None` in a VM that is not known well enough. `thread` is the current thread, and a platform
     /// thread.
     pub fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
-        let vm = env.tested_vm()?;
+        Self::find_in(env.tested_vm()?, env, jni, thread)
+    }
+
+    fn find_in(vm: TestedVm, env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
         let structs = vm.structs();
         let layout = Layout::find(vm)?;
         let ids = MethodIds::find(env)?;

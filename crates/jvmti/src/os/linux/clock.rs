@@ -26,6 +26,21 @@ pub fn process_cpu_time() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
 }
 
+/// Returns the clock of a walk over a stack, in nanoseconds: the CPU time of the current thread. For signal handlers, which may call
+/// `clock_gettime`.
+#[inline(always)]
+pub(crate) fn walk_nanos() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the time is written there.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
+    (now.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(now.tv_nsec as u64)
+}
+
 /// Returns a clock by which the CPU time of the current thread between two readings is bounded from above: the CPU time itself.
 pub fn cost_clock() -> u64 {
     own_cpu_time()

@@ -54,6 +54,11 @@ pub fn process_cpu_time() -> u64 {
     times.unwrap_or(0)
 }
 
+/// Returns the clock of a walk over a stack, in nanoseconds: the time that passes, for which the thread whose stack it is does not run.
+pub(crate) fn walk_nanos() -> u64 {
+    monotonic()
+}
+
 /// Returns a clock by which the CPU time of the current thread between two readings is bounded from above: the time that passes,
 /// because the system's CPU times move by 15.6 ms at once.
 pub fn cost_clock() -> u64 {
@@ -130,7 +135,7 @@ fn cycles(thread: HANDLE) -> Option<u64> {
     (succeeded != 0).then_some(cycles)
 }
 
-fn thread_time(thread: HANDLE) -> Option<u64> {
+pub(super) fn thread_time(thread: HANDLE) -> Option<u64> {
     // SAFETY: the handle is open, and the variables receive the answer.
     times(|begin, end, kernel, user| unsafe { GetThreadTimes(thread, begin, end, kernel, user) })
 }

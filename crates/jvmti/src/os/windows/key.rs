@@ -2,7 +2,9 @@
 
 use std::ffi::c_void;
 
-use windows_sys::Win32::System::Threading::{TLS_OUT_OF_INDEXES, TlsAlloc, TlsSetValue};
+use windows_sys::Win32::System::Threading::{
+    TLS_OUT_OF_INDEXES, TlsAlloc, TlsGetValue, TlsSetValue,
+};
 
 pub(crate) type Key = u32;
 
@@ -11,6 +13,13 @@ pub(crate) fn new() -> Option<Key> {
     // SAFETY: takes nothing.
     let key = unsafe { TlsAlloc() };
     (key != TLS_OUT_OF_INDEXES).then_some(key)
+}
+
+/// Returns the current thread's value; null at first.
+#[inline]
+pub(crate) fn value(key: Key) -> *mut c_void {
+    // SAFETY: a key of `new`, or a number that is none, for which there is no value.
+    unsafe { TlsGetValue(key) }
 }
 
 /// Sets the current thread's value. Without memory for it, the value stays as it was.

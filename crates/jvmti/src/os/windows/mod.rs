@@ -6,6 +6,7 @@ pub(crate) const IS_TESTED_HERE: bool = false;
 pub(crate) mod clock;
 pub(crate) mod key;
 pub(crate) mod library;
+pub(crate) mod other_thread;
 pub(crate) mod pages;
 pub(crate) mod peek;
 pub(crate) mod process_exit;

@@ -1,4 +1,4 @@
-//! Takes the stack of the current thread in a signal handler: the methods and positions of its frames, by the VM's own
+//! Takes the stack of the current thread in a signal handler, or of one that is suspended (Windows): the methods and positions of its frames, by the VM's own
 //! data, without calling the VM.
 //!
 //! A thread in the VM, in native code or in a callback has left word of its last Java frame (`JavaFrameAnchor`), from
@@ -33,6 +33,7 @@ mod machine_aarch64_tests;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod machine_tests;
 mod method;
+#[cfg_attr(windows, path = "native_windows.rs")]
 mod native;
 mod top;
 mod walk;
@@ -117,7 +118,7 @@ impl InterruptedWalker {
     /// Returns `true` if `find` will find what it needs, as far as that can be told while the VM is loading.
     pub(crate) fn is_expected(env: Env) -> bool {
         let layouts = || {
-            let vm = env.tested_vm()?;
+            let vm = env.walked_vm()?;
             Layout::find(vm)?;
             CodeLayout::find(vm.structs())?;
             FrameMethodLayout::find(vm.structs())
@@ -128,12 +129,13 @@ impl InterruptedWalker {
     /// Creates a walker; `None` in a VM that is not known well enough, or where a wrong guess could be a fault. `thread` is the current thread, and a platform
     /// thread.
     pub(crate) fn find(env: Env, jni: Jni<'_>, thread: Object<'_>) -> Option<Self> {
-        let structs = env.tested_vm()?.structs();
+        let vm = env.walked_vm()?;
+        let structs = vm.structs();
         if !probe::is_reliable() {
             return None;
         }
         Some(Self {
-            walker: StackWalker::find(env, jni, thread)?,
+            walker: StackWalker::find_in(vm, env, jni, thread)?,
             code: CodeLayout::find(structs)?,
             methods: FrameMethodLayout::find(structs)?,
             thread_state: structs.offset(c"JavaThread", c"_thread_state")?,
@@ -147,8 +149,8 @@ impl InterruptedWalker {
     /// thread that runs no Java.
     ///
     /// # Safety
-    /// `thread` is the current thread in the VM's memory, `stack` are the bounds of its stack, the registers are those
-    /// that the signal interrupted, and `frames` has room for `depth` of them.
+    /// `thread` is the current thread in the VM's memory, or one that is suspended and was not ending; `stack` are the bounds of its stack, the registers are those
+    /// that the signal interrupted, or that it was suspended at, and `frames` has room for `depth` of them.
     #[unsafe(link_section = "hprof_handler")]
     #[inline(never)]
     pub(crate) unsafe fn walk(
@@ -211,58 +213,11 @@ impl InterruptedWalker {
         count.wrapping_add(natives as i32)
     }
 
+    #[cfg(unix)]
     /// Returns the word at an address that may not be there.
     pub(crate) fn word_at(address: usize) -> Option<usize> {
         MemoryReader::new().word_at(address, false)
     }
-
-    /// As `walk`, for a thread that runs no Java.
-    ///
-    /// # Safety
-    /// `stack` are the bounds of the current thread's stack, the registers are those that the signal interrupted, and
-    /// `frames` has room for `depth` of them.
-    #[unsafe(link_section = "hprof_handler")]
-    #[inline(never)]
-    pub(crate) unsafe fn walk_native(
-        &self,
-        stack: StackBounds,
-        mut interrupted: Interrupted,
-        (frames, depth): (*mut CallFrame, usize),
-        native: &UnwindTable,
-    ) -> i32 {
-        interrupted.link = unsigned(interrupted.link);
-        let Some(stack) = OwnStack::interrupted(interrupted.sp, stack) else {
-            return refused::OTHER_STACK;
-        };
-        let mut walk = Walk {
-            walker: self,
-            thread: 0,
-            stack,
-            memory: &MemoryReader::new(),
-            deadline: 0,
-            frames,
-            depth,
-            count: 0,
-            is_certain: true,
-            native: Some(native),
-            called_at: None,
-        };
-        walk.begin_native(interrupted, stack.base()) as i32
-    }
-}
-
-/// Returns the CPU time of the current thread, in nanoseconds. Handlers may call `clock_gettime`.
-#[inline(always)]
-pub(crate) fn thread_cpu_nanos() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the time is written there.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
-    (now.tv_sec as u64)
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(now.tv_nsec as u64)
 }
 
 fn continuation(structs: VmStructs) -> Option<ContinuationLayout> {

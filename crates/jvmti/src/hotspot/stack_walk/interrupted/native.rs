@@ -5,8 +5,11 @@
 
 use super::super::super::super::native_code::{FrameRule, Saved, UnwindTable};
 use super::super::layout::WORD;
+use super::super::own_stack::unsigned;
+use super::super::probe::MemoryReader;
 use super::walk::Walk;
-use super::{CallFrame, Interrupted, OwnStack, Place};
+use super::{CallFrame, Interrupted, InterruptedWalker, OwnStack, Place, refused};
+use crate::stack_bounds::StackBounds;
 
 /// The most frames of native code in a row.
 const MOST_NATIVE_FRAMES: usize = 256;
@@ -96,6 +99,42 @@ fn above(address: usize, words: i16) -> usize {
     address.wrapping_add_signed((words as isize).wrapping_mul(WORD as isize))
 }
 
+impl InterruptedWalker {
+    /// As `walk`, for a thread that runs no Java.
+    ///
+    /// # Safety
+    /// `stack` are the bounds of the current thread's stack, the registers are those that the signal interrupted, and
+    /// `frames` has room for `depth` of them.
+    #[unsafe(link_section = "hprof_handler")]
+    #[inline(never)]
+    pub(crate) unsafe fn walk_native(
+        &self,
+        stack: StackBounds,
+        mut interrupted: Interrupted,
+        (frames, depth): (*mut CallFrame, usize),
+        native: &UnwindTable,
+    ) -> i32 {
+        interrupted.link = unsigned(interrupted.link);
+        let Some(stack) = OwnStack::interrupted(interrupted.sp, stack) else {
+            return refused::OTHER_STACK;
+        };
+        let mut walk = Walk {
+            walker: self,
+            thread: 0,
+            stack,
+            memory: &MemoryReader::new(),
+            deadline: 0,
+            frames,
+            depth,
+            count: 0,
+            is_certain: true,
+            native: Some(native),
+            called_at: None,
+        };
+        walk.begin_native(interrupted, stack.base()) as i32
+    }
+}
+
 impl Walk<'_> {
     /// Notes the native code that was interrupted, if it is wanted; the frames to come are counted anew after it. Returns
     /// the number of frames.
@@ -140,6 +179,12 @@ impl Walk<'_> {
             place = place.caller(self.stack.from(place.sp), rule)?;
             noted = noted.wrapping_add(1);
         }
+        None
+    }
+
+    /// Returns `None`: frame pointers lead to the code that has called native code.
+    #[inline(always)]
+    pub(super) fn begin_at_call_of_native(&mut self, _here: Interrupted) -> Option<i32> {
         None
     }
 

@@ -370,6 +370,9 @@ impl Walk<'_> {
                 return count;
             }
         }
+        if let Some(count) = self.begin_at_call_of_native(here) {
+            return count;
+        }
         if self.stack.word(here.fp).is_none() {
             return self.begin_at_caller_of_entry(here);
         }
@@ -416,11 +419,17 @@ impl Walk<'_> {
         let Some(place) = self.caller_of_no_frame(here) else {
             return refused::NATIVE_CODE;
         };
+        self.try_at_call(place, here.fp)
+    }
+
+    /// Begins at the place after a call of C code.
+    #[inline(always)]
+    pub(super) fn try_at_call(&mut self, place: Place, fp: usize) -> i32 {
         let count = self.try_at(place);
         if count > 0 {
             return count;
         }
-        let count = self.begin_after_stub(place, here.fp);
+        let count = self.begin_after_stub(place, fp);
         if count > 0 {
             count
         } else {

@@ -9,8 +9,9 @@ use super::frame_method::{IN_NATIVE, InterruptedMethod};
 use super::machine::InterruptedCode;
 use super::{
     CallFrame, Interrupted, InterruptedWalker, MOST_FRAMES, MOST_TIME, NoRecord, OwnStack, Place,
-    UnwindTable, read, refused, thread_cpu_nanos,
+    UnwindTable, read, refused,
 };
+use crate::os::clock::walk_nanos;
 
 /// The most methods that can be inlined into each other; HotSpot's own limit is far lower.
 const MOST_INLINED: usize = 1_000;
@@ -116,7 +117,7 @@ impl Walk<'_> {
         if steps == 0 || !steps.is_multiple_of(UNCUT) {
             return false;
         }
-        let now = thread_cpu_nanos();
+        let now = walk_nanos();
         if self.deadline == 0 {
             self.deadline = now.wrapping_add(MOST_TIME);
         }
