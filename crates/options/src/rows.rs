@@ -441,9 +441,8 @@ options!(
         };
         Page {
             part: Part::Rare,
-            text: "`n` leaves the VM's flag `DebugNonSafepoints` alone: the compilers then have less to do, \
-             and samples in inlined methods are charged to\n\
-             the method that they are inlined into, or to a neighbour.",
+            text: "`n` leaves `DebugNonSafepoints` off: compilers do less, and samples in inlined methods are \
+             their callers' or neighbours'.",
             effects: &[("cpu=samples", "inlined=n", |o| !o.inlined)],
             scoped: Some(("inlined=n", "cpu=samples cpu=samples,net=h:1")),
             ..Page::NONE
@@ -937,8 +936,7 @@ options!(
         Page {
             part: Part::Detail,
             text: "What `cpu=times|old` measures: CPU time (`cpu`), elapsed time (`wall`), or CPU time \
-             by `samples`. `auto` is `samples` where that works, and `cpu` with\n\
-             `budget=`, `cpu=old` or on another VM.",
+             by `samples`. `auto`: `samples` where that works, else `cpu`.",
             effects: &[("cpu=times", "clock=wall", |o| o.clock == Clock::Wall)],
             scoped: Some(("clock=wall", "cpu=times cpu=old")),
             ..Page::NONE
