@@ -57,7 +57,10 @@ def ratios(options: argparse.Namespace, program: list[str]) -> dict[str, str]:
     for number in range(options.rounds + 1):
         bare = elapsed(program)
         for name, agent_options in COMMANDS.items():
-            for what, label in [(name.split()[1], f"`hprof {name}`"), (f"{agent_options},depth=4", f"the same with `depth=4`, {name.split()[1]}")]:
+            for what, label in [
+                (name.split()[1], f"`hprof {name}`"),
+                (f"{agent_options},depth=4", f"the same with `depth=4`, {name.split()[1]}"),
+            ]:
                 shutil.rmtree(options.folder, ignore_errors=True)
                 took = elapsed([options.hprof, "record", "--dir", os.fspath(options.folder), what, "--", *program])
                 if number > 0:
