@@ -34,6 +34,10 @@ pub struct Row<const N: usize> {
 
 /// Returns `true` if each value is a smaller share of its total than the cutoff.
 pub fn is_small<const N: usize>(values: &[u64; N], totals: &[u64; N], cutoff: f64) -> bool {
+    is_small_row(values, totals, cutoff)
+}
+
+fn is_small_row(values: &[u64], totals: &[u64], cutoff: f64) -> bool {
     let mut shares = values.iter().zip(totals);
     cutoff > 0.0
         && shares.all(|(&value, &total)| value == 0 || (value as f64) < cutoff * total as f64)
@@ -64,14 +68,47 @@ impl StackTable for Traces {
 }
 
 /// A small row.
-#[derive(Clone, Copy)]
 pub struct Small<S, const N: usize> {
     /// As [`Row::class`].
     pub class: Option<ClassId>,
-    /// Its stack; while rows are grouped, the part whose frames have not been looked at.
+    /// Its stack.
     pub stack: S,
     /// As [`Row::values`].
     pub values: [u64; N],
+}
+
+/// Small rows, which are to be folded.
+pub struct SmallRows<S, const N: usize> {
+    rows: List<Unfolded<S>>,
+    values: List<[u64; N]>,
+}
+
+impl<S, const N: usize> Default for SmallRows<S, N> {
+    fn default() -> Self {
+        Self {
+            rows: List::new(),
+            values: List::new(),
+        }
+    }
+}
+
+impl<S, const N: usize> SmallRows<S, N> {
+    /// Adds a row.
+    pub fn push(&mut self, row: Small<S, N>) {
+        let number = u32::try_from(self.rows.len()).expect("4 G rows do not fit in memory");
+        let Small {
+            class,
+            stack,
+            values,
+        } = row;
+        let row = Unfolded {
+            class,
+            stack,
+            number,
+        };
+        self.rows.push(row).or_stop();
+        self.values.push(values).or_stop();
+    }
 }
 
 /// The rule by which rows are folded.
@@ -86,25 +123,34 @@ pub struct Fold<const N: usize> {
 }
 
 impl<const N: usize> Fold<N> {
+    const COLUMNS: () = assert!(N <= MOST_COLUMNS, "sums have room for all columns");
+
     /// Folds small rows of traces.
     pub fn rows(self, small: Vec<Row<N>>, traces: &Traces) -> Vec<Row<N>> {
-        let rows = small.into_iter().map(|row| Small {
-            class: row.class,
-            stack: row.trace.into(),
-            values: row.values,
-        });
-        self.stacks(List::collect(rows).or_stop(), traces, traces)
+        let mut rows = SmallRows::default();
+        for row in small {
+            rows.push(Small {
+                class: row.class,
+                stack: row.trace.into(),
+                values: row.values,
+            });
+        }
+        self.stacks(rows, traces, traces)
     }
 
     /// Folds small rows whose stacks are in `table`. Those of the result are in `traces`.
     pub fn stacks<T: StackTable>(
         self,
-        mut small: List<Small<T::Stack, N>>,
+        mut small: SmallRows<T::Stack, N>,
         table: &T,
         traces: &Traces,
     ) -> Vec<Row<N>> {
+        let () = Self::COLUMNS;
         let mut folding = Folding {
-            rule: self,
+            totals: &self.totals,
+            cutoff: self.cutoff,
+            folded: self.folded,
+            values: small.values.as_flattened(),
             table,
             traces,
             class: None,
@@ -112,9 +158,15 @@ impl<const N: usize> Fold<N> {
             frames: Vec::new(),
             rows: Vec::new(),
         };
-        let mut room = List::collect(small.iter().copied()).or_stop();
-        folding.group(&mut small, &mut room, CLASS_LEVEL);
-        folding.rows
+        let mut room = List::collect(small.rows.iter().copied()).or_stop();
+        folding.group(&mut small.rows, &mut room, CLASS_LEVEL);
+        let rows = folding.rows.into_iter();
+        rows.map(|(class, trace, sums)| Row {
+            class,
+            trace,
+            values: std::array::from_fn(|column| sums[column]),
+        })
+        .collect()
     }
 }
 
@@ -166,18 +218,39 @@ impl FoldedRows {
     }
 }
 
-struct Folding<'a, T, const N: usize> {
-    rule: Fold<N>,
+/// The most columns of a table.
+const MOST_COLUMNS: usize = 7;
+
+/// The sums of columns; those that the table does not have are 0.
+type Sums = [u64; MOST_COLUMNS];
+
+/// A row that is looked at. Its values stay where they are, as there can be millions of rows.
+#[derive(Clone, Copy)]
+struct Unfolded<S> {
+    class: Option<ClassId>,
+    /// The part of its stack that has not been looked at.
+    stack: S,
+    /// The number of its values.
+    number: u32,
+}
+
+/// The work is the same for any number of columns: an instance of it for each would take much of the library.
+struct Folding<'a, T> {
+    totals: &'a [u64],
+    cutoff: f64,
+    folded: FrameId,
+    /// The values of all rows, one row after the other.
+    values: &'a [u64],
     table: &'a T,
     traces: &'a Traces,
     /// The class, thread and innermost frames of the rows that are being looked at.
     class: Option<ClassId>,
     thread: Option<ThreadSerial>,
     frames: Vec<FrameId>,
-    rows: Vec<Row<N>>,
+    rows: Vec<(Option<ClassId>, TraceId, Sums)>,
 }
 
-type Rows<'a, T, const N: usize> = &'a mut [Small<<T as StackTable>::Stack, N>];
+type Rows<'a, T> = &'a mut [Unfolded<<T as StackTable>::Stack>];
 
 /// The key by which rows are grouped at one level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -224,36 +297,46 @@ impl Key {
     }
 }
 
-impl<T: StackTable, const N: usize> Folding<'_, T, N> {
+impl<T: StackTable> Folding<'_, T> {
     /// Folds rows that have everything before this level in common. Returns the sum of those that are still small. `room` is for as
     /// many rows; both are in any order afterwards.
-    fn group(&mut self, rows: Rows<'_, T, N>, room: Rows<'_, T, N>, level: usize) -> [u64; N] {
-        let mut rest = [0; N];
+    fn group(&mut self, rows: Rows<'_, T>, room: Rows<'_, T>, level: usize) -> Sums {
+        let mut rest = Sums::default();
         for Group {
             key, start, end, ..
         } in self.arrange(rows, room, level)
         {
             let (group, room) = (&mut room[start..end], &mut rows[start..end]);
-            let sum = sum(group.iter().map(|row| &row.values));
+            let sum = self.sum(group);
             let left = match self.goes_on(key, &sum) {
                 true => self.deeper(key, group, room, level),
                 false => sum,
             };
             add(&mut rest, &left);
         }
-        let is_last = level == THREAD_LEVEL && rest != [0; N];
+        let is_last = level == THREAD_LEVEL && rest != Sums::default();
         if is_last || level > THREAD_LEVEL && !self.is_small(&rest) {
             self.emit(rest, level);
-            return [0; N];
+            return Sums::default();
         }
         rest
     }
 
-    fn is_small(&self, values: &[u64; N]) -> bool {
-        is_small(values, &self.rule.totals, self.rule.cutoff)
+    fn sum(&self, rows: &[Unfolded<T::Stack>]) -> Sums {
+        let columns = self.totals.len();
+        let mut all = Sums::default();
+        for row in rows {
+            let values = &self.values[row.number as usize * columns..][..columns];
+            add(&mut all, values);
+        }
+        all
     }
 
-    fn goes_on(&self, key: Key, sum: &[u64; N]) -> bool {
+    fn is_small(&self, values: &Sums) -> bool {
+        is_small_row(values, self.totals, self.cutoff)
+    }
+
+    fn goes_on(&self, key: Key, sum: &Sums) -> bool {
         match key {
             Key::End => false,
             Key::Class(_) => true,
@@ -262,13 +345,7 @@ impl<T: StackTable, const N: usize> Folding<'_, T, N> {
         }
     }
 
-    fn deeper(
-        &mut self,
-        key: Key,
-        rows: Rows<'_, T, N>,
-        room: Rows<'_, T, N>,
-        level: usize,
-    ) -> [u64; N] {
+    fn deeper(&mut self, key: Key, rows: Rows<'_, T>, room: Rows<'_, T>, level: usize) -> Sums {
         match key {
             Key::End => {}
             Key::Class(class) => self.class = class,
@@ -284,12 +361,7 @@ impl<T: StackTable, const N: usize> Folding<'_, T, N> {
 
     /// Moves rows to where those of the same key are next to each other, in the order of the keys. Otherwise they keep their order, in
     /// which callers are near each other in memory.
-    fn arrange(
-        &self,
-        rows: &mut [Small<T::Stack, N>],
-        to: Rows<'_, T, N>,
-        level: usize,
-    ) -> Vec<Group> {
+    fn arrange(&self, rows: Rows<'_, T>, to: Rows<'_, T>, level: usize) -> Vec<Group> {
         let (mut groups, group_of) = self.count(rows, level);
         memory::sort_by_numbers(&mut groups, |group| group.key.numbers());
         let mut next = vec![0; groups.len()];
@@ -308,7 +380,7 @@ impl<T: StackTable, const N: usize> Folding<'_, T, N> {
     }
 
     /// Counts the rows of each key, and returns the number of each row's group.
-    fn count(&self, rows: &mut [Small<T::Stack, N>], level: usize) -> (Vec<Group>, List<u32>) {
+    fn count(&self, rows: Rows<'_, T>, level: usize) -> (Vec<Group>, List<u32>) {
         let mut numbers = Map::<Key, u32>::default();
         let mut groups = Vec::<Group>::new();
         let mut group_of = List::<u32>::new();
@@ -336,7 +408,7 @@ impl<T: StackTable, const N: usize> Folding<'_, T, N> {
     }
 
     /// Returns the key of a row, and takes the frame off its stack if that is the key.
-    fn take_key(&self, row: &mut Small<T::Stack, N>, level: usize) -> Key {
+    fn take_key(&self, row: &mut Unfolded<T::Stack>, level: usize) -> Key {
         match level {
             CLASS_LEVEL => Key::Class(row.class),
             THREAD_LEVEL => Key::Thread(self.table.thread(row.stack)),
@@ -351,31 +423,19 @@ impl<T: StackTable, const N: usize> Folding<'_, T, N> {
     }
 
     /// Adds a row with what is known before this level.
-    fn emit(&mut self, values: [u64; N], level: usize) {
-        self.frames.push(self.rule.folded);
+    fn emit(&mut self, sums: Sums, level: usize) {
+        self.frames.push(self.folded);
         let trace = self.traces.intern(TraceKey {
             thread: self.thread.filter(|_| level > THREAD_LEVEL),
             frames: &self.frames,
         });
         self.frames.pop();
-        self.rows.push(Row {
-            class: self.class,
-            trace,
-            values,
-        });
+        self.rows.push((self.class, trace, sums));
     }
 }
 
-fn sum<'a, const N: usize>(values: impl Iterator<Item = &'a [u64; N]>) -> [u64; N] {
-    let mut all = [0; N];
-    for values in values {
-        add(&mut all, values);
-    }
-    all
-}
-
-fn add<const N: usize>(sum: &mut [u64; N], values: &[u64; N]) {
-    for (sum, value) in sum.iter_mut().zip(values) {
+fn add(sums: &mut Sums, values: &[u64]) {
+    for (sum, value) in sums.iter_mut().zip(values) {
         *sum = sum.saturating_add(*value);
     }
 }
@@ -416,7 +476,11 @@ mod tests {
             folded: FrameId::numbered(FOLDED),
         };
         let folded = rule.rows(rows.clone(), &traces);
-        let all = |rows: &[Row<2>]| sum(rows.iter().map(|row| &row.values));
+        let all = |rows: &[Row<2>]| {
+            let mut sums = Sums::default();
+            rows.iter().for_each(|row| add(&mut sums, &row.values));
+            sums
+        };
         assert_eq!(all(&folded), all(&rows));
         let described = folded.iter().map(|row| {
             let mut trace = traces.get(row.trace);

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 
 use super::context_table::TraceNaming;
 use super::cost::{CallPair, ContextCosts, Cost};
-use crate::engines::folding::{Fold, Small, is_small};
-use memory::{List, OrStop};
+use crate::engines::folding::{Fold, Small, SmallRows, is_small};
 use names::frame::FrameId;
 use names::trace::{TraceId, Traces};
 use output::Journal;
@@ -99,7 +98,7 @@ pub(super) fn rows_by_time(
     let total = all.sum();
     let totals = [total.own, total.calls];
     let mut naming = TraceNaming::new(all.table, traces);
-    let (mut rows, mut small) = (Vec::new(), List::new());
+    let (mut rows, mut small) = (Vec::new(), SmallRows::default());
     let mut cut = LeftOut {
         rows: 0,
         values: [0; 2],
@@ -112,13 +111,11 @@ pub(super) fn rows_by_time(
             rows.push(TraceCost { trace, cost });
         } else if limit.folded.is_some() {
             let (class, stack) = (None, context.into());
-            small
-                .push(Small {
-                    class,
-                    stack,
-                    values,
-                })
-                .or_stop();
+            small.push(Small {
+                class,
+                stack,
+                values,
+            });
         } else {
             cut.rows += 1;
             cut.values = [cut.values[0] + cost.own, cut.values[1] + cost.calls];

@@ -179,6 +179,8 @@ pub(super) const SHARE: u64 = 100;
 const QUICK: u64 = 10_000;
 /// The most CPU time between two samples of a thread because of that, in nanoseconds.
 const MOST_APART: u64 = 1_000_000_000;
+/// The same if the agent walks.
+const MOST_APART_WALKED: u64 = 100_000_000;
 
 /// The handler, called by the kernel.
 ///
@@ -412,16 +414,24 @@ fn due(record: &InterruptedThread, intervals: u32) -> Option<u32> {
 
 /// Determines how many intervals the next sample has to wait for: `took` is the CPU time of this one, not the time that passed, as
 /// a thread on a busy machine often loses its processor here, and its next second would have the stack of one moment. For the same
-/// reason the time that samples are expected to take at most doubles with each: on a busy machine, several in a row may take
-/// milliseconds because of interrupts and memory that is no longer in a cache, though the stack is short.
+/// reason the time that samples are expected to take changes by a quarter at most: on a busy machine, several in a row may take
+/// milliseconds because of interrupts and memory that is in no cache, though the stack is short.
 #[inline(always)]
 pub(super) fn set_apart(record: &InterruptedThread, took: u64) {
-    let doubled = record.expected.load(Ordering::Relaxed).saturating_mul(2);
-    let most = if doubled > QUICK { doubled } else { QUICK };
-    let expected = if took < most { took } else { most };
+    let before = record.expected.load(Ordering::Relaxed);
+    let before = if before > QUICK { before } else { QUICK };
+    let least = before.wrapping_sub(before / 4);
+    let most = before.wrapping_add(before / 4);
+    let expected = if took < least { least } else { took };
+    let expected = if expected > most { most } else { expected };
     record.expected.store(expected, Ordering::Relaxed);
     let time = expected.saturating_mul(SHARE);
-    let time = if time < MOST_APART { time } else { MOST_APART };
+    // The agent's own walk is cut after a millisecond.
+    let longest = match STATE.walker.load(Ordering::Relaxed).is_null() {
+        true => MOST_APART,
+        false => MOST_APART_WALKED,
+    };
+    let time = if time < longest { time } else { longest };
     let interval = STATE.interval.load(Ordering::Relaxed);
     let apart = time.checked_div(interval).unwrap_or(0);
     record.apart.store(apart as u32, Ordering::Relaxed);

@@ -122,12 +122,14 @@ fn only_threads_in_the_vm_are_looked_into_and_none_too_often() {
         let apart = state.apart.load(Ordering::SeqCst);
         assert_eq!(apart, 0, "some slow samples do not make a deep stack");
     }
-    for _ in 0..10 {
+    for _ in 0..40 {
         set_apart(state, SLOW);
     }
     let share = SLOW * SHARE / STATE.interval.load(Ordering::SeqCst);
     assert_eq!(u64::from(state.apart.load(Ordering::SeqCst)), share);
-    set_apart(state, 6_000);
+    for _ in 0..40 {
+        set_apart(state, 6_000);
+    }
     assert_eq!(state.apart.load(Ordering::SeqCst), 0);
 
     let no_stack: AsyncGetCallTrace = lose_the_processor;
