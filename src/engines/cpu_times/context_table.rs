@@ -179,6 +179,7 @@ impl<'a> TraceNaming<'a> {
     }
 
     /// Returns the trace of a context.
+    #[inline(never)]
     pub(super) fn trace(&mut self, context: ContextId) -> TraceId {
         let mut path = List::new();
         let mut next = context;

@@ -33,6 +33,7 @@ impl ContextCosts<'_> {
     }
 
     /// Returns the sum of all costs.
+    #[inline(never)]
     pub(super) fn sum(&self) -> Cost {
         self.iter().fold(Cost::default(), |mut sum, (_, cost)| {
             sum += cost;

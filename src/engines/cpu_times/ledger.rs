@@ -219,11 +219,7 @@ impl Ledger {
     }
 
     /// Calls `read` with the costs since the last reset. Meanwhile no thread can end.
-    pub(super) fn read_costs<T>(
-        &self,
-        totals: Totals,
-        read: impl FnOnce(&ContextCosts<'_>) -> T,
-    ) -> T {
+    pub(super) fn read_costs(&self, totals: Totals, read: &mut dyn FnMut(&ContextCosts<'_>)) {
         let mut contexts = self.contexts.lock();
         let (threads, overhead) = {
             let books = self.books.lock();
@@ -247,7 +243,7 @@ impl Ledger {
             sums += open.get(context);
             sums
         };
-        let answer = read(&ContextCosts {
+        read(&ContextCosts {
             table,
             cost_of: &|context| self.cost(now(context).since(reported.get(context)), overhead),
         });
@@ -258,7 +254,6 @@ impl Ledger {
             }
             *reported = all;
         }
-        answer
     }
 
     /// Returns the time that measuring has taken in the events of all threads since the beginning, in nanoseconds.

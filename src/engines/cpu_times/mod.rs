@@ -50,7 +50,7 @@ use counted_calls::MethodStack;
 use filter::ClassFilter;
 use ledger::{Ledger, Measure};
 use redefine::ClassRedefiner;
-use report::RowLimit;
+use report::{MethodSelection, RowLimit};
 use rewrite::ClassRewriter;
 use shadow_stack::Call;
 use thread_clock::Timing;
@@ -193,14 +193,12 @@ impl MethodTimer {
         }
     }
 
-    /// Calls `read` with the cost of calls since the last reset; `None` if nothing was counted.
-    fn read_costs<T>(
-        &self,
-        totals: Totals,
-        read: impl FnOnce(&ContextCosts<'_>) -> T,
-    ) -> Option<T> {
-        let ledger = self.ledger.lock().clone()?;
-        Some(ledger.read_costs(totals, read))
+    /// Calls `read` with the cost of calls since the last reset, unless nothing was counted.
+    fn read_costs(&self, totals: Totals, read: &mut dyn FnMut(&ContextCosts<'_>)) {
+        let ledger = self.ledger.lock().clone();
+        if let Some(ledger) = ledger {
+            ledger.read_costs(totals, read);
+        }
     }
 
     /// Names the methods that `budget=` has left out, one line each.
@@ -300,15 +298,13 @@ impl MethodTimer {
         let remark = format!(
             "counts are exact; times are sampled, once in {millis} ms of CPU time, and include the counting: 1,000 ms have a standard error of {error:.0} ms"
         );
-        let remark = Note::of_meaning(NoteMeaning::Remark(remark));
-        let outside = format!(
+        let mut notes = vec![format!(
             "in no method that is counted, or in threads that ended before a sample: {outside} ms"
-        );
-        remark
-            .map(|remark| remark.text.into_owned())
-            .into_iter()
-            .chain([outside])
-            .collect()
+        )];
+        if let Some(remark) = Note::of_meaning(NoteMeaning::Remark(remark)) {
+            notes.push(remark.text.into_owned());
+        }
+        notes
     }
 
     /// Measures the cost of a hook from one reading of the clock to the next, in ticks, without the VM's part.
@@ -467,14 +463,20 @@ impl MethodTimer {
 
     fn write_rows(&self, journal: &Journal, totals: Totals, limit: RowLimit, notes: &[String]) {
         let traces = &self.tables.traces;
-        let selected = self.read_costs(totals, |costs| report::rows_by_time(costs, limit, traces));
-        report::cpu_times(journal, &selected.unwrap_or_default(), limit.cutoff, notes);
+        let mut selected = MethodSelection::default();
+        self.read_costs(totals, &mut |costs| {
+            selected = report::rows_by_time(costs, limit, traces);
+        });
+        report::cpu_times(journal, &selected, limit.cutoff, notes);
     }
 
     fn write_pairs(&self, journal: &Journal, totals: Totals, least: f64) {
         let traces = &self.tables.traces;
-        let pairs = self.read_costs(totals, |costs| report::rows_by_calls(costs, least, traces));
-        report::old_prof(journal, &pairs.unwrap_or_default());
+        let mut pairs = Vec::new();
+        self.read_costs(totals, &mut |costs| {
+            pairs = report::rows_by_calls(costs, least, traces);
+        });
+        report::old_prof(journal, &pairs);
     }
 }
 
