@@ -162,13 +162,13 @@ fn the_options_of_the_agent_can_be_asked_for() {
     assert_eq!(
         one,
         "\
-clock=cpu|wall|samples
+clock=cpu|wall|samples|auto
     what cpu=times|old measures
-    values:  cpu|wall|samples
+    values:  cpu|wall|samples|auto
     default: cpu
     for:     cpu=times or cpu=old
 
-What `cpu=times|old` measures: CPU time (`cpu`), elapsed time (`wall`), or CPU time by `samples`.
+What `cpu=times|old` measures: CPU time (`cpu`), elapsed time (`wall`), or CPU time by `samples`. `auto`: `samples` where that works, else `cpu`.
 "
     );
     assert_eq!(

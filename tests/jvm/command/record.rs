@@ -150,7 +150,7 @@ fn each_measurement_has_an_answer() {
 
 #[test]
 fn calls_that_are_spread_over_many_stacks_are_listed() {
-    let run = recorded(any_jvm(), "calls", &["tree:15"]).run();
+    let run = recorded(any_jvm(), "calls", &["tree:19"]).run();
     assert_says(&run, &["  Recorded.left\n", "  Recorded.right\n"]);
     assert!(!run.stderr.contains("<not listed>"), "{}", run.stderr);
 }

@@ -293,7 +293,7 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
         ),
         (
             "cpu=times,clock=x",
-            "option clock=x: must be cpu|wall|samples",
+            "option clock=x: must be cpu|wall|samples|auto",
         ),
         (
             "cpu=old,clock=samples",
