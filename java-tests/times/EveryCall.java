@@ -10,7 +10,7 @@ import java.util.List;
  * and how often `down` is called is not known.
  *
  * <p>Arguments: the number of calls, and `virtual` for virtual threads. With the argument `wait` nothing is done before a line is
- * read, and the program ends with the next one; with `twice` the same is done once before, and its calls count for nothing. It is
+ * read, and the program ends with the next one; with `twice` it says `begun`, and does the same once before, which is not counted. It is
  * its own Java agent.
  */
 public class EveryCall {
@@ -138,7 +138,10 @@ public class EveryCall {
         long rounds = Math.max(1, Long.parseLong(args[0]) / 4 / ROUND / THREADS);
         Thread redefiner = new Thread(EveryCall::redefine);
         if (instrumentation != null) redefiner.start();
-        if (words.contains("twice")) all(words.contains("virtual"), rounds);
+        if (words.contains("twice")) {
+            System.out.println("begun");
+            all(words.contains("virtual"), rounds);
+        }
         if (waits) until("ready");
         all(words.contains("virtual"), rounds);
         if (waits) until("done");

@@ -66,6 +66,7 @@ def attached(command, options, words, folder):
         with subprocess.Popen([*command, *words, "twice", "wait"], cwd=folder, **pipes) as program:
             try:
                 pid, agent = str(program.pid), ("--agent", options.agent)
+                expect(program, "begun")
                 hprof("attach", *agent, pid, f"{OPTIONS},file={folder}/middle.txt")
                 hprof("stop", *agent, pid)
                 expect(program, "ready")
