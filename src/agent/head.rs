@@ -65,7 +65,7 @@ pub(super) fn facts(
     facts.extend(sampling_method.map(|way| {
         let inlined = match options.inlined {
             true => "",
-            false => ", inlined=n: inlined methods count as their callers",
+            false => ", inlined=n: inlined methods may count as their callers",
         };
         ("Samples", format!("{way}{inlined}"))
     }));

@@ -499,14 +499,19 @@ impl<'a> Counter<'a> {
         Some(code)
     }
 
-    /// Takes one from the position in the slot whose address is the argument. What is below the leaf is the same as at its entry.
+    /// Takes one from the position in the slot whose address is the argument: what is below the leaf is the same as at its entry. An
+    /// exception from another thread may have the exit called twice, and while the leaf loads a class, another profile may begin:
+    /// a stack without contexts stays as it is, as positions before its beginning would be read.
     fn leaf_exit(&mut self) -> Option<Code> {
         let position = self.layout.position;
         let mut code = Code::default();
-        self.push_place(&mut code, ARGUMENT, position)?;
         self.get(&mut code, self.get_long, ARGUMENT, position)?;
-        code.op(&[LCONST_1, LSUB]);
+        code.op(&[LSTORE, POSITION, LLOAD, POSITION, L2I]);
+        let empty = code.jump(IFEQ);
+        self.push_place(&mut code, ARGUMENT, position)?;
+        code.op(&[LLOAD, POSITION, LCONST_1, LSUB]);
         code.with_index(INVOKEVIRTUAL, self.put_long);
+        code.land(empty);
         code.op(&[RETURN]);
         Some(code)
     }

@@ -85,6 +85,17 @@ fn millions_of_calls_are_counted(jvm: &Jvm) {
     }
 }
 
+on_every_jvm!(a_leaf_that_is_left_twice_harms_nobody);
+
+fn a_leaf_that_is_left_twice_harms_nobody(jvm: &Jvm) {
+    let options = format!("{ALL},clock=samples,include=Unbalanced$Counted");
+    let run = program(jvm, &options, "Unbalanced").run_well();
+    assert_eq!(run.stdout, "ended\n");
+    let profile = Profile::parse(&run.read("x.txt"));
+    let leaf = calls(one(&profile), "Unbalanced$Counted.leaf");
+    assert_eq!(leaf, 1_000, "{}", jvm.feature);
+}
+
 #[test]
 fn traces_are_as_deep_as_asked() {
     for depth in [1, 3, 7] {
