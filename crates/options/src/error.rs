@@ -79,14 +79,11 @@ pub enum OptionError {
         "option dumper=vm: must be auto|jvmti with redact=y, for the VM's dumper puts all content on a disk first"
     )]
     DumperOfContent,
-    /// `clock=samples` with what needs each call's time.
+    /// `clock=samples` with `cpu=old`, which needs each call's time.
     #[error(
-        "option clock=samples: must be cpu|wall with {with}, which needs the time of each call"
+        "option clock=samples: must be cpu|wall with cpu=old, which needs the time of each call"
     )]
-    OnlyCounts {
-        /// The other option.
-        with: &'static str,
-    },
+    OnlyCounts,
     /// An option that has no effect with the others.
     #[error("option {name}={value}: does nothing without {needed}")]
     DoesNothing {

@@ -950,7 +950,7 @@ options!(
             Wall,
             /// `clock=samples`: no clock; the threads are sampled as with `cpu=samples`.
             Samples,
-            /// `clock=auto`: samples where each call's time is not needed and the VM can be sampled, else CPU time.
+            /// `clock=auto`: samples if the VM can be sampled, else CPU time.
             Auto,
         }
 

@@ -83,14 +83,8 @@ impl Settings {
         if self.options.redact && self.options.dumper == Dumper::Vm {
             return Err(OptionError::DumperOfContent);
         }
-        if self.options.clock == Clock::Samples {
-            let others = [
-                (self.options.cpu == Some(Cpu::Old), "cpu=old"),
-                (self.options.budget.is_some(), "budget="),
-            ];
-            if let Some((_, with)) = others.into_iter().find(|(is_given, _)| *is_given) {
-                return Err(OptionError::OnlyCounts { with });
-            }
+        if self.options.clock == Clock::Samples && self.options.cpu == Some(Cpu::Old) {
+            return Err(OptionError::OnlyCounts);
         }
         self.options.oom = self.oom();
         self.refuse_what_does_nothing()?;

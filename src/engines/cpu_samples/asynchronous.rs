@@ -69,6 +69,8 @@ pub(super) struct SamplerState {
     target: SampleTarget,
     /// The samples of [`SampleTarget::Contexts`] in threads that have ended since.
     ended_samples: AtomicU64,
+    /// `true` if the counting of calls is in no context.
+    leaves_out_counting: AtomicBool,
     /// `native=`.
     native: bool,
     /// `inlined=`.
@@ -120,6 +122,7 @@ impl AsyncSampler {
             interval: options.interval,
             target,
             ended_samples: AtomicU64::new(0),
+            leaves_out_counting: AtomicBool::new(false),
             native: options.native && target == SampleTarget::Stacks,
             inlined: options.inlined,
             timers: OnceLock::new(),
@@ -272,13 +275,13 @@ impl SamplerState {
     /// Has the VM announce the classes that it loads and prepares, and the compilers record what is inlined at every
     /// instruction.
     fn watch_code(&self) -> Result<(), JvmtiError> {
+        if self.inlined {
+            inlining_notes::leave(self.env);
+        }
         if self.target == SampleTarget::Contexts {
             return Ok(());
         }
         self.env.enable(Event::ClassLoad)?;
-        if self.inlined {
-            inlining_notes::leave(self.env);
-        }
         self.env.enable(Event::ClassPrepare)
     }
 
@@ -323,6 +326,28 @@ impl SamplerState {
             _ => 0,
         };
         outside + self.ended_samples.load(Ordering::Relaxed)
+    }
+
+    /// Has the time in the counting of calls told from that in contexts.
+    pub(super) fn leave_out_counting(&self, jni: Jni<'_>) {
+        if let Ok(timers) = self.timers(jni) {
+            let is_left_out = timers.leave_out_counting(self.env, jni);
+            self.leaves_out_counting
+                .store(is_left_out, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns `true` if the counting of calls is in no context.
+    pub(super) fn leaves_out_counting(&self) -> bool {
+        self.leaves_out_counting.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of samples in the counting of calls, if it is in no context.
+    pub(super) fn in_counting(&self) -> u64 {
+        match self.timers.get() {
+            Some(Ok(timers)) => timers.in_counting(),
+            _ => 0,
+        }
     }
 
     /// Prints the first complaint, in one line.

@@ -33,9 +33,11 @@ impl SamplingMethod {
                 let support = CpuTimerSupport::find(env).map_err(SamplingMethodRefused::Clock)?;
                 return Ok(Some(Self::Async(support)));
             }
-            Clock::Auto if options.cpu == Some(Cpu::Times) && options.budget.is_none() => {
+            Clock::Auto if options.cpu == Some(Cpu::Times) => {
+                // Without its own walk the agent cannot tell what counting costs.
+                let has_cost = options.budget.is_none() || CpuTimers::may_walk(env);
                 let support = CpuTimerSupport::find(env).ok();
-                let support = support.filter(|_| CpuTimers::CHARGES_CONTEXTS);
+                let support = support.filter(|_| CpuTimers::CHARGES_CONTEXTS && has_cost);
                 return Ok(support.map(Self::Async));
             }
             _ => {}

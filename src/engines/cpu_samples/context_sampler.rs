@@ -2,12 +2,22 @@
 
 use std::sync::Arc;
 
-use super::asynchronous::{AsyncSampler, SampleTarget};
+use super::asynchronous::{AsyncSampler, SampleTarget, SamplerState};
 use super::counts::SampleCounts;
 use super::{Sampler, SamplingMethod};
 use crate::engines::Context;
 use jvmti::{Jni, JvmtiError, Object};
 use names::thread::ThreadSerial;
+
+/// The CPU time of all threads that counting their calls has taken so far.
+pub struct CountingTime(Arc<SamplerState>);
+
+impl CountingTime {
+    /// Returns it in nanoseconds.
+    pub fn nanos(&self) -> u64 {
+        self.0.in_counting().saturating_mul(self.0.nanos())
+    }
+}
 
 /// Charges each interval of a thread's CPU time to the context that its calls have led to
 /// ([`jvmti::CallContexts`]).
@@ -36,8 +46,17 @@ impl ContextSampler {
         samples.saturating_mul(self.interval_nanos())
     }
 
-    /// Begins to charge.
+    /// Returns the time that counting calls takes; `None` in a VM where that cannot be told, and is in the contexts.
+    pub fn counting_time(&self) -> Option<CountingTime> {
+        self.0
+            .shared
+            .leaves_out_counting()
+            .then(|| CountingTime(self.0.shared.clone()))
+    }
+
+    /// Begins to charge. The class that counts calls has been defined.
     pub fn start(&self, jni: Jni<'_>) -> Result<(), JvmtiError> {
+        self.0.shared.leave_out_counting(jni);
         self.0.start(jni)
     }
 

@@ -15,6 +15,9 @@ use names::frame::FrameId;
 
 /// The time over which costs are compared with the budget.
 const WINDOW: Duration = Duration::from_millis(500);
+/// The same at the beginning, when every call is counted. Later ones are longer: where classes were defined anew, their methods are
+/// interpreted at first, and counting seems to cost more than it will.
+const FIRST_WINDOW: Duration = Duration::from_millis(100);
 /// Costs of less CPU time than this in a window, in nanoseconds, hurt nobody.
 const HARMLESS: f64 = 2.5e6;
 /// The part of the budget that the methods may cost that go on being counted.
@@ -27,6 +30,8 @@ type Calls = HashMap<FrameId, u64, FixedState>;
 /// Keeps the costs within the budget.
 pub(super) struct CallBudget<'a> {
     ledger: &'a Ledger,
+    /// Returns the CPU time that counting has taken so far, in nanoseconds.
+    counting: &'a dyn Fn() -> u64,
     rewriter: &'a ClassRewriter,
     redefiner: &'a ClassRedefiner,
     /// The share of the program's CPU time that counting may cost.
@@ -45,9 +50,9 @@ struct Spent {
 }
 
 impl Spent {
-    fn so_far(ledger: &Ledger) -> Self {
+    fn so_far(counting: &dyn Fn() -> u64) -> Self {
         Self {
-            counting: ledger.spent(),
+            counting: counting(),
             process: process_cpu_time(),
         }
     }
@@ -57,28 +62,32 @@ impl<'a> CallBudget<'a> {
     pub(super) fn new(
         percentage: u8,
         ledger: &'a Ledger,
+        counting: &'a dyn Fn() -> u64,
         rewriter: &'a ClassRewriter,
         redefiner: &'a ClassRedefiner,
     ) -> Self {
         Self {
             ledger,
+            counting,
             rewriter,
             redefiner,
             share: f64::from(percentage) / 100.0,
-            began: Spent::so_far(ledger),
+            began: Spent::so_far(counting),
             calls: Some(Calls::default()),
         }
     }
 
     /// Looks at the costs until the worker is told to end.
     pub(super) fn keep(mut self, jni: Jni<'_>, worker: &Worker) {
-        while worker.sleep_until(Instant::now() + WINDOW) {
+        let mut window = FIRST_WINDOW;
+        while worker.sleep_until(Instant::now() + window) {
             self.end_window(jni);
+            window = WINDOW;
         }
     }
 
     fn end_window(&mut self, jni: Jni<'_>) {
-        let now = Spent::so_far(self.ledger);
+        let now = Spent::so_far(self.counting);
         let counting = now.counting.saturating_sub(self.began.counting) as f64;
         let process = now.process.saturating_sub(self.began.process) as f64;
         self.began = now;
@@ -107,7 +116,7 @@ impl<'a> CallBudget<'a> {
             classes.contains(&*names::class::name_of_signature(signature))
         });
         // The definition of classes took CPU time, and calls were counted meanwhile.
-        self.began = Spent::so_far(self.ledger);
+        self.began = Spent::so_far(self.counting);
         self.calls = Some(self.ledger.calls_by_method());
     }
 }

@@ -215,6 +215,14 @@ impl MethodTimer {
         let (Some(percentage), Some(ledger)) = (self.budget, ledger) else {
             return Ok(());
         };
+        let sampled = self.sampler.as_ref().map(ContextSampler::counting_time);
+        if let Some(None) = sampled {
+            console::line(format_args!(
+                "budget= has no effect: the agent cannot tell how long counting takes in this VM"
+            ));
+            return Ok(());
+        }
+        let sampled = sampled.flatten();
         let (rewriter, redefiner) = (self.rewriter.clone(), self.redefiner.clone());
         self.regulator.start(
             &self.agent_threads,
@@ -222,7 +230,12 @@ impl MethodTimer {
             jni,
             "HPROF budget",
             move |jni, worker| {
-                CallBudget::new(percentage, &ledger, &rewriter, &redefiner).keep(jni, worker);
+                let counting = || match &sampled {
+                    Some(time) => time.nanos(),
+                    None => ledger.spent(),
+                };
+                CallBudget::new(percentage, &ledger, &counting, &rewriter, &redefiner)
+                    .keep(jni, worker);
             },
         )
     }
@@ -295,8 +308,12 @@ impl MethodTimer {
         let millis = sampler.interval_nanos() as f64 / 1e6;
         let outside = sampler.outside_nanos(jni) / 1_000_000;
         let error = (millis * 1_000.0).sqrt();
+        let counting = match sampler.counting_time() {
+            Some(time) => format!("without {} ms of counting", time.nanos() / 1_000_000),
+            None => "and include the counting".to_owned(),
+        };
         let remark = format!(
-            "counts are exact; times are sampled, once in {millis} ms of CPU time, and include the counting: 1,000 ms have a standard error of {error:.0} ms"
+            "counts are exact; times are sampled, once in {millis} ms of CPU time, {counting}: 1,000 ms have a standard error of {error:.0} ms"
         );
         let mut notes = vec![format!(
             "in no method that is counted, or in threads that ended before a sample: {outside} ms"

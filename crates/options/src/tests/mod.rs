@@ -300,10 +300,6 @@ fn a_refusal_names_the_option_the_value_and_what_is_allowed() {
             "option clock=samples: must be cpu|wall with cpu=old, which needs the time of each call",
         ),
         (
-            "cpu=times,clock=samples,budget=20%",
-            "option clock=samples: must be cpu|wall with budget=, which needs the time of each call",
-        ),
-        (
             "cpu=times,include=",
             "option include=: must be names of classes like com.acme.Foo or com.acme.*, separated by ':'",
         ),

@@ -50,3 +50,22 @@ fn millis_below(profile: &Profile, method: &str) -> f64 {
     });
     rows.map(|row| row.own).sum::<f64>() / 100.0 * times.total as f64
 }
+
+on_every_jvm!(the_time_of_counting_is_in_no_row);
+
+fn the_time_of_counting_is_in_no_row(jvm: &Jvm) {
+    let (profile, run) = profile(jvm, "clock=samples,include=Often", "Often");
+    let text = run.read("x.txt");
+    let counting = text
+        .split_once("ms of CPU time, without ")
+        .and_then(|(_, after)| after.split_once(" ms of counting"));
+    let counting = counting.and_then(|(millis, _)| millis.parse::<u64>().ok());
+    let counting = counting.unwrap_or_else(|| panic!("{}: {text}", jvm.feature));
+    // Each of 200 million calls adds one to a number, and counting it takes several times as long.
+    let total = one(&profile).total;
+    assert!(
+        4 * counting > total,
+        "{}: {counting} and {total}",
+        jvm.feature
+    );
+}

@@ -38,6 +38,7 @@ use super::async_call_trace::{
 };
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use super::registers::{Registers, StackPosition};
+use super::trace::CallFrame;
 use crate::call_contexts;
 use crate::hotspot::sample_ring::{Ring, SampleHead};
 use crate::native_code::UnwindTable;
@@ -101,8 +102,12 @@ pub(super) struct State {
     pub(super) own_time_key: AtomicU32,
     /// The key of the slot with a thread's contexts, [`NO_KEY`] unless samples are charged to these.
     pub(super) contexts_key: AtomicU32,
+    /// The class whose methods count calls, by its address; 0 unless their time is told from the contexts'.
+    pub(super) call_counter: AtomicUsize,
     /// The number of intervals in threads that were in no context.
     pub(super) outside_contexts: AtomicU64,
+    /// The number of intervals in methods of `call_counter`.
+    pub(super) in_call_counter: AtomicU64,
     /// The number of samples that have been begun, in all.
     pub(super) begun: AtomicU64,
     /// The CPU time between two signals of a timer, in nanoseconds.
@@ -134,7 +139,9 @@ pub(super) static STATE: State = State {
     thread_key: AtomicU32::new(0),
     own_time_key: AtomicU32::new(NO_KEY),
     contexts_key: AtomicU32::new(NO_KEY),
+    call_counter: AtomicUsize::new(0),
     outside_contexts: AtomicU64::new(0),
+    in_call_counter: AtomicU64::new(0),
     begun: AtomicU64::new(0),
     interval: AtomicU64::new(0),
     lost: AtomicU64::new(0),
@@ -281,26 +288,21 @@ unsafe fn take_sample(number: usize, expired: Option<i32>, info: usize, context:
     let Some(weight) = due(record, intervals) else {
         return;
     };
-    let contexts_key = STATE.contexts_key.load(Ordering::Relaxed);
-    if contexts_key != NO_KEY {
-        record
-            .charged
-            .fetch_add(u64::from(weight), Ordering::Relaxed);
-        // SAFETY: a key that is never deleted, and its value.
-        let charged = unsafe {
-            call_contexts::charge(libc::pthread_getspecific(contexts_key), u64::from(weight))
-        };
-        if !charged {
-            STATE
-                .outside_contexts
-                .fetch_add(u64::from(weight), Ordering::Relaxed);
-        }
-        return;
-    }
     let started = walk_nanos();
     record
         .charged
         .fetch_add(u64::from(weight), Ordering::Relaxed);
+    let contexts_key = STATE.contexts_key.load(Ordering::Relaxed);
+    if contexts_key != NO_KEY {
+        // SAFETY: the arguments of the handler, on the thread of the record, which is one of the VM; a key that is never
+        // deleted.
+        unsafe {
+            let slot = libc::pthread_getspecific(contexts_key);
+            charge_context(java_thread, slot, u64::from(weight), (info, context));
+        }
+        set_apart(record, walk_nanos().wrapping_sub(started));
+        return;
+    }
     let Some(slot) = ring.claim() else {
         STATE.lost.fetch_add(u64::from(weight), Ordering::Relaxed);
         return;
@@ -375,6 +377,58 @@ unsafe fn take_sample(number: usize, expired: Option<i32>, info: usize, context:
     }
     ring.publish(slot, head);
     set_apart(record, walk_nanos().wrapping_sub(started));
+}
+
+/// Charges intervals to the context that the current thread is in, or to the counting of its calls.
+///
+/// # Safety
+/// `thread` is the current thread in the VM's memory, `slot` the one with its contexts, and the others are the arguments of the
+/// handler.
+#[inline(always)]
+unsafe fn charge_context(
+    thread: usize,
+    slot: *mut c_void,
+    intervals: u64,
+    (info, context): (usize, *mut c_void),
+) {
+    // SAFETY: the caller's promise.
+    let to = unsafe {
+        if is_in_call_counter(thread, info, context) {
+            &STATE.in_call_counter
+        } else if call_contexts::charge(slot, intervals) {
+            return;
+        } else {
+            &STATE.outside_contexts
+        }
+    };
+    to.fetch_add(intervals, Ordering::Relaxed);
+}
+
+/// Returns `true` if the method that the current thread was interrupted in, which may be inlined into another, counts calls.
+///
+/// # Safety
+/// As for `charge_context`.
+#[inline(always)]
+unsafe fn is_in_call_counter(thread: usize, info: usize, context: *mut c_void) -> bool {
+    let counter = STATE.call_counter.load(Ordering::Relaxed);
+    // SAFETY: null, or the value in the static, which is created once and stays.
+    let walker = unsafe { STATE.walker.load(Ordering::Relaxed).as_ref() };
+    let Some(walker) = walker else {
+        return false;
+    };
+    // SAFETY: the kernel's context.
+    if counter == 0 || !unsafe { has_room(context, WALK_ROOM) } {
+        return false;
+    }
+    let mut innermost = CallFrame::cut();
+    // SAFETY: the caller's promise. There is room for the one frame.
+    let count = unsafe {
+        let stack = stack_of(thread);
+        let registers = Registers::from_context(context).below_handlers(info, stack);
+        let room = (&raw mut innermost, 1);
+        walker.walk(thread, stack, registers.interrupted(), room, None)
+    };
+    count == 1 && innermost.is_of_class(counter)
 }
 
 /// Returns `true` if the stack that the handler runs on has as many bytes: one for signals may be as small as the handler

@@ -28,9 +28,11 @@ use std::time::{Duration, Instant};
 use super::super::call_contexts;
 use super::super::clock::ThreadCpuClock;
 use super::super::env::Env;
+use super::super::hooks::COUNT_HOOKS;
 use super::super::jni::{Jni, Object};
 use super::super::native_code::{NativeCode, NativeFunction};
 use super::super::own_time;
+use super::class_addresses::ClassAddresses;
 use super::fault_guard;
 use super::sample_ring::Ring;
 use super::stack_walk::InterruptedWalker;
@@ -202,7 +204,9 @@ impl CpuTimers {
             .store(own_time::key().unwrap_or(NO_KEY), relaxed);
         let interval = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
         STATE.interval.store(interval, relaxed);
-        STATE.lost.store(0, relaxed);
+        for count in [&STATE.lost, &STATE.outside_contexts, &STATE.in_call_counter] {
+            count.store(0, relaxed);
+        }
         self.set_depth(ring.depth());
         STATE.ring.store(
             ptr::from_ref::<Ring<Head>>(ring).cast_mut(),
@@ -272,6 +276,11 @@ impl CpuTimers {
         })
     }
 
+    /// Returns `true` if [`CpuTimers::walks`] is going to be true, as far as that can be told while the VM is loading.
+    pub fn may_walk(env: Env) -> bool {
+        InterruptedWalker::is_expected(env)
+    }
+
     /// Returns `true` if stacks are taken by the agent's own walk, not by AsyncGetCallTrace.
     pub fn walks(&self) -> bool {
         WALKER.get().is_some_and(Option::is_some)
@@ -321,9 +330,30 @@ impl CpuTimers {
         STATE.lost.swap(0, Ordering::Relaxed)
     }
 
-    /// Returns the number of intervals of threads that were in no context, since the process began.
+    /// Returns the number of intervals of threads that were in no context.
     pub fn outside_contexts(&self) -> u64 {
         STATE.outside_contexts.load(Ordering::Relaxed)
+    }
+
+    /// Has the time that threads spend in counting their calls ([`COUNT_HOOKS`]) charged to no context from now on. Returns `false`
+    /// in a VM where that cannot be told: it is in the contexts there.
+    pub fn leave_out_counting(&self, env: Env, jni: Jni<'_>) -> bool {
+        if !self.walks() {
+            return false;
+        }
+        let find = || {
+            let counter = jni.find_class(COUNT_HOOKS.name)?;
+            ClassAddresses::find(env, jni)?.of(jni, counter.object())
+        };
+        // The boot loader never unloads it.
+        let counter = find().unwrap_or(0);
+        STATE.call_counter.store(counter, Ordering::Relaxed);
+        counter != 0
+    }
+
+    /// Returns the number of intervals in which threads counted their calls, since [`CpuTimers::leave_out_counting`].
+    pub fn in_counting(&self) -> u64 {
+        STATE.in_call_counter.load(Ordering::Relaxed)
     }
 
     /// Returns `true` if the timers' signals still reach the agent. Otherwise the program has installed its own
@@ -347,6 +377,7 @@ impl Drop for CpuTimers {
             std::thread::yield_now();
         }
         STATE.contexts_key.store(NO_KEY, Ordering::Relaxed);
+        STATE.call_counter.store(0, Ordering::Relaxed);
         IN_USE.store(false, Ordering::Relaxed);
     }
 }

@@ -73,6 +73,13 @@ impl CallFrame {
         }
     }
 
+    #[cfg(unix)]
+    /// Returns `true` if the frame is of a method of the class at this address. For the handler.
+    #[inline(always)]
+    pub(super) fn is_of_class(&self, class: usize) -> bool {
+        self.number != 0 && self.method.addr() == class
+    }
+
     /// Returns what the frame is of.
     pub(super) fn sampled(self) -> SampledFrame {
         if self.location == IN_NATIVE_CODE {

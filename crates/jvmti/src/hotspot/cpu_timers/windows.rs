@@ -278,6 +278,11 @@ impl CpuTimers {
         None
     }
 
+    /// As [`CpuTimers::walks`]: without the walk there are no timers.
+    pub fn may_walk(_: Env) -> bool {
+        true
+    }
+
     /// Returns `true`: stacks are taken by the agent's own walk.
     pub fn walks(&self) -> bool {
         true
@@ -308,6 +313,16 @@ impl CpuTimers {
 
     /// Returns 0: no samples are charged to contexts.
     pub fn outside_contexts(&self) -> u64 {
+        0
+    }
+
+    /// Returns `false`, for the same reason.
+    pub fn leave_out_counting(&self, _: Env, _: Jni<'_>) -> bool {
+        false
+    }
+
+    /// Returns 0, for the same reason.
+    pub fn in_counting(&self) -> u64 {
         0
     }
 
