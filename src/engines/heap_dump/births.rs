@@ -8,6 +8,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use hprof_format::{BirthsHead, BirthsWriter, ObjectBirth, ObjectId, births_path, is_births};
+use memory::{List, OrStop};
 
 use super::{DumpOutput, Subject};
 use crate::engines::allocations::Origin;
@@ -82,24 +83,20 @@ pub(super) struct BirthList {
     /// See [`DumpOutput::births`].
     pub(super) next: u32,
     /// The moment and the identity of each; `None` if they are not wanted.
-    births: Option<Vec<(u32, u64)>>,
+    births: Option<List<(u32, u64)>>,
 }
 
 impl BirthList {
     pub(super) fn new(subject: &Subject<'_>) -> Self {
-        let births = subject.births.then(|| {
-            let tracked = subject.tracked.len();
-            memory::need(tracked * size_of::<(u32, u64)>());
-            Vec::with_capacity(tracked)
-        });
+        let births = subject
+            .births
+            .then(|| List::with_capacity(subject.tracked.len()).or_stop());
         Self { next: 0, births }
     }
 
     pub(super) fn push(&mut self, origin: &Origin) {
         if let Some(births) = &mut self.births {
-            let size = size_of::<(u32, u64)>();
-            memory::need_to_grow(births.len() + 1, births.capacity(), size);
-            births.push((origin.moment, origin.identity));
+            births.push((origin.moment, origin.identity)).or_stop();
         }
     }
 
