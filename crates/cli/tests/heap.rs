@@ -524,5 +524,5 @@ fn answers_do_not_depend_on_the_number_of_threads() {
     let refused = heap(&["summary", "--threads", "0"], &file);
     assert!(!refused.status.success());
     let message = String::from_utf8_lossy(&refused.stderr);
-    assert!(message.contains("at least 1 thread is needed"), "{message}");
+    assert!(message.contains("must be 1 or more"), "{message}");
 }

@@ -306,7 +306,7 @@ fn commands_go_to_all_or_to_one() {
         .collect();
     assert_eq!(counts, [1, 3, 0].map(Value::from));
     let (_, said) = receiver.stop();
-    assert!(said.contains("'@x' is no number of an agent"), "{said}");
+    assert!(said.contains("invalid agent number '@x'"), "{said}");
     assert!(said.contains("no command 'no'"), "{said}");
 }
 

@@ -86,7 +86,9 @@ impl<T> List<T> {
     /// Adds an item at the end.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), OutOfMemory> {
-        self.reserve(1)?;
+        if self.0.len() == self.0.capacity() {
+            self.reserve(1)?;
+        }
         self.0.push(item);
         Ok(())
     }

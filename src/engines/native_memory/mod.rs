@@ -27,7 +27,7 @@ use output::console;
 use stacks::{MixedFrame, Stacks};
 
 use report::Section;
-use sites::{Block, Sites};
+use sites::{Block, MallocSites};
 
 /// The interval at which samples are fetched, and new libraries looked for: names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
@@ -69,7 +69,7 @@ struct NativeState {
     /// The serial numbers of threads by the system's ids, with `thread=y`.
     threads: Mutex<Map<i32, ThreadSerial>, rank::SampledThreads>,
     allocations: OnceLock<Result<NativeAllocations, NoNativeAllocations>>,
-    sites: Mutex<Sites, rank::NativeSites>,
+    sites: Mutex<MallocSites, rank::NativeSites>,
     /// The functions that have been found, by instructions.
     functions: Mutex<Map<usize, FrameId>, rank::NativeFunctions>,
     /// Samples that were lost, or whose blocks are not tracked: they may not have been freed.
@@ -371,7 +371,7 @@ impl NativeState {
         }
     }
 
-    fn totals(&self, starts_anew: bool) -> sites::Amounts {
+    fn totals(&self, starts_anew: bool) -> sites::MallocAmounts {
         let mut sites = self.sites.lock();
         let amounts = sites.amounts(Instant::now());
         if starts_anew {

@@ -12,7 +12,7 @@ pub(super) const OLD: Duration = Duration::from_secs(10);
 
 /// The allocations by stack.
 #[derive(Default)]
-pub(super) struct Sites {
+pub(super) struct MallocSites {
     allocated: Map<TraceId, Estimate>,
     live: List<Block>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Estimate {
 
 /// The estimates for one stack, or for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Amount {
+pub(super) struct MallocAmount {
     pub(super) live: Estimate,
     pub(super) old: Estimate,
     pub(super) allocated: Estimate,
@@ -47,9 +47,9 @@ pub(super) struct Amount {
 
 /// The estimates at some moment.
 #[derive(Default)]
-pub(super) struct Amounts {
-    pub(super) totals: Amount,
-    pub(super) by_trace: Map<TraceId, Amount>,
+pub(super) struct MallocAmounts {
+    pub(super) totals: MallocAmount,
+    pub(super) by_trace: Map<TraceId, MallocAmount>,
 }
 
 impl Estimate {
@@ -70,7 +70,7 @@ impl Estimate {
     }
 }
 
-impl Sites {
+impl MallocSites {
     /// Counts a sampled allocation.
     pub(super) fn add(&mut self, block: Block) {
         let allocated = self.allocated.get_or_default(block.trace).or_stop();
@@ -96,8 +96,8 @@ impl Sites {
     }
 
     /// Returns all estimates.
-    pub(super) fn amounts(&self, now: Instant) -> Amounts {
-        let mut amounts = Amounts::default();
+    pub(super) fn amounts(&self, now: Instant) -> MallocAmounts {
+        let mut amounts = MallocAmounts::default();
         for (&trace, &allocated) in &self.allocated {
             let of_trace = amounts.by_trace.get_or_default(trace).or_stop();
             of_trace.allocated = allocated;

@@ -295,7 +295,7 @@ fn a_wrong_request_gets_a_line_that_says_what_is_right() {
         (
             "heap_paths",
             json!({"file": "cpu.txt"}),
-            "one of the two",
+            "either an `object`",
         ),
         (
             "heap_leaks",

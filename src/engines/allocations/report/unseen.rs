@@ -53,7 +53,7 @@ fn is_filler(class: &str) -> bool {
 
 fn unknown() -> Vec<(ClassId, Amount)> {
     console::line(format_args!(
-        "objects are being looked at; those whose allocation was not seen are left out"
+        "another thread is examining the objects; those whose allocation was not seen are left out"
     ));
     Vec::new()
 }

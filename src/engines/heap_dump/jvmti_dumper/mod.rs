@@ -27,7 +27,7 @@ use hprof_format::{HeapTotals, ObjectId, TraceSerial};
 
 use super::births::BirthList;
 use super::room::Room;
-use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
+use super::{DumpError, DumpOutput, Dumped, DumpedThread, HeapDumper, Subject};
 use crate::engines::Moment;
 use jvmti::{
     Child, ChildLink, ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object,
@@ -388,7 +388,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
     fn threads(&mut self) -> Result<Vec<ThreadRoot<'d>>, DumpError> {
         let mut threads = Vec::with_capacity(self.subject.threads.len());
         for (index, thread) in self.subject.threads.iter().enumerate() {
-            let LiveThread {
+            let DumpedThread {
                 object,
                 serial,
                 stack,

@@ -102,7 +102,7 @@ impl VmHeapDumper {
             env,
             tables,
             stacks,
-            place: TemporaryPlace::beside(target),
+            place: TemporaryPlace::next_to(target),
             disk,
             own: OwnObjects::new(env),
         }
