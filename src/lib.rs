@@ -6,6 +6,8 @@
 //! the records, `memory` and `locks` are for all of them.
 
 #![forbid(unsafe_code)]
+// Tables ask for their memory, which tests need not: see `clippy.toml`.
+#![cfg_attr(not(test), warn(clippy::disallowed_types))]
 #![cfg_attr(
     not(test),
     deny(

@@ -18,7 +18,7 @@ OPTIONS = "cpu=samples,heap=sites,monitor=y,thread=y,verbose=n,file=profile.txt"
 TIMINGS = ("steady", "always", "end")
 TIMEOUT = 120
 # Some collectors never answer a request that comes while the VM goes down; the agent says so then.
-CUT_OFF = "hprof: a dump on request is still going on; this one is left out\n"
+CUT_OFF = "hprof: another requested dump is still running; this one is skipped\n"
 
 
 def arguments():

@@ -33,7 +33,7 @@ static COMMANDING: Mutex<(), rank::Commanding> = Mutex::new(());
 enum Refused {
     #[error("another command is still being carried out")]
     Busy,
-    #[error("{0} already; 'stop' comes first")]
+    #[error("{0} already: stop it first")]
     Running(String),
     #[error("no profile is running")]
     NotRunning,
@@ -49,13 +49,13 @@ enum Refused {
     Begin(JvmtiError),
     #[error("this VM is still starting; ask again later")]
     Starting,
-    #[error("no {0}: the client that asked for it has gone")]
+    #[error("no {0}: the client that requested it has disconnected")]
     Withdrawn(&'static str),
     #[error("a fault of the agent ended the profile")]
     Fault,
     #[error("the VM does not support JVMTI 11")]
     NoEnvironment,
-    #[error("this system does not tell where the memory of a process is")]
+    #[error("this system does not report where the memory of a process is")]
     NoAccount,
     #[error(transparent)]
     NoHeap(#[from] session::NoHeap),

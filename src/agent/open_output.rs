@@ -74,7 +74,7 @@ pub(super) fn is_compressed(options: &Options, path: &Path) -> bool {
 
 /// As [`open`], for a file that is written next to the profile without having been named by the user: it replaces only
 /// what is a profile, too.
-pub(super) fn open_beside(options: &Options, path: &Path) -> Result<OpenOutput, StartError> {
+pub(super) fn open_companion(options: &Options, path: &Path) -> Result<OpenOutput, StartError> {
     if may_be_replaced(path, is_profile).unwrap_or(false) {
         return open(options, Some(path));
     }

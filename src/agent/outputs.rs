@@ -14,7 +14,7 @@ use crate::engines::SamplingMethod;
 use crate::session::{BlackBoxOutput, Destination, Exhausted, HeapFile};
 use jvmti::Env;
 use locks::{Mutex, rank};
-use options::{Cpu, Format, Options, beside, with_number};
+use options::{Cpu, Format, Options, companion_path, with_number};
 use output::console;
 use output::{BlackBoxFile, NoBlackBox, Writer, now};
 
@@ -28,7 +28,7 @@ pub(super) struct Outputs {
     sampling_method: Option<SamplingMethod>,
     files: Mutex<PeriodFiles, rank::PeriodFiles>,
     /// The first file, next to which others may be written; `None` for an output of another kind.
-    place_beside: Option<PathBuf>,
+    profile_path: Option<PathBuf>,
     /// The facts about the run in the file of `blackbox=`, which is opened later.
     black_box_facts: Vec<(&'static str, String)>,
 }
@@ -50,7 +50,7 @@ impl Outputs {
             given: given.to_owned(),
             sampling_method,
             files: Mutex::new(PeriodFiles::new(options)),
-            place_beside: first.plain_file().map(Path::to_owned),
+            profile_path: first.plain_file().map(Path::to_owned),
         }
     }
 
@@ -90,22 +90,22 @@ impl Outputs {
         self.start(output, Begun::Next)
     }
 
-    /// Returns `true` if [`Outputs::open_beside`] has a place for its files.
-    pub(super) fn has_place_beside(&self) -> bool {
-        self.place_beside.is_some()
+    /// Returns `true` if [`Outputs::open_exhausted`] has a place for its files.
+    pub(super) fn has_place_for_exhausted(&self) -> bool {
+        self.profile_path.is_some()
     }
 
     /// Opens the file about what the program has run out of. It has the binary format, and is written by whoever has
     /// records for it: there may be no more threads.
-    pub(super) fn open_beside(
+    pub(super) fn open_exhausted(
         &self,
         exhausted: &Exhausted,
     ) -> Result<(PathBuf, Writer), StartError> {
-        let profile = self.place_beside.as_deref().unwrap_or(Path::new(""));
+        let profile = self.profile_path.as_deref().unwrap_or(Path::new(""));
         let what = format_args!("oom-{}", exhausted.number);
         let is_compressed = open_output::is_compressed(&self.options, profile);
-        let path = beside(profile, what, is_compressed);
-        let output = open_output::open_beside(&self.options, &path)?;
+        let path = companion_path(profile, what, is_compressed);
+        let output = open_output::open_companion(&self.options, &path)?;
         let path = output.destination.file().map_or(path, Path::to_owned);
         let path = path::absolute(&path).unwrap_or(path);
         let method = self.sampling_method.as_ref();
@@ -119,18 +119,18 @@ impl Outputs {
     /// Opens the file of `blackbox=`, next to the first one. Its profile has the binary format if that has records for what
     /// is measured.
     pub(super) fn open_black_box(&self) -> Result<BlackBoxOutput, (PathBuf, NoBlackBox)> {
-        let profile = self.place_beside.as_deref().unwrap_or(Path::new(""));
-        let beside = |end: &str| {
+        let profile = self.profile_path.as_deref().unwrap_or(Path::new(""));
+        let next_to = |end: &str| {
             let mut name = profile.as_os_str().to_owned();
             name.push(end);
             PathBuf::from(name)
         };
-        let path = beside(".blackbox");
-        if self.place_beside.is_none() {
+        let path = next_to(".blackbox");
+        if self.profile_path.is_none() {
             return Err((path, NoBlackBox::NoPlace));
         }
         let path = path::absolute(&path).unwrap_or(path);
-        let file = BlackBoxFile::create(&path, &beside(".old.blackbox"));
+        let file = BlackBoxFile::create(&path, &next_to(".old.blackbox"));
         let file = file.map_err(|error| (path, error))?;
         let facts = self.black_box_facts.clone();
         let options = self.options.clone();

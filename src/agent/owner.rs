@@ -53,12 +53,12 @@ impl Owner for ProfileOwner {
         }
     }
 
-    fn has_place_beside(&self) -> bool {
-        self.outputs.has_place_beside()
+    fn has_place_for_exhausted(&self) -> bool {
+        self.outputs.has_place_for_exhausted()
     }
 
-    fn open_beside(&self, exhausted: &Exhausted) -> Option<(PathBuf, Writer)> {
-        match self.outputs.open_beside(exhausted) {
+    fn open_exhausted(&self, exhausted: &Exhausted) -> Option<(PathBuf, Writer)> {
+        match self.outputs.open_exhausted(exhausted) {
             Ok(opened) => Some(opened),
             Err(error) => {
                 console::line(format_args!("out of memory ({exhausted}): {error}"));

@@ -12,7 +12,7 @@ pub(super) fn cannot_gc_at_vm_death(env: Env) -> bool {
 
 /// Has G1 collect while the program runs, which it stops only for the young collection at the beginning and for moments later.
 /// Does nothing with other collectors, where the VM's flags cannot be set, and if the program may not ask for collections.
-pub(super) fn collect_beside_program(env: Env, jni: Jni<'_>) {
+pub(super) fn collect_concurrently(env: Env, jni: Jni<'_>) {
     const BESIDE: BoolFlag = BoolFlag::ExplicitGcInvokesConcurrent;
     let Some(settable) = env.settable_flags() else {
         return;

@@ -1,13 +1,11 @@
 //! The threads that are alive, as events tell of them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldhash::fast::FixedState;
-
 use jvmti::{GlobalRef, RunMark, ThreadCpuClock};
 use locks::{Mutex, rank};
+use memory::{Map, OrStop};
 use names::thread::ThreadSerial;
 
 /// The threads that are alive.
@@ -16,8 +14,8 @@ pub(super) struct LiveThreads(Mutex<Live, rank::LiveThreads>);
 
 #[derive(Default)]
 struct Live {
-    by_serial: HashMap<ThreadSerial, Arc<LiveThread>, FixedState>,
-    by_tid: HashMap<i32, ThreadSerial, FixedState>,
+    by_serial: Map<ThreadSerial, Arc<LiveThread>>,
+    by_tid: Map<i32, ThreadSerial>,
     /// Those that have not been taken yet.
     new: Vec<Arc<LiveThread>>,
     /// `true` if no more are taken.
@@ -84,19 +82,14 @@ impl LiveThreads {
         if live.closed {
             return;
         }
-        memory::need_to_hash(
-            live.by_serial.len(),
-            live.by_serial.capacity(),
-            2 * size_of::<(ThreadSerial, Arc<LiveThread>)>(),
-        );
         // The previous thread with this system id has ended without an event.
-        let before = live.by_tid.insert(thread.tid, thread.serial);
+        let before = live.by_tid.insert(thread.tid, thread.serial).or_stop();
         let before = before.and_then(|before| live.by_serial.remove(&before));
         if let Some(before) = &before {
             before.end(thread.since);
         }
         live.new.push(thread.clone());
-        live.by_serial.insert(thread.serial, thread);
+        live.by_serial.insert(thread.serial, thread).or_stop();
         // They are taken in each round, unless the thread that does so has come to an end, or the rounds are very long.
         let most = MOST_NEW.max(2 * live.by_serial.len());
         let gone: Vec<Arc<LiveThread>> = match live.new.len() > most {

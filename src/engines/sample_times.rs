@@ -3,14 +3,13 @@
 //! Steps are joined in pairs as the run gets longer, or when there is no room for more counts, so that a run of any
 //! length needs a bounded amount of memory.
 
-use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use foldhash::fast::FixedState;
 use hprof_format::{
     Millis, SampleTimes, Section, StepCount, TimedLock, TimedRow, TimedSection, TraceSerial,
 };
+use memory::{List, Map, OrStop, Set};
 
 use output::{Entry, now};
 
@@ -27,20 +26,18 @@ const NOTABLE: u64 = 20;
 const COUNTS_OF_SNAPSHOT: usize = 16 * 1024;
 
 /// The samples of stacks by step.
-#[derive(Clone)]
 pub(super) struct Times<K> {
     /// `None` if times are not kept.
     state: Option<State<K>>,
 }
 
-#[derive(Clone)]
 struct State<K> {
     began: Instant,
     /// The same moment by the system's clock.
     begin: Millis,
     /// In milliseconds.
     step: u64,
-    counts: HashMap<(K, u32), u64, FixedState>,
+    counts: Map<(K, u32), u64>,
 }
 
 /// The key of a section's row.
@@ -70,7 +67,7 @@ struct ListedTimes<K> {
     begin: Millis,
     step: u64,
     /// Sorted.
-    rows: Vec<(K, Vec<StepCount>)>,
+    rows: List<(K, List<StepCount>)>,
     rest: Vec<StepCount>,
 }
 
@@ -120,10 +117,13 @@ impl<K: TimedKey> Times<K> {
 
     /// Returns the times so far.
     pub(super) fn get(&self) -> Self {
-        if let Some(state) = &self.state {
-            memory::need(state.counts.capacity() * 4 * size_of::<((K, u32), u64)>());
+        let copy = |state: &State<K>| State {
+            counts: state.counts.try_clone().or_stop(),
+            ..*state
+        };
+        Self {
+            state: self.state.as_ref().map(copy),
         }
-        self.clone()
     }
 
     /// As [`Times::get`], and begins anew.
@@ -133,7 +133,7 @@ impl<K: TimedKey> Times<K> {
     }
 
     /// Joins steps until the times have room in a snapshot.
-    fn for_snapshot(mut self, rows: &HashSet<K, FixedState>) -> Self {
+    fn for_snapshot(mut self, rows: &Set<K>) -> Self {
         if let Some(state) = &mut self.state {
             state.counts.retain(|(key, _), _| rows.contains(key));
             while state.counts.len() > COUNTS_OF_SNAPSHOT && state.step < u64::MAX / 2 {
@@ -149,57 +149,53 @@ impl<K: TimedKey> Times<K> {
 
     /// Returns the times of these rows, and of others in the steps of which they have a large share; `None` if times are not
     /// kept.
-    fn listed(
-        self,
-        rows: &HashSet<K, FixedState>,
-        row_of: impl Fn(K) -> Option<K>,
-    ) -> Option<ListedTimes<K>> {
+    fn listed(self, rows: &Set<K>, row_of: impl Fn(K) -> Option<K>) -> Option<ListedTimes<K>> {
         let State {
             began,
             begin,
             step,
             counts,
         } = self.state?;
-        // Sorting takes as much again, and the numbers.
-        memory::need(counts.len() * 8 * size_of::<(K, StepCount)>());
-        let mut sums: HashMap<u32, u64, FixedState> = HashMap::default();
+        let mut sums = Map::<u32, u64>::default();
         for (&(_, step), &count) in &counts {
-            let sum = sums.entry(step).or_default();
+            let sum = sums.get_or_default(step).or_stop();
             *sum = sum.saturating_add(count);
         }
-        let mut listed: Vec<(K, StepCount)> = Vec::new();
-        let mut rest: HashMap<u32, u64, FixedState> = HashMap::default();
-        let mut added_to: HashMap<K, Option<K>, FixedState> = HashMap::default();
+        let mut listed = List::<(K, StepCount)>::new();
+        let mut rest = Map::<u32, u64>::default();
+        let mut added_to = Map::<K, Option<K>>::default();
         for ((key, step), count) in counts {
             let sum = sums.get(&step).copied().unwrap_or_default();
             // One sample says nothing.
             let is_notable = count > 1 && count.saturating_mul(NOTABLE) >= sum;
             let row = match is_notable || rows.contains(&key) {
                 true => Some(key),
-                false => *added_to.entry(key).or_insert_with(|| row_of(key)),
+                false => *added_to.get_or_insert_with(key, || row_of(key)).or_stop(),
             };
             match row {
-                Some(row) => listed.push((row, StepCount { step, count })),
-                None => *rest.entry(step).or_default() += count,
+                Some(row) => listed.push((row, StepCount { step, count })).or_stop(),
+                None => *rest.get_or_default(step).or_stop() += count,
             }
         }
+        let mut listed = listed.into_vec();
         memory::sort_by_numbers(&mut listed, |(_, count)| [count.step.into(), 0]);
         memory::sort_by_numbers(&mut listed, |(key, _)| key.numbers()[1]);
         memory::sort_by_numbers(&mut listed, |(key, _)| key.numbers()[0]);
-        let mut grouped: Vec<(K, Vec<StepCount>)> = Vec::new();
+        let mut grouped = List::<(K, List<StepCount>)>::new();
         for (key, count) in listed {
             match grouped.last_mut() {
                 Some((last, counts)) if *last == key => match counts.last_mut() {
                     Some(same) if same.step == count.step => same.count += count.count,
-                    _ => counts.push(count),
+                    _ => counts.push(count).or_stop(),
                 },
-                _ => grouped.push((key, vec![count])),
+                _ => grouped
+                    .push((key, List::collect([count]).or_stop()))
+                    .or_stop(),
             }
         }
         let rest = rest.into_iter();
-        let mut rest: Vec<StepCount> = rest
-            .map(|(step, count)| StepCount { step, count })
-            .collect();
+        let rest = rest.map(|(step, count)| StepCount { step, count });
+        let mut rest = List::collect(rest).or_stop().into_vec();
         memory::sort_by_numbers(&mut rest, |count| [count.step.into(), 0]);
         Some(ListedTimes {
             began,
@@ -221,7 +217,7 @@ impl TimesSection {
         rows: impl Iterator<Item = K>,
         row_of: impl Fn(K) -> Option<K>,
     ) {
-        let rows = rows.collect();
+        let rows = Set::collect(rows).or_stop();
         let times = match self.is_snapshot {
             true => times.for_snapshot(&rows),
             false => times,
@@ -251,7 +247,7 @@ impl<K: TimedKey> ListedTimes<K> {
             TimedRow {
                 trace,
                 lock,
-                counts,
+                counts: counts.into_vec(),
             }
         }));
         SampleTimes {
@@ -271,7 +267,7 @@ impl<K: TimedKey> State<K> {
             began: Instant::now(),
             begin: now(),
             step: FIRST_STEP,
-            counts: HashMap::default(),
+            counts: Map::default(),
         }
     }
 
@@ -279,11 +275,9 @@ impl<K: TimedKey> State<K> {
         if samples == 0 {
             return;
         }
-        let (length, capacity) = (self.counts.len(), self.counts.capacity());
-        memory::need_to_hash(length, capacity, size_of::<((K, u32), u64)>());
         // There are few steps.
         let step = u32::try_from(step).unwrap_or(u32::MAX);
-        let count = self.counts.entry((key, step)).or_default();
+        let count = self.counts.get_or_default((key, step)).or_stop();
         *count = count.saturating_add(samples);
     }
 
@@ -307,11 +301,10 @@ impl<K: TimedKey> State<K> {
     }
 
     fn double(&mut self) {
-        memory::need(self.counts.capacity() * 2 * size_of::<((K, u32), u64)>());
         self.step = self.step.saturating_mul(2);
         let before = std::mem::take(&mut self.counts);
         for ((key, step), count) in before {
-            let sum = self.counts.entry((key, step / 2)).or_default();
+            let sum = self.counts.get_or_default((key, step / 2)).or_stop();
             *sum = sum.saturating_add(count);
         }
     }
@@ -343,7 +336,8 @@ mod tests {
     }
 
     fn rows(times: Times<u32>, listed: &[u32]) -> SampleTimes {
-        let listed = times.listed(&listed.iter().copied().collect(), |_| None);
+        let listed = Set::collect(listed.iter().copied()).expect("little");
+        let listed = times.listed(&listed, |_| None);
         let listed = listed.expect("they are kept");
         listed.section(TimedSection::WallSamples, Duration::from_millis(20))
     }
@@ -421,7 +415,7 @@ mod tests {
             let to = began + Duration::from_secs(300);
             times.add_over(stack, 30_000, [began, to], 100);
         }
-        let all: HashSet<u32, FixedState> = (1..=100).collect();
+        let all = Set::collect(1..=100).expect("little");
         let times = times.for_snapshot(&all);
         let state = times.state.as_ref().expect("they are kept");
         assert!(state.counts.len() <= COUNTS_OF_SNAPSHOT);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::memory_looks::Looks;
+use super::memory_looks::MemoryLooks;
 use crate::engines::Worker;
 use locks::{Mutex, rank};
 use output::BlackBoxFile;
@@ -18,7 +18,7 @@ pub(super) struct BlackBox {
     /// Writes it.
     pub(super) thread: Worker,
     /// Where the memory was, as the thread has looked at it.
-    pub(super) looks: Mutex<Looks, rank::MemoryLooks>,
+    pub(super) looks: Mutex<MemoryLooks, rank::MemoryLooks>,
 }
 
 impl BlackBox {

@@ -1,12 +1,12 @@
 //! Where the memory of the process is: puts together what the system, the VM and the agent tell.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hprof_footprint::{Account, BufferSite, OwnMemory, VmFacts, VmLayout, cgroup, mappings, tasks};
 use hprof_format::{MemoryLimit, MemoryLook as LookOfProfile, MemoryPart};
+use memory::{Map, OrStop};
 
 use super::lifecycle::GATE;
 use jvmti::{Env, HeapSize, JavaStack, Jni, MemoryLayout, OwnEnv, Vm, VmMemory, own_cpu_time};
@@ -38,7 +38,7 @@ pub(super) struct MemoryLook {
     heap: Option<HeapSize>,
     memory: VmMemory,
     /// A place on the stack of each thread that is not one of the VM's list.
-    places: HashMap<i32, usize>,
+    places: Map<i32, usize>,
 }
 
 /// The first and the last account of a session, as text.
@@ -159,7 +159,7 @@ impl MemoryLook {
             layout: MemoryLayout::find(env),
             heap: HeapSize::find(env),
             memory: VmMemory::find(env),
-            places: HashMap::new(),
+            places: Map::default(),
         }
     }
 
@@ -230,12 +230,9 @@ impl MemoryLook {
     /// Finds the stacks of all threads; returns their number.
     fn find_stacks(&mut self, layout: &mut VmLayout) -> u64 {
         let tids = tasks::ids(Path::new(TASKS));
-        let of_vm: HashMap<i32, _> = self
-            .layout
-            .threads()
-            .into_iter()
-            .map(|JavaStack { tid, stack }| (tid, stack))
-            .collect();
+        let of_vm = self.layout.threads().into_iter();
+        let of_vm = of_vm.map(|JavaStack { tid, stack }| (tid, stack));
+        let of_vm = Map::<i32, _>::collect(of_vm).or_stop();
         self.places.retain(|tid, _| tids.contains(tid));
         for tid in &tids {
             match of_vm.get(tid) {
@@ -244,7 +241,9 @@ impl MemoryLook {
                 None => {
                     let syscall = fs::read_to_string(format!("{TASKS}/{tid}/syscall"));
                     let place = tasks::stack_pointer(&syscall.unwrap_or_default());
-                    self.places.extend(place.map(|place| (*tid, place)));
+                    self.places
+                        .extend(place.map(|place| (*tid, place)))
+                        .or_stop();
                 }
             }
         }

@@ -51,7 +51,7 @@ impl Session {
             ..self.context.clone()
         };
         let dumps = HeapDumps::new(&context, self.engines.allocations.clone());
-        let journal = self.context.journal.beside(writer, true);
+        let journal = self.context.journal.companion(writer, true);
         let report = Report {
             journal: &journal,
             verbose: false,

@@ -9,13 +9,13 @@ const MOST_LOOKS: u32 = 64;
 
 /// The looks of a profile, evenly spread over its time, and the latest one.
 #[derive(Default)]
-pub(super) struct Looks {
+pub(super) struct MemoryLooks {
     looks: Vec<MemoryLook>,
     /// The least time between two of them; the latest may be closer to the one before.
     pause: Duration,
 }
 
-impl Looks {
+impl MemoryLooks {
     /// Adds a look. Where there are too many, some are given up.
     pub(super) fn add(&mut self, look: MemoryLook) {
         if let [.., before, latest] = &self.looks[..]
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_looks_of_a_long_profile_are_few_and_evenly_spread() {
-        let mut looks = Looks::default();
+        let mut looks = MemoryLooks::default();
         for second in 0..10_000 {
             looks.add(MemoryLook {
                 after: Duration::from_secs(second),

@@ -40,7 +40,7 @@ impl Session {
     /// From here on the VM reports when the program runs out of memory.
     pub(super) fn watch_resources(&self) {
         let env = self.context.env;
-        if self.context.options.oom.is_none() || !self.owner.has_place_beside() {
+        if self.context.options.oom.is_none() || !self.owner.has_place_for_exhausted() {
             return;
         }
         self.exhaustions.is_watching.store(true, Ordering::Relaxed);
@@ -139,13 +139,13 @@ impl Session {
     }
 
     fn write_exhausted(&self, jni: Jni<'_>, exhausted: &Exhausted) {
-        let Some((path, writer)) = self.owner.open_beside(exhausted) else {
+        let Some((path, writer)) = self.owner.open_exhausted(exhausted) else {
             return;
         };
         let dumps = self.engines.heap_dump.as_deref().filter(|_| {
             self.context.options.oom == Some(Oom::Dump) && exhausted.limit == Limit::JavaHeap
         });
-        let journal = self.context.journal.beside(writer, dumps.is_some());
+        let journal = self.context.journal.companion(writer, dumps.is_some());
         let report = Report {
             journal: &journal,
             ..self.report(Moment::Exhausted, Totals::Keep)

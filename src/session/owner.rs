@@ -12,12 +12,12 @@ pub trait Owner: Send + Sync {
     /// Opens the output of the next period. If it cannot, it reports why and returns `None`.
     fn open_next(&self) -> Option<(Destination, Writer)>;
 
-    /// Returns `true` if [`Owner::open_beside`] has a place for its files: the profile goes to a plain file.
-    fn has_place_beside(&self) -> bool;
+    /// Returns `true` if [`Owner::open_exhausted`] has a place for its files: the profile goes to a plain file.
+    fn has_place_for_exhausted(&self) -> bool;
 
     /// Opens the file that is written when the program has run out of something (`oom=`), with that in its head. If it
     /// cannot, it reports why and returns `None`.
-    fn open_beside(&self, exhausted: &Exhausted) -> Option<(PathBuf, Writer)>;
+    fn open_exhausted(&self, exhausted: &Exhausted) -> Option<(PathBuf, Writer)>;
 
     /// Opens the file of `blackbox=`. If it cannot, it reports why and returns `None`.
     fn open_black_box(&self) -> Option<BlackBoxOutput>;

@@ -48,7 +48,7 @@ impl Session {
 
     pub(super) fn leave_dump_out(&self) {
         console::line(format_args!(
-            "a dump on request is still going on; this one is left out"
+            "another requested dump is still running; this one is skipped"
         ));
         if let Some(heap_dump) = &self.engines.heap_dump {
             heap_dump.abandon();

@@ -1,6 +1,5 @@
 //! The program's threads: each gets a serial number when it begins, and is announced.
 
-use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use jvmti::{
     RegisteredThreads, VirtualThreads,
 };
 use locks::{Mutex, rank};
+use memory::{Map, OrStop};
 use names::Tables;
 use names::thread::ThreadSerial;
 use output::{Journal, ThreadNames};
@@ -28,7 +28,7 @@ pub(super) struct ThreadRegistry {
     /// Held while a thread is announced and becomes known, so that it is announced once.
     registering: Mutex<(), rank::Registering>,
     /// A hash of the name that the file has of each live thread. Names themselves are not kept.
-    last_names: Mutex<HashMap<ThreadSerial, u64, FixedState>, rank::LastNames>,
+    last_names: Mutex<Map<ThreadSerial, u64>, rank::LastNames>,
 }
 
 impl ThreadRegistry {
@@ -201,12 +201,7 @@ impl ThreadRegistry {
     fn name_is_known(&self, serial: ThreadSerial, name: &str) {
         let hash = FixedState::default().hash_one(name);
         let mut names = self.last_names.lock();
-        memory::need_to_hash(
-            names.len(),
-            names.capacity(),
-            size_of::<(ThreadSerial, u64)>(),
-        );
-        names.insert(serial, hash);
+        names.insert(serial, hash).or_stop();
     }
 
     fn names(&self, jni: Jni<'_>, thread: Object<'_>) -> ThreadNames {

@@ -232,7 +232,7 @@ pub fn forecast(forecast: &Forecast) -> Option<String> {
     };
     let Trend::Grows { rate, .. } = trend else {
         left.as_ref()?;
-        return Some(cannot_tell(trend, end, looks));
+        return Some(undecided(trend, end, looks));
     };
     let grows = format!("{what} grows {}", rate_text(rate));
     let until = left.and_then(|left| trend.millis_until(left as f64));
@@ -242,7 +242,7 @@ pub fn forecast(forecast: &Forecast) -> Option<String> {
     })
 }
 
-fn cannot_tell(trend: &Trend, end: &str, looks: &str) -> String {
+fn undecided(trend: &Trend, end: &str, looks: &str) -> String {
     let seen = match trend {
         Trend::Unknown { points, millis } => format!(
             "{} {} in {} show no steady growth",

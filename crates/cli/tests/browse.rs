@@ -1,7 +1,5 @@
 //! `hprof browse` and the heap dump in `hprof report`: refused requests, and that no name in a dump is more than text.
 
-mod skip;
-
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,8 +14,7 @@ use hprof_format::{
     LoadClassRecord, Micros, Millis, ObjectId, Record, Root, StringId, StringRecord, ThreadSerial,
     TraceRecord, TraceSerial, Value,
 };
-
-use skip::skip;
+use hprof_testing::{empty_folder, skip};
 
 /// Names that try to be more than text.
 const CLASS: &str = "<img src=x onerror='window.hostile=1'>";
@@ -165,12 +162,7 @@ fn dump(with_samples: bool) -> Vec<u8> {
 
 /// Creates a file with the dump, in an empty directory.
 fn file(test: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("browse")
-        .join(test);
-    let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).expect("the target directory can be written");
-    let path = directory.join("<i>hostile.hprof");
+    let path = empty_folder!(Path::new("browse").join(test)).join("<i>hostile.hprof");
     fs::write(&path, dump(false)).expect("the target directory can be written");
     path
 }

@@ -4,15 +4,12 @@
 //! have some of them, at any depth: a checkout of one of these projects will do. `scripts/test` fetches those on
 //! crates.io.
 
-mod skip;
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use hprof_testing::skip;
 use serde_json::Value;
-
-use skip::skip;
 
 /// The habits of the JDK's own agent and old versions of jmap, in the words of `hprof check`.
 const THREADS: &str = "a record names a thread that no START THREAD before it starts";

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Output;
 
 use hprof_format::{
     BasicType, BinaryEncoder, ClassDump, ClassSerial, ControlSettingsRecord, Encoder,
@@ -11,26 +11,14 @@ use hprof_format::{
     ObjectId, Record, Root, StringId, StringRecord, TextEncoder, ThreadSerial, TraceRecord,
     TraceSerial,
 };
+use hprof_testing::{empty_folder, run_in};
 
 const TRACE: TraceSerial = TraceSerial(300_000);
 const KEPT: ObjectId = ObjectId(0x700);
 const HOLDER: ObjectId = ObjectId(0x708);
 
-fn directory(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("guidance")
-        .join(test);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("the target directory can be written");
-    path
-}
-
 fn hprof(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hprof"))
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .expect("the tool starts")
+    run_in(folder, env!("CARGO_BIN_EXE_hprof"), arguments)
 }
 
 fn answer(folder: &Path, arguments: &[&str]) -> String {
@@ -154,7 +142,7 @@ fn samples(counts: &[u32]) -> String {
 
 #[test]
 fn the_options_of_the_agent_can_be_asked_for() {
-    let folder = directory("options");
+    let folder = empty_folder!("guidance/options");
     let all = answer(&folder, &["options"]);
     assert!(all.contains("\ndepth=<size> "), "{all}");
     assert!(answer(&folder, &["help", "agent"]).contains(&all));
@@ -179,7 +167,7 @@ What `cpu=times|old` measures: CPU time (`cpu`), elapsed time (`wall`), or CPU t
 
 #[test]
 fn a_misspelt_name_gets_a_suggestion() {
-    let folder = directory("misspelt");
+    let folder = empty_folder!("guidance/misspelt");
     fs::write(folder.join("x.hprof"), dumps(&[3])).expect("a file");
     let output = hprof(&folder, &["repotr", "x.hprof"]);
     assert_eq!(output.status.code(), Some(2));
@@ -210,7 +198,7 @@ fn a_misspelt_name_gets_a_suggestion() {
 
 #[test]
 fn the_wrong_kind_of_file_names_the_command_that_was_meant() {
-    let folder = directory("kinds");
+    let folder = empty_folder!("guidance/kinds");
     fs::write(folder.join("heap.hprof"), dumps(&[3])).expect("a file");
     fs::write(folder.join("cpu.txt"), samples(&[10])).expect("a file");
     let said = refusal(&folder, &["top", "heap.hprof"]);
@@ -224,7 +212,7 @@ fn the_wrong_kind_of_file_names_the_command_that_was_meant() {
 
 #[test]
 fn two_dumps_of_one_file_are_compared_and_one_is_not_with_itself() {
-    let folder = directory("diff");
+    let folder = empty_folder!("guidance/diff");
     fs::write(folder.join("x.hprof"), dumps(&[3, 5, 9])).expect("a file");
     fs::write(folder.join("x.txt"), samples(&[10, 30])).expect("a file");
     let heap = |files: &[&'static str], numbers: &[&'static str]| {
@@ -273,7 +261,7 @@ fn two_dumps_of_one_file_are_compared_and_one_is_not_with_itself() {
 
 #[test]
 fn paths_over_the_same_classes_are_one() {
-    let folder = directory("paths");
+    let folder = empty_folder!("guidance/paths");
     fs::write(folder.join("x.hprof"), dumps(&[40])).expect("a file");
     let arguments = ["heap", "paths", "x.hprof", "--class", "app.Alloc$Kept"];
     let said = answer(&folder, &arguments);
@@ -300,7 +288,7 @@ fn paths_over_the_same_classes_are_one() {
 
 #[test]
 fn a_report_leaves_out_with_a_word_what_has_just_begun() {
-    let folder = directory("begun");
+    let folder = empty_folder!("guidance/begun");
     fs::write(folder.join("old.txt"), samples(&[10])).expect("a file");
     fs::write(folder.join("new.txt"), samples(&[])).expect("a file");
     let output = hprof(&folder, &["report", "old.txt", "new.txt", "-o", "x.html"]);
@@ -339,7 +327,7 @@ fn facts_about_the_run_are_the_same_in_both_formats() {
         }
         file
     };
-    let folder = directory("facts");
+    let folder = empty_folder!("guidance/facts");
     let text = write(&mut TextEncoder::of_run(facts()));
     let binary = write(&mut BinaryEncoder::of_run(facts()));
     fs::write(folder.join("x.hprof"), binary).expect("a file");
@@ -352,7 +340,7 @@ fn facts_about_the_run_are_the_same_in_both_formats() {
 
 #[test]
 fn no_contention_says_what_cannot_be_seen() {
-    let folder = directory("contention");
+    let folder = empty_folder!("guidance/contention");
     let date = "Fri Nov 20 10:39:12 2026";
     let text = format!(
         "JAVA PROFILE 1.0.1, created {date}\n\nx\n--------\n\n\
@@ -369,7 +357,7 @@ fn no_contention_says_what_cannot_be_seen() {
 
 #[test]
 fn manual_pages_get_their_folder() {
-    let folder = directory("manual");
+    let folder = empty_folder!("guidance/manual");
     answer(&folder, &["manual", "share/man1"]);
     assert!(folder.join("share/man1/hprof-options.1").exists());
     assert!(answer(&folder, &["help"]).contains("\n  manual "));
@@ -377,7 +365,7 @@ fn manual_pages_get_their_folder() {
 
 #[test]
 fn a_receiver_makes_its_folder_for_its_user_alone() {
-    let folder = directory("recv");
+    let folder = empty_folder!("guidance/recv");
     let file = folder.join("taken");
     fs::write(&file, "").expect("a file");
     let said = refusal(&folder, &["recv", "--dir", "taken/x"]);

@@ -14,6 +14,7 @@ use hprof_format::{
     HeapDumpEndRecord, HeapDumpSegmentRecord, HeapRecord, LoadClassRecord, Micros, Millis,
     ObjectId, Record, Root, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
 };
+use hprof_testing::empty_folder;
 
 const TRACE: TraceSerial = TraceSerial(300_000);
 const POINT: ObjectId = ObjectId(0x700);
@@ -93,13 +94,6 @@ fn profile_with(next: u64, elements: &[u8]) -> Vec<u8> {
     out
 }
 
-fn directory(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("the target directory can be written");
-    path
-}
-
 /// Returns the outputs of `hprof <command>` for the bytes: as a file, redirected, and through a pipe; plain and
 /// compressed.
 fn outputs(command: &[&str], test: &str, bytes: &[u8]) -> Vec<Output> {
@@ -108,7 +102,7 @@ fn outputs(command: &[&str], test: &str, bytes: &[u8]) -> Vec<Output> {
 
 /// As [`outputs`], with arguments after the file.
 fn outputs_before(command: &[&str], rest: &[&str], test: &str, bytes: &[u8]) -> Vec<Output> {
-    let directory = directory(test);
+    let directory = empty_folder!(test);
     let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
     compressed.write_all(bytes).expect("memory takes it");
     let compressed = compressed.finish().expect("memory takes it");
@@ -362,7 +356,7 @@ const QUESTIONS: [&[&str]; 9] = [
 
 #[test]
 fn questions_are_answered_from_an_index_until_the_dump_changes() {
-    let folder = directory("index");
+    let folder = empty_folder!("index");
     let file = folder.join("x.hprof");
     fs::write(&file, profile(0x810)).expect("room for it");
     let index = folder.join("x.hprof.index");
@@ -401,7 +395,7 @@ fn questions_are_answered_from_an_index_until_the_dump_changes() {
 
 #[test]
 fn the_first_question_about_a_large_dump_writes_its_index() {
-    let folder = directory("large_index");
+    let folder = empty_folder!("large_index");
     let file = folder.join("x.hprof");
     fs::write(&file, profile_with(0x810, &vec![7; 33 << 20])).expect("room for it");
     let plain = heap(&["leaks", "--no-index"], &file);
@@ -465,7 +459,7 @@ fn the_first_question_about_a_large_dump_writes_its_index() {
 
 #[test]
 fn a_compressed_dump_is_unpacked_once() {
-    let folder = directory("compressed_index");
+    let folder = empty_folder!("compressed_index");
     let (plain, file) = (folder.join("x.hprof"), folder.join("x.hprof.gz"));
     let content = profile_with(0x810, &vec![7; 33 << 20]);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -497,7 +491,7 @@ fn a_compressed_dump_is_unpacked_once() {
 
 #[test]
 fn no_two_dumps_have_the_same_index() {
-    let folder = directory("index_names");
+    let folder = empty_folder!("index_names");
     // One is called as the index of the other would be; each has a dump with a number.
     let names_of_dumps = ["x", "x.1", "x.index", "x.index.1"];
     for name in names_of_dumps {
@@ -519,7 +513,7 @@ fn no_two_dumps_have_the_same_index() {
 
 #[test]
 fn answers_do_not_depend_on_the_number_of_threads() {
-    let file = directory("threads").join("x.hprof");
+    let file = empty_folder!("threads").join("x.hprof");
     fs::write(&file, profile(0x800)).expect("the target directory can be written");
     let usual = heap(&["summary"], &file);
     for threads in ["1", "2", "1000"] {
@@ -530,5 +524,5 @@ fn answers_do_not_depend_on_the_number_of_threads() {
     let refused = heap(&["summary", "--threads", "0"], &file);
     assert!(!refused.status.success());
     let message = String::from_utf8_lossy(&refused.stderr);
-    assert!(message.contains("at least 1 thread is needed"), "{message}");
+    assert!(message.contains("must be 1 or more"), "{message}");
 }

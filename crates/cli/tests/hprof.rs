@@ -13,6 +13,7 @@ use hprof_format::{
     BinaryEncoder, CpuSamplesRecord, Encoder, EndThreadRecord, Micros, Millis, Record,
     StartThreadRecord, StringId, StringRecord, ThreadSerial, TraceRecord, TraceSerial,
 };
+use hprof_testing::{empty_folder, text};
 
 /// Fri Nov 20 10:39:11 2026 UTC.
 const START: Millis = Millis(1_795_171_151_000);
@@ -39,18 +40,6 @@ fn run(command: &mut Command) -> Output {
         .stdin(Stdio::null())
         .output()
         .expect("the tool starts")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("the tool writes UTF-8")
-}
-
-/// Creates an empty directory for one test.
-fn directory(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("the target directory can be written");
-    path
 }
 
 fn file(directory: &Path, content: &[u8]) -> PathBuf {
@@ -130,7 +119,7 @@ fn complaint(output: &Output) -> &str {
 
 #[test]
 fn check_counts_the_records_of_a_sound_file() {
-    let path = file(&directory("check_counts"), &profile());
+    let path = file(&empty_folder!("check_counts"), &profile());
     let output = run(hprof().arg("check").arg(path));
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(text(&output.stderr), "");
@@ -150,7 +139,7 @@ fn check_counts_what_is_in_heap_dumps() {
     content.extend_from_slice(b"\x2c\0\0\0\0\0\0\0\0");
     let output = run(hprof()
         .arg("check")
-        .arg(file(&directory("check_heap"), &content)));
+        .arg(file(&empty_folder!("check_heap"), &content)));
     assert_eq!(output.status.code(), Some(0));
     let lines = "         2 HEAP DUMP SEGMENT (18 bytes)\n         1 HEAP DUMP END\n         \
                  2   ROOT UNKNOWN\n";
@@ -166,7 +155,7 @@ fn check_reports_a_fault_in_one_line() {
     let whole = profile();
     let mut content = whole.clone();
     content.extend_from_slice(b"\x0b\0\0\0\0\0\0\0\x04\0\x03\x0d\x41");
-    let path = file(&directory("check_fault"), &content);
+    let path = file(&empty_folder!("check_fault"), &content);
     let output = run(hprof().arg("check").arg(&path));
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout), "");
@@ -184,7 +173,7 @@ fn check_warns_of_what_old_tools_always_did_and_strict_refuses_it() {
     for _ in 0..2 {
         content.extend_from_slice(b"\x0b\0\0\0\0\0\0\0\x04\0\0\0\x07");
     }
-    let path = file(&directory("check_warns"), &content);
+    let path = file(&empty_folder!("check_warns"), &content);
     let output = run(hprof().arg("check").arg(&path));
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("         3 END THREAD\n"));
@@ -219,7 +208,7 @@ fn a_files_name_cannot_command_the_terminal() {
 fn check_tells_where_a_killed_programs_file_ends() {
     let mut content = profile();
     content.truncate(content.len() - 2);
-    let path = file(&directory("check_killed"), &content);
+    let path = file(&empty_folder!("check_killed"), &content);
     let output = run(hprof().arg("check").arg(&path));
     assert_eq!(output.status.code(), Some(1));
     let start = format!(
@@ -237,7 +226,7 @@ fn check_tells_where_a_killed_programs_file_ends() {
 #[test]
 fn check_refuses_a_text_profile() {
     let path = file(
-        &directory("check_text"),
+        &empty_folder!("check_text"),
         b"JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026\n",
     );
     let output = run(hprof().arg("check").arg(path));
@@ -297,7 +286,7 @@ fn help_teaches() {
 
 #[test]
 fn text_prints_the_profile() {
-    let path = file(&directory("text_prints"), &profile());
+    let path = file(&empty_folder!("text_prints"), &profile());
     let output = run(hprof().arg("text").arg(path));
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(text(&output.stderr), "");
@@ -308,7 +297,7 @@ fn text_prints_the_profile() {
 
 #[test]
 fn text_prints_what_stands_before_a_fault() {
-    let directory = directory("text_fault");
+    let directory = empty_folder!("text_fault");
     let whole = profile();
     let mut cut = whole.clone();
     cut.truncate(whole.len() - 2);
@@ -332,7 +321,7 @@ fn text_prints_what_stands_before_a_fault() {
 
 #[test]
 fn text_writes_a_file_that_only_its_owner_can_read() {
-    let directory = directory("text_output");
+    let directory = empty_folder!("text_output");
     let path = file(&directory, &profile());
     let target = directory.join("java.hprof.txt");
     let output = run(hprof().arg("text").arg(path).arg("-o").arg(&target));
@@ -351,7 +340,7 @@ fn text_writes_a_file_that_only_its_owner_can_read() {
 
 #[test]
 fn text_replaces_an_older_output_whole() {
-    let directory = directory("text_replaces");
+    let directory = empty_folder!("text_replaces");
     let path = file(&directory, &profile());
     let target = directory.join("java.hprof.txt");
     fs::write(&target, vec![b'x'; 100_000]).expect("the target directory can be written");
@@ -365,7 +354,7 @@ fn text_replaces_an_older_output_whole() {
 
 #[test]
 fn text_leaves_an_older_output_alone_when_there_is_nothing_to_print() {
-    let directory = directory("text_keeps");
+    let directory = empty_folder!("text_keeps");
     let path = file(&directory, b"no profile");
     let target = directory.join("java.hprof.txt");
     fs::write(&target, "older").expect("the target directory can be written");
@@ -379,7 +368,7 @@ fn text_leaves_an_older_output_alone_when_there_is_nothing_to_print() {
 
 #[test]
 fn text_does_not_overwrite_what_it_reads() {
-    let directory = directory("text_same");
+    let directory = empty_folder!("text_same");
     let path = file(&directory, &profile());
     let link = directory.join("link");
     fs::hard_link(&path, &link).expect("the target directory can be written");
@@ -397,7 +386,7 @@ fn text_does_not_overwrite_what_it_reads() {
 
 #[test]
 fn text_tells_when_the_output_cannot_be_written() {
-    let path = file(&directory("text_unwritable"), &profile());
+    let path = file(&empty_folder!("text_unwritable"), &profile());
     let output = run(hprof()
         .arg("text")
         .arg(&path)
@@ -440,7 +429,7 @@ fn the_standard_input_is_a_dash() {
 
 #[test]
 fn a_reader_that_has_had_enough_is_no_error() {
-    let path = file(&directory("broken_pipe"), &large_profile());
+    let path = file(&empty_folder!("broken_pipe"), &large_profile());
     let mut child = hprof()
         .arg("text")
         .arg(path)

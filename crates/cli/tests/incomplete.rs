@@ -9,6 +9,7 @@ use hprof_format::{
     HeapDumpSegmentRecord, HeapRecord, LoadClassRecord, Micros, Millis, ObjectId, Record, Root,
     StringId, StringRecord, TraceSerial,
 };
+use hprof_testing::{run_in, stderr};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -58,9 +59,7 @@ fn dump() -> Vec<u8> {
 }
 
 fn hprof(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hprof"));
-    command.current_dir(folder).args(arguments);
-    command.output().expect("it runs")
+    run_in(folder, env!("CARGO_BIN_EXE_hprof"), arguments)
 }
 
 /// Returns a folder with the whole dump, and the one without its root and its end.
@@ -71,10 +70,6 @@ fn folder() -> TempDir {
     let cut = &whole[..whole.len() - 9 - 4];
     fs::write(folder.path().join("cut.hprof"), cut).expect("room for it");
     folder
-}
-
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
@@ -100,7 +95,7 @@ fn every_answer_about_a_cut_dump_says_so() {
         &["export", "cut.hprof", "--to", "parquet", "-o", "tables"],
     ] {
         let output = hprof(folder.path(), arguments);
-        let error = error(&output);
+        let error = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
         let says = error.contains("cut.hprof: byte ") || arguments[0] == "export";
         assert!(says, "{arguments:?}: {error}");
@@ -109,11 +104,11 @@ fn every_answer_about_a_cut_dump_says_so() {
     }
     // What is not there may be in the part that is missing.
     let missing = hprof(folder.path(), &["heap", "show", "cut.hprof", "0x900"]);
-    let missing = error(&missing);
+    let missing = stderr(&missing);
     assert!(missing.contains("no object 0x900") && missing.contains("the dump was cut here"));
     let whole = hprof(folder.path(), &["heap", "summary", "whole.hprof"]);
     assert_eq!(
-        (whole.status.code(), error(&whole)),
+        (whole.status.code(), stderr(&whole)),
         (Some(0), String::new())
     );
 }
@@ -127,7 +122,7 @@ fn json_and_pages_say_what_is_missing() {
     assert!(line.contains("roots are missing"), "{line}");
     assert_eq!(summary["objects"], 2);
     let output = hprof(folder.path(), &["report", "cut.hprof", "-o", "page.html"]);
-    assert_eq!(output.status.code(), Some(1), "{}", error(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
 }
 
 #[test]
@@ -136,7 +131,7 @@ fn pieces_beside_a_cut_dump_are_named() {
     for piece in ["cut.hprof.p0", "cut.hprof.p1"] {
         fs::write(folder.path().join(piece), "a piece").expect("room for it");
     }
-    let error = error(&hprof(folder.path(), &["heap", "summary", "cut.hprof"]));
+    let error = stderr(&hprof(folder.path(), &["heap", "summary", "cut.hprof"]));
     let named = "cut.hprof.p0 to cut.hprof.p1 in the same folder are pieces of it";
     assert!(error.contains(named), "{error}");
 }
@@ -152,7 +147,7 @@ fn a_compressed_dump_that_ends_too_early_is_read_as_far_as_it_goes() {
     fs::write(folder.path().join("cut.hprof.gz"), cut).expect("room for it");
     let output = hprof(folder.path(), &["heap", "histogram", "cut.hprof.gz"]);
     assert_eq!(output.status.code(), Some(1));
-    let (text, error) = (String::from_utf8_lossy(&output.stdout), error(&output));
+    let (text, error) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
     assert!(text.contains("byte[]"), "{text} {error}");
     assert!(error.contains("the dump was cut here"), "{error}");
 }
@@ -167,7 +162,7 @@ fn what_is_no_dump_is_named() {
     ] {
         fs::write(folder.path().join("other"), content).expect("room for it");
         let output = hprof(folder.path(), &["heap", "leaks", "other"]);
-        let error = error(&output);
+        let error = stderr(&output);
         assert!(error.contains(what), "{error}");
         assert_eq!(output.status.code(), Some(1));
     }
@@ -185,7 +180,7 @@ fn a_dump_without_its_end_is_not_printed_or_copied_as_if_it_were_whole() {
         &["redact", "cut.hprof", "-o", "copy.hprof"],
     ] {
         let output = hprof(folder.path(), arguments);
-        let error = error(&output);
+        let error = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
         let line = format!("cut.hprof: byte {}: the file ends before", cut.len());
         assert!(error.contains(&line), "{arguments:?}: {error}");
@@ -218,7 +213,7 @@ fn what_could_not_be_written_leaves_no_file() {
             .current_dir(folder.path())
             .output()
             .expect("a shell");
-        let error = error(&output);
+        let error = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
         assert!(error.contains("File too large"), "{arguments:?}: {error}");
         assert!(!folder.path().join("made.html").exists(), "{arguments:?}");
@@ -229,12 +224,12 @@ fn what_could_not_be_written_leaves_no_file() {
 fn a_copy_that_fails_leaves_no_file() {
     let folder = folder();
     let output = hprof(folder.path(), &["redact", "cut.hprof", "-o", "copy.hprof"]);
-    assert_eq!(output.status.code(), Some(1), "{}", error(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(!folder.path().join("copy.hprof").exists());
     let output = hprof(
         folder.path(),
         &["redact", "whole.hprof", "-o", "copy.hprof"],
     );
-    assert!(output.status.success(), "{}", error(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(folder.path().join("copy.hprof").exists());
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
+use hprof_testing::{run_in, stderr};
 use lzma_rust2::{XzOptions, XzWriter};
 use tempfile::TempDir;
 use zip::ZipWriter;
@@ -112,13 +113,7 @@ fn packed(content: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn hprof(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hprof"));
-    let command = command.args(arguments).current_dir(folder);
-    command.output().expect("the command starts")
-}
-
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    run_in(folder, env!("CARGO_BIN_EXE_hprof"), arguments)
 }
 
 #[test]
@@ -135,10 +130,10 @@ fn what_is_packed_is_read_as_if_it_were_not() {
             hprof(folder.path(), &[arguments, &["file"]].concat())
         };
         let plain = asked(content);
-        assert!(plain.status.success(), "{}", error(&plain));
+        assert!(plain.status.success(), "{}", stderr(&plain));
         for (way, packed) in packed(content) {
             let output = asked(&packed);
-            assert!(output.status.success(), "{way}: {}", error(&output));
+            assert!(output.status.success(), "{way}: {}", stderr(&output));
             assert_eq!(output.stdout, plain.stdout, "{way}");
         }
     }
@@ -170,8 +165,8 @@ fn what_is_cut_or_damaged_says_where() {
     let asked = |content: &[u8]| {
         fs::write(folder.path().join("file"), content).expect("room for it");
         let output = hprof(folder.path(), &["top", "file"]);
-        assert_eq!(output.status.code(), Some(1), "{}", error(&output));
-        error(&output)
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        stderr(&output)
     };
     for (way, packed) in [
         ("compressed by bzip2", bzip2(PROFILE)),
@@ -211,7 +206,7 @@ fn an_archive_of_several_files_is_refused() {
         for arguments in [&["top", "file"][..], &["heap", "leaks", "file"]] {
             let output = hprof(folder.path(), arguments);
             assert_eq!(output.status.code(), Some(1));
-            assert!(error(&output).contains(what), "{}", error(&output));
+            assert!(stderr(&output).contains(what), "{}", stderr(&output));
         }
     }
 }
@@ -226,6 +221,6 @@ fn what_is_packed_without_end_is_refused() {
     fs::write(folder.path().join("file"), content).expect("room for it");
     let output = hprof(folder.path(), &["top", "file"]);
     assert_eq!(output.status.code(), Some(1));
-    let error = error(&output);
+    let error = stderr(&output);
     assert!(error.contains("is packed more than 4 times"), "{error}");
 }

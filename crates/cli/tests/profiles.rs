@@ -6,7 +6,6 @@
 mod every_section;
 #[path = "profiles/sample_times.rs"]
 mod sample_times;
-mod skip;
 #[path = "profiles/viewers.rs"]
 mod viewers;
 
@@ -15,20 +14,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use hprof_testing::{empty_folder, text};
 use serde_json::Value;
 
 fn profile(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/profiles")
         .join(name)
-}
-
-/// Creates an empty directory for one test.
-fn directory(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("the target directory can be written");
-    path
 }
 
 fn hprof(arguments: &[&str], files: &[&Path]) -> Output {
@@ -38,10 +30,6 @@ fn hprof(arguments: &[&str], files: &[&Path]) -> Output {
         .stdin(Stdio::null())
         .output()
         .expect("the tool starts")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("the tool writes UTF-8")
 }
 
 fn shown(arguments: &[&str], files: &[&Path]) -> String {
@@ -189,7 +177,7 @@ fn some_threads_can_be_shown_alone() {
 #[test]
 fn a_gate_that_holds_is_exit_status_3() {
     let file = profile("alloc.hprof.gz");
-    let directory = directory("gate");
+    let directory = empty_folder!("gate");
     let twice = directory.join("twice.hprof");
     let arguments = ["merge", "-o", twice.to_str().expect("UTF-8")];
     shown(&arguments, &[&file, &file]);
@@ -211,7 +199,7 @@ fn a_gate_that_holds_is_exit_status_3() {
 
 #[test]
 fn merged_files_add_up_in_any_order() {
-    let directory = directory("merged");
+    let directory = empty_folder!("merged");
     let one = profile("agent-calls-times.txt");
     let two = profile("original-spin-samples-thread.txt");
     let merge = |name: &str, files: &[&Path]| {
@@ -234,7 +222,7 @@ fn merged_files_add_up_in_any_order() {
 
 #[test]
 fn an_input_is_never_written_over() {
-    let directory = directory("kept");
+    let directory = empty_folder!("kept");
     let copy = directory.join("alloc.hprof.gz");
     fs::copy(profile("alloc.hprof.gz"), &copy).expect("it can be copied");
     let path = copy.to_str().expect("UTF-8");
@@ -281,7 +269,7 @@ fn what_is_wrong_is_said_in_one_line() {
             "{stderr}"
         );
     }
-    let directory = directory("broken");
+    let directory = empty_folder!("broken");
     let broken = directory.join("broken.txt");
     let content = fs::read_to_string(&file).expect("it is text");
     let content = content.replace("CPU SAMPLES END", "CPU SAMPLES");
@@ -297,7 +285,7 @@ fn what_is_wrong_is_said_in_one_line() {
 
 #[test]
 fn a_flame_graph_shows_names_as_text() {
-    let directory = directory("flame");
+    let directory = empty_folder!("flame");
     let hostile = directory.join("hostile.txt");
     let content = fs::read_to_string(profile("original-spin-samples-thread.txt"));
     let content = content.expect("it is text");
@@ -330,7 +318,7 @@ fn path_of(name: &str) -> String {
 #[test]
 fn packagers_get_completions_and_manual_pages() {
     assert!(shown(&["completions", "bash"], &[]).contains("flame"));
-    let directory = directory("manual");
+    let directory = empty_folder!("manual");
     shown(&["manual"], &[&directory]);
     let page = fs::read_to_string(directory.join("hprof-top.1")).expect("it is written");
     assert!(page.contains("hprof\\-top"), "{page}");
@@ -352,7 +340,7 @@ fn samples(program: u32, agent: u32) -> String {
 
 #[test]
 fn the_agents_own_time_is_left_out_of_differences_and_pages() {
-    let folder = directory("without-agent");
+    let folder = empty_folder!("without-agent");
     let (base, new) = (folder.join("base.txt"), folder.join("new.txt"));
     fs::write(&base, samples(30, 10)).expect("a file");
     fs::write(&new, samples(60, 10)).expect("a file");

@@ -1,7 +1,5 @@
 //! `hprof push` with a collector played by the test.
 
-mod skip;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{env, fs};
 
+use hprof_testing::{skip, stderr};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value;
@@ -18,8 +17,6 @@ use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use opentelemetry_proto::tonic::profiles::v1development::ProfilesDictionary;
 use prost::Message;
 use serde_json::Value;
-
-use skip::skip;
 
 /// A request that a collector received: the first line, and the bytes.
 struct Taken {
@@ -84,15 +81,11 @@ fn push_file(url: &str, arguments: &[&str], file: &Path) -> Output {
         .expect("the tool starts")
 }
 
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 #[test]
 fn a_collector_that_has_no_time_is_asked_again() {
     let (url, served) = collector(&["503 Busy\r\nretry-after: 0", "429 Slow", "200 OK"]);
     let output = push(&url, &[]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let taken = served.join().expect("a collector");
     assert_eq!(taken[0].line, "POST /v1development/profiles HTTP/1.1\r\n");
     assert!(taken[1].body == taken[0].body && taken[2].body == taken[0].body);
@@ -113,7 +106,7 @@ fn what_is_refused_for_good_is_told_in_one_line() {
         let (url, served) = collector(answers);
         let output = push(&url, &[]);
         assert_eq!(output.status.code(), Some(1));
-        let said = said(&output);
+        let said = stderr(&output);
         assert!(said.contains(told), "{said}");
         assert!(said.contains("it has taken 0 of 1 requests"), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
@@ -128,7 +121,7 @@ fn nobody_at_the_url_is_told_in_one_line() {
     drop(listener);
     let output = push(&url, &["--retry", "0"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+    assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
 }
 
 #[test]
@@ -138,7 +131,11 @@ fn a_limit_too_small_sends_nothing() {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let output = push(&url, &["--max-request", "100"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("--max-request"), "{}", said(&output));
+    assert!(
+        stderr(&output).contains("--max-request"),
+        "{}",
+        stderr(&output)
+    );
     assert!(listener.accept().is_err());
 }
 
@@ -311,7 +308,7 @@ fn what_a_real_collector_has_received_is_what_the_file_holds() {
         return;
     };
     let output = push(&collector.url, &[]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let taken = served.join().expect("what the collector sends on");
     let request = ExportProfilesServiceRequest::decode(taken[0].body.as_slice());
     let sums = sums_of_request(&request.expect("a request"));
@@ -406,7 +403,7 @@ fn the_memory_over_time_is_sent_as_gauges() {
     let file = file_with_looks(folder.path());
     let (url, served) = collector(&["200 OK", "503 Busy\r\nretry-after: 0", "200 OK"]);
     let output = push_file(&url, &[], &file);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         told.contains("1 samples and memory at 2 moments in 2 requests"),
@@ -428,7 +425,7 @@ fn moments_that_do_not_fit_together_are_sent_one_by_one() {
     let file = file_with_looks(folder.path());
     let (url, served) = collector(&["200 OK", "200 OK", "200 OK"]);
     let output = push_file(&url, &["--max-request", "600"], &file);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let taken = served.join().expect("a collector");
     assert!(taken.iter().all(|taken| taken.body.len() <= 600));
     assert_eq!(values_of(&taken[1..]), values_of_file());
@@ -440,8 +437,8 @@ fn a_collector_without_metrics_gets_the_profile() {
     let file = file_with_looks(folder.path());
     let (url, served) = collector(&["200 OK", "404 Not Found"]);
     let output = push_file(&url, &[], &file);
-    assert!(output.status.success(), "{}", said(&output));
-    let said = said(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stderr(&output);
     assert!(said.contains("/v1/metrics does not exist"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     served.join().expect("a collector");
@@ -455,7 +452,7 @@ fn a_real_collector_reads_the_gauges() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let output = push_file(&collector.url, &[], &file_with_looks(folder.path()));
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let taken = served.join().expect("what the collector sends on");
     assert_eq!(values_of(&taken[1..]), values_of_file());
 }

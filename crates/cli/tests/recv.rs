@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use flate2::Compression;
@@ -13,6 +13,7 @@ use hprof_format::{
     BinaryEncoder, Command as Order, Commands, Control, Encoder, Micros, Millis, Received, Record,
     StringId, StringRecord,
 };
+use hprof_testing::empty_folder;
 
 fn profile() -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -26,15 +27,6 @@ fn profile() -> Vec<u8> {
         encoder.record(Micros(0), &record, &mut bytes);
     }
     bytes
-}
-
-fn directory(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("recv")
-        .join(test);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("the target directory can be written");
-    path
 }
 
 fn hprof(directory: &Path) -> Command {
@@ -89,7 +81,7 @@ fn files(directory: &Path) -> Vec<String> {
 
 #[test]
 fn the_file_appears_when_it_is_finished() {
-    let directory = directory("whole");
+    let directory = empty_folder!("recv/whole");
     fs::write(directory.join("x.hprof"), "an older one").expect("a file");
     let (child, address) = start(&directory, &[]);
     let mut agent = TcpStream::connect(address).expect("it listens");
@@ -126,7 +118,7 @@ fn what_was_cut_off_is_kept_and_said() {
         &gzip[..gzip.len() - 1],
         b"JAVA PROFILE 1.0.1, created",
     ] {
-        let directory = directory("cut");
+        let directory = empty_folder!("recv/cut");
         let (child, address) = start(&directory, &[]);
         TcpStream::connect(address)
             .expect("it listens")
@@ -145,7 +137,7 @@ fn what_was_cut_off_is_kept_and_said() {
 
 #[test]
 fn a_connection_that_breaks_between_two_records_is_cut_off() {
-    let directory = directory("broken");
+    let directory = empty_folder!("recv/broken");
     let (child, address) = start(&directory, &["--send", "force-gc"]);
     let mut agent = TcpStream::connect(address).expect("it listens");
     agent.write_all(&profile()).expect("it reads");
@@ -163,7 +155,7 @@ fn a_connection_that_breaks_between_two_records_is_cut_off() {
 
 #[test]
 fn a_stranger_keeps_no_agent_out() {
-    let directory = directory("strangers");
+    let directory = empty_folder!("recv/strangers");
     let (child, address) = start(&directory, &["--send", "exit"]);
     let connect = || TcpStream::connect(&*address).expect("it listens");
     let silent = connect();
@@ -200,7 +192,7 @@ fn a_stranger_keeps_no_agent_out() {
 
 #[test]
 fn many_silent_strangers_keep_no_agent_out() {
-    let directory = directory("many");
+    let directory = empty_folder!("recv/many");
     let (child, address) = start(&directory, &[]);
     let connect = || TcpStream::connect(&*address).expect("it listens");
     let _strangers: Vec<TcpStream> = (0..200).map(|_| connect()).collect();
@@ -217,7 +209,7 @@ fn interrupt(child: &Child) {
 
 #[test]
 fn an_interrupt_finishes_the_file() {
-    let directory = directory("interrupt");
+    let directory = empty_folder!("recv/interrupt");
     let (mut child, address) = start(&directory, &["--progress"]);
     let mut agent = TcpStream::connect(address).expect("it listens");
     let profile = profile();
@@ -243,7 +235,7 @@ fn an_interrupt_finishes_the_file() {
 
 #[test]
 fn an_interrupt_before_anybody_came_leaves_nothing() {
-    let directory = directory("interrupt_early");
+    let directory = empty_folder!("recv/interrupt_early");
     let (child, _) = start(&directory, &[]);
     interrupt(&child);
     assert_eq!(end(child).0, Some(130));
@@ -252,7 +244,7 @@ fn an_interrupt_before_anybody_came_leaves_nothing() {
 
 #[test]
 fn commands_go_out_in_order_once_the_agent_has_begun() {
-    let directory = directory("commands");
+    let directory = empty_folder!("recv/commands");
     let (mut child, address) = start(&directory, &["--send", "force-gc", "-s", "control depth 3"]);
     let mut agent = TcpStream::connect(address).expect("it listens");
     agent.write_all(&profile()).expect("it reads");
@@ -282,7 +274,7 @@ fn commands_go_out_in_order_once_the_agent_has_begun() {
 
 #[test]
 fn what_cannot_work_is_said_at_once() {
-    let directory = directory("wrong");
+    let directory = empty_folder!("recv/wrong");
     let cases: &[(&[&str], i32, &str)] = &[
         (
             &["-o", "nowhere/x"],
@@ -325,7 +317,7 @@ fn what_cannot_work_is_said_at_once() {
 
 #[test]
 fn what_is_no_plain_file_is_not_replaced() {
-    let directory = directory("pipe");
+    let directory = empty_folder!("recv/pipe");
     let made = Command::new("mkfifo")
         .arg(directory.join("x.hprof"))
         .status();
@@ -346,7 +338,7 @@ fn what_is_no_plain_file_is_not_replaced() {
 
 #[test]
 fn compressed_files_are_read_as_they_are() {
-    let directory = directory("gzip");
+    let directory = empty_folder!("recv/gzip");
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(&profile()).expect("memory takes all");
     let gzip = gzip.finish().expect("memory takes all");

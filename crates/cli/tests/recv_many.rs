@@ -1,7 +1,5 @@
 //! `hprof recv --dir` with agents played by the test.
 
-mod skip;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,9 +14,8 @@ use hprof_format::{
     BinaryEncoder, Command as Order, Commands, Encoder, Micros, Millis, Received, Record, StringId,
     StringRecord,
 };
+use hprof_testing::{empty_folder, skip};
 use serde_json::Value;
-
-use skip::skip;
 
 /// Returns a profile that no other agent has.
 fn profile(agent: usize) -> Vec<u8> {
@@ -45,12 +42,7 @@ struct Receiver {
 
 impl Receiver {
     fn start(test: &str, arguments: &[&str]) -> Receiver {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join("many")
-            .join(test);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("the target directory can be written");
-        Receiver::again(folder, arguments)
+        Receiver::again(empty_folder!(Path::new("many").join(test)), arguments)
     }
 
     /// Starts a receiver in an existing folder.
@@ -314,7 +306,7 @@ fn commands_go_to_all_or_to_one() {
         .collect();
     assert_eq!(counts, [1, 3, 0].map(Value::from));
     let (_, said) = receiver.stop();
-    assert!(said.contains("'@x' is no number of an agent"), "{said}");
+    assert!(said.contains("invalid agent number '@x'"), "{said}");
     assert!(said.contains("no command 'no'"), "{said}");
 }
 
@@ -452,9 +444,7 @@ fn silent_connections_keep_no_agent_out() {
 
 #[test]
 fn silent_connections_do_not_take_all_descriptors() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("many/descriptors");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("the target directory can be written");
+    let folder = empty_folder!("many/descriptors");
     let mut limited = Command::new("sh");
     let script = r#"ulimit -n 64 && exec "$0" "$@""#;
     limited.args(["-c", script, env!("CARGO_BIN_EXE_hprof")]);

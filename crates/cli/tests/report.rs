@@ -1,28 +1,16 @@
 //! Pages of `hprof report` and `hprof flame` in a real browser: `browser/report.mjs` has the actions.
 
-mod skip;
-
 use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use skip::skip;
+use hprof_testing::{empty_folder, skip, stderr};
 
 fn profile(name: &str) -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     tests.join("profiles").join(name)
-}
-
-/// Creates an empty directory for one test.
-fn directory(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("report")
-        .join(test);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("the target directory can be written");
-    path
 }
 
 fn hprof(command: &str, files: &[&Path]) -> Output {
@@ -33,14 +21,10 @@ fn hprof(command: &str, files: &[&Path]) -> Output {
         .expect("the tool starts")
 }
 
-fn error(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 /// Creates a page of some profiles.
 fn report(files: &[&Path], page: &Path) {
     let output = hprof("report", &[files, &[Path::new("-o"), page]].concat());
-    assert!(output.status.success(), "{}", error(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 /// Performs the case's actions in a browser, if there is one.
@@ -56,7 +40,7 @@ fn browse(case: &str, arguments: &[&Path]) {
         .args(arguments)
         .output()
         .expect("node starts");
-    assert!(output.status.success(), "{}", error(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 /// A binary profile, built record by record.
@@ -153,7 +137,7 @@ impl Binary {
 
 #[test]
 fn a_report_zooms_searches_and_shows_what_the_terminal_shows() {
-    let directory = directory("whole");
+    let directory = empty_folder!("report/whole");
     let (page, top) = (directory.join("report.html"), directory.join("top.json"));
     let file = profile("alloc.hprof.gz");
     report(&[&file], &page);
@@ -170,7 +154,7 @@ fn a_report_zooms_searches_and_shows_what_the_terminal_shows() {
 
 #[test]
 fn a_report_shows_the_part_of_the_time_that_is_chosen_in_its_map() {
-    let directory = directory("times");
+    let directory = empty_folder!("report/times");
     let (file, page) = (directory.join("times.hprof"), directory.join("report.html"));
     let mut binary = Binary::new();
     binary.trace(1, ["p/A", "always", "main"], &[1]);
@@ -189,7 +173,7 @@ fn a_report_shows_the_part_of_the_time_that_is_chosen_in_its_map() {
 
 #[test]
 fn a_report_has_stacks_that_were_cut_below_one_box_and_says_so() {
-    let directory = directory("cut");
+    let directory = empty_folder!("report/cut");
     let (file, page) = (directory.join("cut.txt"), directory.join("report.html"));
     let text = "\
 JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
@@ -215,14 +199,14 @@ CPU SAMPLES END
 
 #[test]
 fn a_report_shows_monitors_and_threads() {
-    let page = directory("monitors").join("report.html");
+    let page = empty_folder!("report/monitors").join("report.html");
     report(&[&profile("agent-monitor.txt")], &page);
     browse("monitors", &[&page]);
 }
 
 #[test]
 fn a_report_shows_who_waited_for_locks_and_who_held_them() {
-    let directory = directory("waiting");
+    let directory = empty_folder!("report/waiting");
     let (file, page) = (directory.join("waits.txt"), directory.join("report.html"));
     let text = "JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
 
@@ -250,7 +234,7 @@ LOCK WAITS END
 
 #[test]
 fn a_report_shows_what_native_code_has_not_freed() {
-    let directory = directory("native");
+    let directory = empty_folder!("report/native");
     let (file, page) = (directory.join("native.txt"), directory.join("report.html"));
     let text = "JAVA PROFILE 1.0.1, created Fri Nov 20 10:39:11 2026
 
@@ -276,7 +260,7 @@ NATIVE SITES END
 /// `growth.hprof.gz` is of `java-tests/growth/Growth.java`, with `heap=sites,lifetimes=y,depth=4`.
 #[test]
 fn a_report_shows_what_was_alive_over_time_and_how_old_it_is() {
-    let directory = directory("time");
+    let directory = empty_folder!("report/time");
     let file = profile("growth.hprof.gz");
     let page = directory.join("report.html");
     report(&[&file], &page);
@@ -286,7 +270,7 @@ fn a_report_shows_what_was_alive_over_time_and_how_old_it_is() {
             arguments[0].to_str().expect("UTF-8"),
             &[&[&*file], &arguments[1..]].concat(),
         );
-        assert!(output.status.success(), "{}", error(&output));
+        assert!(output.status.success(), "{}", stderr(&output));
         let path = directory.join(name);
         fs::write(&path, output.stdout).expect("the directory can be written");
         path
@@ -298,7 +282,7 @@ fn a_report_shows_what_was_alive_over_time_and_how_old_it_is() {
 
 #[test]
 fn a_report_shows_where_the_memory_was_over_time() {
-    let directory = directory("memory");
+    let directory = empty_folder!("report/memory");
     let (file, page) = (
         directory.join("memory.hprof"),
         directory.join("report.html"),
@@ -336,7 +320,7 @@ fn two_runs(directory: &Path) -> [PathBuf; 2] {
 
 #[test]
 fn a_difference_shows_what_has_vanished() {
-    let directory = directory("difference");
+    let directory = empty_folder!("report/difference");
     let page = directory.join("report.html");
     let [base, new] = two_runs(&directory);
     report(&[&base, &new], &page);
@@ -345,18 +329,18 @@ fn a_difference_shows_what_has_vanished() {
 
 #[test]
 fn a_flame_graph_as_a_page_shows_what_has_vanished() {
-    let directory = directory("flame");
+    let directory = empty_folder!("report/flame");
     let page = directory.join("flame.html");
     let [base, new] = two_runs(&directory);
     let arguments = [&new, Path::new("--diff"), &base, Path::new("-o"), &page];
     let output = hprof("flame", &arguments);
-    assert!(output.status.success(), "{}", error(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     browse("flame", &[&page]);
 }
 
 #[test]
 fn every_dump_of_a_file_is_in_the_page() {
-    let directory = directory("dumps");
+    let directory = empty_folder!("report/dumps");
     let (file, page) = (directory.join("two.hprof"), directory.join("report.html"));
     let mut binary = Binary::new();
     binary.trace(1, ["Main", "main", "main"], &[1]);
@@ -369,7 +353,7 @@ fn every_dump_of_a_file_is_in_the_page() {
 
 #[test]
 fn names_stay_text() {
-    let directory = directory("names");
+    let directory = empty_folder!("report/names");
     let (file, page, list) = (
         directory.join("<b>hostile.hprof"),
         directory.join("report.html"),
@@ -416,17 +400,17 @@ fn names_stay_text() {
 
 #[test]
 fn a_page_is_refused_where_it_would_destroy_or_show_nothing() {
-    let directory = directory("refused");
+    let directory = empty_folder!("report/refused");
     let [file, other] = two_runs(&directory);
     let before = fs::read(&file).expect("it was written");
     let output = hprof("report", &[&other, &file, Path::new("-o"), &file]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(error(&output).contains("is the file to be read"));
+    assert!(stderr(&output).contains("is the file to be read"));
     assert_eq!(fs::read(&file).expect("it is there"), before);
     let page = directory.join("page.html");
     let value = [Path::new("--value"), Path::new("contention")];
     let arguments = [&[file.as_path(), Path::new("-o"), &page], &value[..]].concat();
     let output = hprof("report", &arguments);
-    assert!(error(&output).contains("no profile has the value `contention`"));
+    assert!(stderr(&output).contains("no profile has the value `contention`"));
     assert!(!page.exists());
 }

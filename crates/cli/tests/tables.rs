@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use hprof_testing::text;
 use tempfile::TempDir;
 
 fn profile(name: &str) -> PathBuf {
@@ -21,10 +22,6 @@ fn export(arguments: &[&str], files: &[&Path]) -> Output {
         .stdin(Stdio::null())
         .output()
         .expect("the tool starts")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("the tool writes UTF-8")
 }
 
 /// Returns the number of runs that a table has.

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::disallowed_types))]
 
 mod cpp_name;
 mod debug_files;

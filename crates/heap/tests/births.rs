@@ -138,7 +138,7 @@ fn ask_about_file(
     let births = |name: &str, second| {
         let path: PathBuf = folder.path().join(name);
         write_births(&path, model, born, second);
-        Births::beside(&path, &dump).expect("its births")
+        Births::next_to(&path, &dump).expect("its births")
     };
     let (old, new) = (births("old", SECONDS / 2), births("new", SECONDS));
     let options = Options {

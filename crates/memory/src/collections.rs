@@ -3,7 +3,7 @@
 //!
 //! Reading is that of what is inside, by `Deref`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Deref, DerefMut};
 
@@ -58,12 +58,26 @@ impl<T> List<T> {
         Ok(list)
     }
 
+    /// Creates an empty list with room for so many items.
+    pub fn with_capacity(capacity: usize) -> Result<Self, OutOfMemory> {
+        claim_to_grow(capacity.saturating_mul(size_of::<T>()))?;
+        Ok(Self(Vec::with_capacity(capacity)))
+    }
+
+    /// Makes a list of so many copies of an item.
+    pub fn repeated(item: T, length: usize) -> Result<Self, OutOfMemory>
+    where
+        T: Clone,
+    {
+        claim_to_grow(length.saturating_mul(size_of::<T>()))?;
+        Ok(Self(vec![item; length]))
+    }
+
     /// Makes room for so many more items.
     pub fn reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
         let wanted = self.0.len().saturating_add(more);
         if wanted > self.0.capacity() {
-            let grown = wanted.max(self.0.capacity().saturating_mul(2));
-            claim_to_grow(grown.saturating_mul(size_of::<T>()))?;
+            claim_for_list(wanted, self.0.capacity(), size_of::<T>())?;
             self.0.reserve(more);
         }
         Ok(())
@@ -72,7 +86,9 @@ impl<T> List<T> {
     /// Adds an item at the end.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), OutOfMemory> {
-        self.reserve(1)?;
+        if self.0.len() == self.0.capacity() {
+            self.reserve(1)?;
+        }
         self.0.push(item);
         Ok(())
     }
@@ -117,9 +133,29 @@ impl<T> List<T> {
         self.0.retain(keep);
     }
 
+    /// Removes all but the first of consecutive items that the function returns `true` for.
+    pub fn dedup_by(&mut self, is_same: impl FnMut(&mut T, &mut T) -> bool) {
+        self.0.dedup_by(is_same);
+    }
+
+    /// Returns the number of items that the list has room for.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
     /// Gives back what is not used.
     pub fn shrink_to_fit(&mut self) {
         self.0.shrink_to_fit();
+    }
+
+    /// Gives back what is not used, except for so many items.
+    pub fn shrink_to(&mut self, capacity: usize) {
+        self.0.shrink_to(capacity);
+    }
+
+    /// Returns the items in a `Vec`, for those who do not add to it.
+    pub fn into_vec(self) -> Vec<T> {
+        self.0
     }
 
     /// Returns the items in a block that does not grow.
@@ -184,11 +220,17 @@ impl<T: PartialEq, const N: usize> PartialEq<[T; N]> for List<T> {
     }
 }
 
-/// Returns the bytes of a hash table's next size: it keeps some slots free and has a byte for each.
-fn grown<T>(capacity: usize) -> usize {
-    capacity
-        .saturating_mul(3)
-        .saturating_mul(size_of::<T>() + 1)
+/// Claims the memory of a list that must have `wanted` entries.
+#[cold]
+fn claim_for_list(wanted: usize, capacity: usize, entry: usize) -> Result<(), OutOfMemory> {
+    let grown = wanted.max(capacity.saturating_mul(2));
+    claim_to_grow(grown.saturating_mul(entry))
+}
+
+/// Claims the memory of a full hash table's next size: it keeps some slots free and has a byte for each.
+#[cold]
+fn claim_for_table(capacity: usize, entry: usize) -> Result<(), OutOfMemory> {
+    claim_to_grow(capacity.saturating_mul(3).saturating_mul(entry + 1))
 }
 
 /// A map: a `HashMap` that grows fallibly.
@@ -196,11 +238,31 @@ fn grown<T>(capacity: usize) -> usize {
 pub struct Map<K, V, S = FixedState>(HashMap<K, V, S>);
 
 impl<K: Eq + Hash, V, S: BuildHasher> Map<K, V, S> {
+    /// Makes a map of keys with values.
+    pub fn collect(items: impl IntoIterator<Item = (K, V)>) -> Result<Self, OutOfMemory>
+    where
+        S: Default,
+    {
+        let mut map = Self::default();
+        map.extend(items)?;
+        Ok(map)
+    }
+
+    /// Returns a copy.
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory>
+    where
+        Self: Clone,
+    {
+        claim_to_grow(self.0.capacity().saturating_mul(size_of::<(K, V)>() + 1))?;
+        Ok(self.clone())
+    }
+
+    #[inline]
     fn make_room(&mut self) -> Result<(), OutOfMemory> {
         if self.0.len() < self.0.capacity() {
             return Ok(());
         }
-        claim_to_grow(grown::<(K, V)>(self.0.capacity()))
+        claim_for_table(self.0.capacity(), size_of::<(K, V)>())
     }
 
     /// Sets the value of a key; returns the one that it had.
@@ -219,6 +281,15 @@ impl<K: Eq + Hash, V, S: BuildHasher> Map<K, V, S> {
         Ok(self.0.entry(key).or_insert_with(make))
     }
 
+    /// Returns the value of a key, which is the default if it has none.
+    #[inline]
+    pub fn get_or_default(&mut self, key: K) -> Result<&mut V, OutOfMemory>
+    where
+        V: Default,
+    {
+        self.get_or_insert_with(key, V::default)
+    }
+
     /// Sets the values of keys.
     pub fn extend(&mut self, items: impl IntoIterator<Item = (K, V)>) -> Result<(), OutOfMemory> {
         for (key, value) in items {
@@ -230,6 +301,11 @@ impl<K: Eq + Hash, V, S: BuildHasher> Map<K, V, S> {
     /// Returns the value of a key.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.0.get_mut(key)
+    }
+
+    /// Iterates over the values.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.0.values_mut()
     }
 
     /// Removes all keys, and iterates over them.
@@ -268,6 +344,76 @@ impl<K, V, S> Deref for Map<K, V, S> {
     }
 }
 
+impl<K, V, S> IntoIterator for Map<K, V, S> {
+    type Item = (K, V);
+    type IntoIter = std::collections::hash_map::IntoIter<K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'map, K, V, S> IntoIterator for &'map Map<K, V, S> {
+    type Item = (&'map K, &'map V);
+    type IntoIter = std::collections::hash_map::Iter<'map, K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+/// A set: a `HashSet` that grows fallibly.
+#[derive(Clone, Debug)]
+pub struct Set<T, S = FixedState>(HashSet<T, S>);
+
+impl<T: Eq + Hash, S: BuildHasher + Default> Set<T, S> {
+    /// Makes a set of items.
+    pub fn collect(items: impl IntoIterator<Item = T>) -> Result<Self, OutOfMemory> {
+        let mut set = Self::default();
+        for item in items {
+            set.insert(item)?;
+        }
+        Ok(set)
+    }
+
+    /// Adds an item; returns `true` if it is new.
+    pub fn insert(&mut self, item: T) -> Result<bool, OutOfMemory> {
+        if self.0.len() >= self.0.capacity() {
+            claim_for_table(self.0.capacity(), size_of::<T>())?;
+        }
+        Ok(self.0.insert(item))
+    }
+
+    /// Removes an item; returns `true` if it was in the set.
+    pub fn remove(&mut self, item: &T) -> bool {
+        self.0.remove(item)
+    }
+}
+
+impl<T, S: Default> Default for Set<T, S> {
+    fn default() -> Self {
+        Self(HashSet::default())
+    }
+}
+
+impl<T, S> Deref for Set<T, S> {
+    type Target = HashSet<T, S>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<T, S> IntoIterator for Set<T, S> {
+    type Item = T;
+    type IntoIter = std::collections::hash_set::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 /// A set of items that are found by something else than they are: a `HashTable` that grows fallibly.
 #[derive(Debug)]
 pub struct Table<T>(HashTable<T>);
@@ -292,7 +438,7 @@ impl<T> Table<T> {
         hash: impl Fn(&T) -> u64,
     ) -> Result<&T, OutOfMemory> {
         if self.0.len() >= self.0.capacity() {
-            claim_to_grow(grown::<T>(self.0.capacity()))?;
+            claim_for_table(self.0.capacity(), size_of::<T>())?;
         }
         let item = make()?;
         Ok(self.0.insert_unique(hash_of_new, item, hash).into_mut())
@@ -332,6 +478,11 @@ mod tests {
         assert_eq!(List::collect(0..TOO_MUCH).err(), Some(OutOfMemory));
         list.truncate(1);
         assert_eq!(list.into_iter().sum::<u8>(), 1);
+        assert_eq!(List::<u8>::with_capacity(TOO_MUCH), Err(OutOfMemory));
+        assert_eq!(List::repeated(7_u8, TOO_MUCH), Err(OutOfMemory));
+        assert_eq!(List::repeated(7_u8, 2).expect("little"), [7, 7]);
+        let room = List::<u8>::with_capacity(9).map(|list| (list.len(), list.capacity() >= 9));
+        assert_eq!(room, Ok((0, true)));
     }
 
     #[test]
@@ -355,7 +506,22 @@ mod tests {
         assert_eq!(made.copied(), Ok("two"));
         assert_eq!((map.get(&1), map.len()), (Some(&"eins"), 2));
         map.retain(|&key, _| key > 1);
+        let copy = map.try_clone().expect("little");
         assert_eq!(map.remove(&2), Some("two"));
         assert!(map.is_empty());
+        assert_eq!(copy.into_iter().collect::<Vec<_>>(), [(2, "two")]);
+    }
+
+    #[test]
+    fn a_full_table_is_refused_what_the_system_has_not() {
+        assert_eq!(claim_for_table(TOO_MUCH, 1), Err(OutOfMemory));
+        assert_eq!(claim_for_table(0, 64), Ok(()));
+        let mut set = Set::<u32>::collect([1, 2, 1]).expect("little");
+        assert_eq!(set.len(), 2);
+        assert_eq!((set.insert(2), set.insert(3)), (Ok(false), Ok(true)));
+        assert!(set.remove(&1) && !set.remove(&1));
+        let mut left: Vec<u32> = set.into_iter().collect();
+        left.sort_unstable();
+        assert_eq!(left, [2, 3]);
     }
 }

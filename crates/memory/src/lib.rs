@@ -3,8 +3,8 @@
 //! Rust ends the process when an allocation fails, and the process is somebody else's, so no allocation may fail. The
 //! first one that the system refuses is served from a reserve. From then on memory [`is_out`]: no event is admitted,
 //! and the session ends. Events that are still running need little, which the reserve covers. Large amounts must be
-//! checked in advance, so that the work is given up instead of draining the reserve: the collections [`List`], [`Map`] and
-//! [`Table`] do that themselves, everything else needs [`need`] or [`claim`].
+//! checked in advance, so that the work is given up instead of draining the reserve: the collections [`List`], [`Map`],
+//! [`Set`] and [`Table`] do that themselves, everything else needs [`need`] or [`claim`].
 //!
 //! Whoever links this crate has its allocator, as `#[global_allocator]`.
 
@@ -34,7 +34,7 @@ pub use allocator::{
     restore_reserve, set_more_aside, system_has,
 };
 
-pub use collections::{List, Map, OrStop, Table, claim_to_grow};
+pub use collections::{List, Map, OrStop, Set, Table, claim_to_grow};
 pub use malloc_use::{MallocUse, malloc_use};
 pub use os::{SystemThread, return_free_memory};
 pub use per_thread::PerThread;

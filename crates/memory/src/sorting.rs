@@ -1,7 +1,15 @@
 //! Sorting by numbers, with one instance of the sort for all types: each other one takes 4 KB of the library.
 
-/// Sorts by two numbers, of which the first counts more. What is equal keeps its order.
+use super::need;
+
+/// Sorts by two numbers, of which the first counts more. What is equal keeps its order. If there is no memory for that, it unwinds
+/// as [`need`] does.
 pub fn sort_by_numbers<T>(items: &mut Vec<T>, numbers: impl Fn(&T) -> [u64; 2]) {
+    need(
+        items
+            .len()
+            .saturating_mul(size_of::<Placed>() + size_of::<Option<T>>()),
+    );
     let order = items.iter().enumerate();
     let mut order: Vec<Placed> = order
         .map(|(place, item)| Placed(numbers(item), place))

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
 // What grows asks for its memory, which tests need not: see `clippy.toml`.
-#![cfg_attr(test, allow(clippy::disallowed_types))]
+#![cfg_attr(not(test), warn(clippy::disallowed_types))]
 #![cfg_attr(
     not(test),
     deny(

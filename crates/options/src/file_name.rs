@@ -132,9 +132,9 @@ pub fn with_number(path: &Path, number: impl Display) -> PathBuf {
     name.into()
 }
 
-/// Returns the name of a further file of the profile at `path`, in the binary format: `java.oom-1.hprof` beside
-/// `java.hprof.txt` and next to `java.hprof`. One that is compressed has the suffix of that.
-pub fn beside(path: &Path, what: impl Display, is_compressed: bool) -> PathBuf {
+/// Returns the name of a further file of the profile at `path`, in the binary format: `java.oom-1.hprof` for
+/// `java.hprof.txt` and `java.hprof`. One that is compressed has the suffix of that.
+pub fn companion_path(path: &Path, what: impl Display, is_compressed: bool) -> PathBuf {
     let mut name = path.to_owned();
     for known in ["gz", "txt", "hprof"] {
         if name.extension().is_some_and(|found| found == known) {
@@ -248,7 +248,7 @@ mod tests {
             ("/var/a.b/x", false, "/var/a.b/x.oom-1.hprof"),
         ];
         for (path, is_compressed, name) in cases {
-            let found = beside(Path::new(path), "oom-1", is_compressed);
+            let found = companion_path(Path::new(path), "oom-1", is_compressed);
             assert_eq!(found, Path::new(name), "{path}");
         }
     }

@@ -45,7 +45,7 @@ mod values;
 pub use address::Address;
 pub use command::{Command, Verb, command, forks};
 pub use error::OptionError;
-pub use file_name::{Surroundings, beside, with_number};
+pub use file_name::{Surroundings, companion_path, with_number};
 pub use help::{describe, help};
 pub use parse::{Request, parse};
 // `Options` and the types of its values.

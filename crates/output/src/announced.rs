@@ -120,7 +120,7 @@ impl AnnouncedThreads {
     }
 
     /// Returns the threads for an output next to this one, which has none of the records written so far.
-    pub(super) fn beside(&self) -> Self {
+    pub(super) fn for_companion(&self) -> Self {
         let threads = self.ahead.iter().chain(self.written.iter());
         let mut ahead = Map::default();
         let copies = threads.map(|(&serial, thread)| (serial, thread.clone()));
@@ -134,7 +134,7 @@ impl AnnouncedThreads {
 
     /// Begins another output, which has none of the records written so far. Returns the threads that are alive, in the
     /// order in which they started.
-    pub(super) fn begin_anew(&mut self) -> Vec<ThreadSerial> {
+    pub(super) fn restart(&mut self) -> Vec<ThreadSerial> {
         self.ahead.extend(self.written.drain()).or_stop();
         let alive = self.ahead.iter().filter(|(_, thread)| !thread.has_ended);
         let mut alive: Vec<ThreadSerial> = alive.map(|(&serial, _)| serial).collect();
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn another_output_has_the_threads_that_are_alive() {
         let mut threads = threads(KeptThreads::Alive);
-        assert_eq!(threads.begin_anew(), [1, 3].map(ThreadSerial));
+        assert_eq!(threads.restart(), [1, 3].map(ThreadSerial));
         let third = threads.take(ThreadSerial(3)).expect("it is alive");
         assert_eq!(third.object, Some(ObjectId(13)));
         assert_eq!(threads.take(ThreadSerial(2)), None);
@@ -173,7 +173,7 @@ mod tests {
     fn another_output_has_the_last_name() {
         let mut threads = threads(KeptThreads::Alive);
         threads.renamed(ThreadSerial(3), "worker-3");
-        threads.begin_anew();
+        threads.restart();
         let third = threads.take(ThreadSerial(3)).expect("it is alive");
         assert_eq!(third.names.name, "worker-3");
     }
@@ -182,7 +182,7 @@ mod tests {
     fn threads_that_traces_name_are_known_for_ever() {
         let mut threads = threads(KeptThreads::All);
         for _ in 0..2 {
-            assert_eq!(threads.begin_anew(), [1, 3].map(ThreadSerial));
+            assert_eq!(threads.restart(), [1, 3].map(ThreadSerial));
             let second = threads.take(ThreadSerial(2)).expect("it is kept");
             assert!(second.has_ended);
             threads.wrote(ThreadSerial(2), ObjectId(12));
@@ -190,21 +190,21 @@ mod tests {
     }
 
     #[test]
-    fn an_output_beside_has_a_thread_that_is_being_written() {
+    fn a_companion_has_a_thread_that_is_being_written() {
         let mut threads = threads(KeptThreads::Alive);
         let fourth = ThreadSerial(4);
         threads.started(fourth, ThreadNames::default());
         threads.take(fourth).expect("it has started");
-        let mut beside = threads.beside();
-        assert_eq!(beside.begin_anew(), [1, 3, 4].map(ThreadSerial));
-        assert!(beside.take(fourth).is_some());
+        let mut companion = threads.for_companion();
+        assert_eq!(companion.restart(), [1, 3, 4].map(ThreadSerial));
+        assert!(companion.take(fourth).is_some());
         let known = threads.get(fourth).expect("it is kept");
-        assert!(!beside.add(fourth, known), "it is written");
+        assert!(!companion.add(fourth, known), "it is written");
     }
 
     #[test]
     fn one_output_keeps_no_names() {
         let mut threads = threads(KeptThreads::None);
-        assert_eq!(threads.begin_anew(), []);
+        assert_eq!(threads.restart(), []);
     }
 }

@@ -53,7 +53,7 @@ pub struct Entry<'a> {
     pub records: &'a mut Records,
     pub(super) threads: &'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>,
     /// Those of the output next to which this one is.
-    pub(super) threads_beside: Option<&'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>>,
+    pub(super) threads_of_profile: Option<&'a Mutex<AnnouncedThreads, rank::AnnouncedThreads>>,
     pub(super) written: &'a mut Written,
 }
 
@@ -231,7 +231,7 @@ impl Entry<'_> {
     fn pending(&self, serial: ThreadSerial) -> Option<Announcement> {
         let announcement = self.threads.lock().take(serial);
         // A thread that started after this output began is known to the one next to which it is.
-        let (None, Some(others)) = (&announcement, self.threads_beside) else {
+        let (None, Some(others)) = (&announcement, self.threads_of_profile) else {
             return announcement;
         };
         // The two locks have the same rank: never both at once.

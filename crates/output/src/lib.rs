@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::disallowed_types))]
 #![cfg_attr(
     not(test),
     deny(

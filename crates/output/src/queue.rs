@@ -89,7 +89,7 @@ impl Queue {
 
     /// Waits for a moment until there is room, unless another thread has done so in vain. Returns `true` if too many events were
     /// taken without room.
-    pub(super) fn is_too_far_behind(&self) -> bool {
+    pub(super) fn is_overfull(&self) -> bool {
         let mut state = self.state.lock();
         if state.overdue == 0 {
             let is_full = |state: &mut QueueState| !state.has_room();

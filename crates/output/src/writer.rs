@@ -164,7 +164,7 @@ impl Writer {
     /// many did: the profile must end.
     pub fn wait_for_room_briefly(&self) -> bool {
         match &self.queue {
-            Some(queue) if !self.blocks => queue.is_too_far_behind(),
+            Some(queue) if !self.blocks => queue.is_overfull(),
             _ => {
                 self.wait_for_room();
                 false

@@ -37,7 +37,7 @@ impl Profile {
     }
 
     /// Takes for each stack of a recording the number of frames at which it was cut.
-    pub(crate) fn tell_cut(&mut self, mut cut: Vec<Option<u32>>) {
+    pub(crate) fn mark_cut_stacks(&mut self, mut cut: Vec<Option<u32>>) {
         let mut depths: Vec<u32> = cut.iter().copied().flatten().collect();
         depths.sort_unstable();
         depths.dedup();

@@ -68,7 +68,7 @@ impl Profile {
     }
 
     /// Adds to elapsed time the parts of it in which threads were blocked, parked and pinned, each as a value of its own.
-    pub(crate) fn tell_waits_apart(&mut self) {
+    pub(crate) fn split_waits(&mut self) {
         const VALUES: [Metric; 4] = [
             Metric::Wall,
             Metric::Blocked,

@@ -153,7 +153,7 @@ fn finish(
     fault: Option<LoadError>,
     bytes: u64,
 ) -> Result<Loaded, LoadError> {
-    profile.tell_waits_apart();
+    profile.split_waits();
     let rows = profile.tables().iter().flat_map(Table::rows);
     let frames = rows.map(|(stack, ..)| profile.stacks.frames(stack).len() as u64);
     let frames = frames.sum();

@@ -151,7 +151,7 @@ impl Profile {
         self.span = Some(whole.ok_or(NotWithin::Outside(run))?);
         let others = self.metrics();
         self.tables = tables;
-        self.tell_waits_apart();
+        self.split_waits();
         let kept = self.metrics();
         self.without_times = others.into_iter().filter(|m| !kept.contains(m)).collect();
         // Their totals are of the whole run.

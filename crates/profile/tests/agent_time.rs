@@ -1,6 +1,7 @@
 //! Time without a stack, and the agent's own, in a profile.
 
 use hprof_profile::*;
+use hprof_testing::sound_profile;
 
 /// 60 samples of the program, 30 of the agent's own on its thread and by itself, 10 without a stack.
 const RUN: &str = "\
@@ -37,9 +38,7 @@ CPU SAMPLES END
 ";
 
 fn profile() -> Profile {
-    let loaded = load(RUN.as_bytes(), Wanted::Last).expect("it is sound");
-    assert!(loaded.fault.is_none(), "{:?}", loaded.fault);
-    loaded.profile
+    sound_profile(RUN.as_bytes())
 }
 
 #[test]

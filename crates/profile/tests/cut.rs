@@ -2,6 +2,7 @@
 
 use hprof_format::{BinaryEncoder, ControlSettingsRecord, Encoder, Micros, Millis, Record};
 use hprof_profile::*;
+use hprof_testing::sound_profile;
 
 /// Made with `depth=2`: 40 samples in stacks that were cut, 30 in one that ends where a thread begins, 20 in a shorter
 /// one, 6 without a stack, 4 that are not listed. Two objects were there before the profile began.
@@ -41,12 +42,6 @@ SITES BEGIN (ordered by live bytes) Fri Nov 20 10:39:13 2026
 SITES END
 ";
 
-fn read(file: &[u8]) -> Profile {
-    let loaded = load(file, Wanted::Last).expect("it is sound");
-    assert!(loaded.fault.is_none(), "{:?}", loaded.fault);
-    loaded.profile
-}
-
 /// Returns the part and the first words of each remark.
 fn remarks(profile: &Profile, metric: Metric) -> Vec<(u64, String)> {
     let remarks = profile.remarks(metric).into_iter();
@@ -64,7 +59,7 @@ fn said(said: &[(u64, &str)]) -> Vec<(u64, String)> {
 
 #[test]
 fn a_profile_says_which_part_was_cut_and_which_has_no_stack() {
-    let run = read(RUN.as_bytes());
+    let run = sound_profile(RUN.as_bytes());
     assert_eq!(run.depths, [2]);
     let expected = said(&[
         (40, "is in stacks cut at 2 frames"),
@@ -78,7 +73,7 @@ fn a_profile_says_which_part_was_cut_and_which_has_no_stack() {
     ]);
     assert_eq!(remarks(&run, Metric::LiveBytes), expected);
     let folded = RUN.replace("java.lang.Thread.run(", "java.lang.Thread.<folded>(");
-    let folded = remarks(&read(folded.as_bytes()), Metric::Cpu);
+    let folded = remarks(&sound_profile(folded.as_bytes()), Metric::Cpu);
     assert_eq!(folded[1], (30, "is <folded>".to_owned()));
     let costs = costs(&run, Metric::LiveBytes, By::Trace);
     assert_eq!(costs[0].name, "<made before the profile>");
@@ -89,17 +84,17 @@ fn a_file_that_does_not_tell_its_depth_is_not_said_to_be_cut() {
     let start = RUN.find("Options").expect("it is there");
     let end = RUN.find("--------").expect("it is there");
     let unknown = [&RUN[..start], &RUN[end..]].concat();
-    let unknown = read(unknown.as_bytes());
+    let unknown = sound_profile(unknown.as_bytes());
     assert!(unknown.depths.is_empty());
     let expected = said(&[(6, "is <unsampled>"), (4, "is <not listed>")]);
     assert_eq!(remarks(&unknown, Metric::Cpu), expected);
     let by_default = RUN.replace("depth=8,", "").replace("depth=2,", "");
-    assert_eq!(read(by_default.as_bytes()).depths, [4]);
+    assert_eq!(sound_profile(by_default.as_bytes()).depths, [4]);
 }
 
 #[test]
 fn cut_stacks_are_below_one_node() {
-    let marked = read(RUN.as_bytes()).with_cut_marked();
+    let marked = sound_profile(RUN.as_bytes()).with_cut_marked();
     let tree = Tree::new(&marked, Metric::Cpu, By::Method, Direction::Callees, None);
     let children = |node: &Node| {
         let children = node.children.iter().map(|&child| {
@@ -134,14 +129,14 @@ fn a_sum_says_what_was_cut() {
         let mut merger = Merger::default();
         for text in texts {
             merger
-                .add(&read(text.as_bytes()), &Added::default())
+                .add(&sound_profile(text.as_bytes()), &Added::default())
                 .expect("one interval");
         }
         let sum = merger.finish();
         assert_eq!(sum.depths, depths);
         let mut file = Vec::new();
         write(&sum, &mut file).expect("memory takes it");
-        let again = read(&file);
+        let again = sound_profile(&file);
         assert_eq!((again.depths, again.notes), (depths, sum.notes));
     }
     let mut text = RUN.replace("depth=2", "depth=1");
@@ -150,8 +145,8 @@ fn a_sum_says_what_was_cut() {
          rank   self  accum   count trace method\n   1 100.00% 100.00%       4 4 p.A.go\nCPU TIME (ms) END\n",
     );
     let mut file = Vec::new();
-    let form = write(&read(text.as_bytes()), &mut file).expect("memory takes it");
-    assert_eq!((form, read(&file).depths), (Form::Text, vec![1]));
+    let form = write(&sound_profile(text.as_bytes()), &mut file).expect("memory takes it");
+    assert_eq!((form, sound_profile(&file).depths), (Form::Text, vec![1]));
 }
 
 #[test]
@@ -161,13 +156,13 @@ fn a_binary_file_tells_its_depth() {
     encoder.start(Millis(0), &mut file);
     let settings = Record::ControlSettings(ControlSettingsRecord { flags: 0, depth: 7 });
     encoder.record(Micros(0), &settings, &mut file);
-    assert_eq!(read(&file).depths, [7]);
+    assert_eq!(sound_profile(&file).depths, [7]);
 }
 
 #[test]
 fn a_file_that_is_cut_off_shows_what_was_before() {
     let mut file = Vec::new();
-    write(&read(RUN.as_bytes()), &mut file).expect("memory takes it");
+    write(&sound_profile(RUN.as_bytes()), &mut file).expect("memory takes it");
     file.pop();
     let loaded = load(file.as_slice(), Wanted::Last).expect("its start is there");
     assert!(matches!(loaded.fault, Some(LoadError::Binary(_))));

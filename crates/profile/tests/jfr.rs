@@ -1,6 +1,7 @@
 //! Profiles as recordings of the JDK Flight Recorder, and back.
 
 use hprof_profile::*;
+use hprof_testing::sound_profile;
 
 /// 10 samples, of which 2 are in no row; `A.run` waits 4 ms for a `p.Lock`; 4 of 6 `int[]` are alive.
 const RUN: &str = "\
@@ -42,12 +43,6 @@ rank   self  accum   count trace monitor
 MONITOR TIME END
 ";
 
-fn read(file: &[u8]) -> Profile {
-    let loaded = load(file, Wanted::Last).expect("it is sound");
-    assert!(loaded.fault.is_none(), "{:?}", loaded.fault);
-    loaded.profile
-}
-
 fn recording(profile: &Profile) -> Vec<u8> {
     let mut file = Vec::new();
     export::jfr(profile, &mut file).expect("memory takes all");
@@ -56,8 +51,8 @@ fn recording(profile: &Profile) -> Vec<u8> {
 
 #[test]
 fn a_profile_comes_back_as_it_was() {
-    let run = read(RUN.as_bytes());
-    let again = read(&recording(&run));
+    let run = sound_profile(RUN.as_bytes());
+    let again = sound_profile(&recording(&run));
     assert_eq!(again.metrics(), run.metrics());
     for metric in run.metrics() {
         assert_eq!(again.total(metric), run.total(metric), "{metric}");
@@ -90,7 +85,7 @@ fn a_profile_comes_back_as_it_was() {
 
 #[test]
 fn every_sample_and_every_allocation_is_an_event_of_the_jdk() {
-    let file = recording(&read(RUN.as_bytes()));
+    let file = recording(&sound_profile(RUN.as_bytes()));
     let chunk = hprof_jfr::Chunks::new(file.as_slice()).read();
     let chunk = chunk.expect("it is sound").expect("it has a chunk");
     let (mut samples, mut weights, mut times) = (0, Vec::new(), Vec::new());
@@ -119,7 +114,7 @@ fn every_sample_and_every_allocation_is_an_event_of_the_jdk() {
 
 #[test]
 fn the_chunks_before_a_fault_are_shown() {
-    let file = recording(&read(RUN.as_bytes()));
+    let file = recording(&sound_profile(RUN.as_bytes()));
     let mut cut = file.clone();
     cut.extend(&file[..file.len() - 1]);
     let loaded = load(cut.as_slice(), Wanted::Last).expect("the first chunk is sound");
@@ -131,7 +126,7 @@ fn the_chunks_before_a_fault_are_shown() {
         file.len()
     );
     assert_eq!(fault, expected);
-    let twice = read(&[file.as_slice(), &file].concat());
+    let twice = sound_profile(&[file.as_slice(), &file].concat());
     assert_eq!(twice.total(Metric::Cpu), 20);
     let error = load(&file[..100], Wanted::Last).expect_err("nothing is there");
     assert!(error.to_string().starts_with("byte 0: cut off"), "{error}");
@@ -141,15 +136,15 @@ fn the_chunks_before_a_fault_are_shown() {
 
 #[test]
 fn a_sum_with_a_recording_has_its_bytes() {
-    let run = read(RUN.as_bytes());
+    let run = sound_profile(RUN.as_bytes());
     let mut merger = Merger::default();
     merger.add(&run, &Added::default()).expect("one interval");
     merger
-        .add(&read(&recording(&run)), &Added::default())
+        .add(&sound_profile(&recording(&run)), &Added::default())
         .expect("one interval");
     let mut file = Vec::new();
     write(&merger.finish(), &mut file).expect("memory takes all");
-    let sum = read(&file);
+    let sum = sound_profile(&file);
     for metric in [Metric::Cpu, Metric::AllocBytes, Metric::LiveObjects] {
         assert_eq!(sum.total(metric), 2 * run.total(metric), "{metric}");
     }
@@ -205,7 +200,7 @@ fn samples_of_other_profilers_are_said_not_to_be_read() {
 
 #[test]
 fn a_damaged_chunk_costs_no_other() {
-    let run = read(RUN.as_bytes());
+    let run = sound_profile(RUN.as_bytes());
     let whole = recording(&run);
     let mut damaged = whole.clone();
     // The content of the chunk, not its header of 68 bytes.
@@ -271,7 +266,7 @@ fn events_of_the_jdk_count_at_their_times() {
     }
     let mut file = Vec::new();
     recording.write(&mut file).expect("memory takes all");
-    let whole = read(&file);
+    let whole = sound_profile(&file);
     let metrics = [
         Metric::Wall,
         Metric::Contention,
@@ -296,7 +291,7 @@ fn events_of_the_jdk_count_at_their_times() {
     assert_eq!(part(7_500, 8_000), [SECOND / 2, SECOND / 2, 1, 0]);
     assert_eq!(part(8_000, 10_000), [0, 0, 0, 100]);
     // Two chunks of the same time.
-    let twice = read(&[file.as_slice(), &file].concat());
+    let twice = sound_profile(&[file.as_slice(), &file].concat());
     let both = twice.timeline(Metric::Wall).expect("times");
     let values = both.rows.iter().flat_map(|row| &row.values);
     assert_eq!(values.map(|(_, value)| value).sum::<u64>(), 10 * SECOND);
@@ -329,7 +324,7 @@ fn secrets_of_a_command_line_are_replaced() {
     recording.event(event_type, 0, &values).expect("its fields");
     let mut file = Vec::new();
     recording.write(&mut file).expect("memory takes all");
-    let facts = read(&file).facts;
+    let facts = sound_profile(&file).facts;
     let fact = |label: &str| {
         let found = facts.iter().find(|(of, _)| of == label);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()

@@ -1,6 +1,7 @@
 //! Profiles of waits for locks.
 
 use hprof_profile::*;
+use hprof_testing::sound_profile;
 
 /// 100 samples of 10 ms: 70 while `flush` held the lock, 20 while `scan` did, 9 while no holder was seen; 1 is in a row
 /// that was left out.
@@ -37,12 +38,6 @@ LOCK WAITS END
 
 const SAMPLE: u64 = 10_000_000;
 
-fn profile(file: &[u8]) -> Profile {
-    let loaded = load(file, Wanted::Last).expect("it is sound");
-    assert!(loaded.fault.is_none(), "{:?}", loaded.fault);
-    loaded.profile
-}
-
 fn rows(profile: &Profile, by: By) -> Vec<(String, u64)> {
     let costs = costs(profile, Metric::LockWait, by).into_iter();
     costs.map(|row| (row.name, row.own / SAMPLE)).collect()
@@ -54,7 +49,7 @@ fn row(name: &str, samples: u64) -> (String, u64) {
 
 #[test]
 fn a_wait_is_charged_to_who_waited_and_to_who_held_the_lock() {
-    let run = profile(RUN.as_bytes());
+    let run = sound_profile(RUN.as_bytes());
     let metrics = [Metric::Contention, Metric::Contentions, Metric::LockWait];
     assert_eq!(run.metrics(), metrics);
     let flush = "p.B.write (called by p.B.flush, p.B.main)";
@@ -97,8 +92,8 @@ rank   self  accum   count trace method
    1 100.00% 100.00%      1     3 p.B.scan
 CPU TIME (ms) END
 ";
-    let run = profile(RUN.as_bytes());
-    let timed = profile(format!("{RUN}{TIMES}").as_bytes());
+    let run = sound_profile(RUN.as_bytes());
+    let timed = sound_profile(format!("{RUN}{TIMES}").as_bytes());
     for (of, form) in [(&timed, Form::Text), (&run, Form::Binary)] {
         let mut merger = Merger::default();
         merger.add(of, &Added::default()).expect("one interval");
@@ -106,7 +101,7 @@ CPU TIME (ms) END
         let mut file = Vec::new();
         let written = write(&merger.finish(), &mut file).expect("a Vec takes every write");
         assert_eq!(written, form);
-        let again = profile(&file);
+        let again = sound_profile(&file);
         for by in [By::Holder, By::Lock, By::Type, By::Method] {
             let twice = rows(of, by).into_iter().map(|(name, n)| (name, 2 * n));
             assert_eq!(rows(&again, by), twice.collect::<Vec<_>>(), "{by}");
@@ -120,7 +115,7 @@ CPU TIME (ms) END
 #[test]
 fn own_code_of_holders_is_kept_apart() {
     let own = "p".parse::<OwnCode>().unwrap_or_default();
-    let run = profile(RUN.as_bytes()).of_own_code(&own);
+    let run = sound_profile(RUN.as_bytes()).of_own_code(&own);
     assert_eq!(rows(&run, By::Method)[0], row("p.A.put", 99));
     assert_eq!(rows(&run, By::Holder)[1], row("p.B.scan", 20));
 }

@@ -8,6 +8,7 @@ use hprof_format::{
     Record, StringId, StringRecord, TraceSerial,
 };
 use hprof_profile::*;
+use hprof_testing::{sound_profile, sound_report};
 use prost::Message;
 use serde_json::Value;
 
@@ -66,14 +67,8 @@ const TOTALS: [(Metric, u64); 9] = [
     (Metric::Calls, 6),
 ];
 
-fn read(text: &[u8], wanted: Wanted) -> Profile {
-    let loaded = load(text, wanted).expect("it is sound");
-    assert!(loaded.fault.is_none(), "{:?}", loaded.fault);
-    loaded.profile
-}
-
 fn run() -> Profile {
-    read(RUN.as_bytes(), Wanted::Last)
+    sound_profile(RUN.as_bytes())
 }
 
 fn cost(profile: &Profile, metric: Metric, by: By, name: &str) -> (u64, u64) {
@@ -90,7 +85,7 @@ fn the_last_dump_counts_unless_another_is_wanted() {
     for (metric, total) in TOTALS {
         assert_eq!(last.total(metric), total, "{metric}");
     }
-    let first = read(RUN.as_bytes(), Wanted::Number(1));
+    let first = sound_report(RUN.as_bytes(), Wanted::Number(1));
     assert_eq!(first.total(Metric::AllocObjects), 7, "the first sites");
     assert_eq!(cost(&first, Metric::Cpu, By::Method, "p.A.run"), (10, 10));
     for none in [0, 3] {
@@ -132,7 +127,7 @@ fn what_is_left_out_is_one_row() {
         "(left out below the cutoff of 0.1: 2 rows with 3 live bytes, 2 live objects, 7 allocated bytes, \
          5 allocated objects)\nSITES BEGIN",
     );
-    let (all, rows) = (read(text.as_bytes(), Wanted::Last), run());
+    let (all, rows) = (sound_profile(text.as_bytes()), run());
     for (metric, left_out) in [
         (Metric::LiveBytes, 3),
         (Metric::LiveObjects, 2),
@@ -150,7 +145,7 @@ fn what_is_left_out_is_one_row() {
     }
     // Written again, it is a row and not a line: nothing counts twice.
     let (_, merged) = written(&merged(&[&all, &all], None));
-    let twice = read(&merged, Wanted::Last);
+    let twice = sound_profile(&merged);
     assert_eq!(twice.notes.len(), 0, "{:?}", twice.notes);
     for metric in [Metric::LiveBytes, Metric::AllocObjects] {
         assert_eq!(twice.total(metric), 2 * all.total(metric), "{metric}");
@@ -194,7 +189,7 @@ fn totals_above_32_bits_are_those_of_the_rows() {
     for record in [note, sites(11_000_000_000)] {
         encoder.record(Micros(0), &record, &mut file);
     }
-    let profile = read(&file, Wanted::Last);
+    let profile = sound_profile(&file);
     assert_eq!(profile.total(Metric::LiveBytes), 11_000_000_000);
     assert_eq!(profile.total(Metric::LiveObjects), 6);
     assert_eq!(profile.total(Metric::AllocBytes), 9_000_000_000);
@@ -228,7 +223,7 @@ fn trees_grow_both_ways() {
 
 #[test]
 fn differences_show_what_appears_and_vanishes() {
-    let (base, new) = (read(RUN.as_bytes(), Wanted::Number(1)), run());
+    let (base, new) = (sound_report(RUN.as_bytes(), Wanted::Number(1)), run());
     let changes = changes(&base, &new, Metric::Cpu, By::Method, Scale::ONE);
     let of = |name: &str| {
         changes
@@ -273,7 +268,7 @@ fn written(profile: &Profile) -> (Form, Vec<u8>) {
 
 #[test]
 fn sums_do_not_depend_on_the_order() {
-    let (one, two) = (read(RUN.as_bytes(), Wanted::Number(1)), run());
+    let (one, two) = (sound_report(RUN.as_bytes(), Wanted::Number(1)), run());
     let sum = merged(&[&one, &two, &two], None);
     for (metric, total) in TOTALS {
         let first = one.total(metric);
@@ -292,7 +287,7 @@ fn sums_do_not_depend_on_the_order() {
 /// Returns the run without the parts that only text can hold.
 fn binary_run() -> Profile {
     let end = RUN.find("CPU TIME").expect("it is there");
-    read(&RUN.as_bytes()[..end], Wanted::Last)
+    sound_profile(&RUN.as_bytes()[..end])
 }
 
 #[test]
@@ -304,7 +299,7 @@ fn what_is_written_reads_back() {
         if form == Form::Binary {
             hprof_format::check(std::io::Cursor::new(&file)).expect("it is sound");
         }
-        let again = read(&file, Wanted::Last);
+        let again = sound_profile(&file);
         for metric in profile.metrics() {
             for by in By::ALL {
                 let costs = |profile| costs(profile, metric, by);
@@ -326,16 +321,16 @@ fn sums_above_32_bits_stay_exact() {
         "        64    4        96     6",
         " 4294967295 4 99999999999 6",
     );
-    let profile = read(text.as_bytes(), Wanted::Last);
+    let profile = sound_profile(text.as_bytes());
     let expected = profile.total(Metric::AllocBytes) * 3;
     let end = merged(&[&profile, &profile, &profile], None);
     assert_eq!(end.total(Metric::AllocBytes), expected);
     let end_of_sites = text.find("CPU TIME").expect("it is there");
-    let profile = read(&text.as_bytes()[..end_of_sites], Wanted::Last);
+    let profile = sound_profile(&text.as_bytes()[..end_of_sites]);
     let sum = merged(&[&profile, &profile], None);
     let (form, file) = written(&sum);
     assert_eq!(form, Form::Binary);
-    let again = read(&file, Wanted::Last);
+    let again = sound_profile(&file);
     for metric in sum.metrics() {
         assert_eq!(again.total(metric), sum.total(metric), "{metric}");
     }
@@ -351,7 +346,7 @@ fn run_with_lambda(lambda: &str, hidden: &str) -> Profile {
             &format!("java.lang.invoke.LambdaForm$MH{hidden}.end("),
         )
         .replace(" 300002 int[]", &format!(" 300002 p.Main{lambda}[]"));
-    read(text.as_bytes(), Wanted::Last)
+    sound_profile(text.as_bytes())
 }
 
 #[test]

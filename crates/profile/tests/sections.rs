@@ -5,11 +5,12 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use hprof_format::{BinaryEncoder, Encoder, Micros, Millis, Record, StringId, StringRecord};
 use hprof_profile::*;
+use hprof_testing::sound_profile;
 use serde_json::Value;
 
 /// A run with CPU samples of so many milliseconds.
 fn run(interval: u32, samples: u32) -> Profile {
-    read(
+    sound_profile(
         text(
             &format!("Options:    cpu=samples,interval={interval}\n"),
             samples,
@@ -36,12 +37,6 @@ CPU SAMPLES END
     )
 }
 
-fn read(file: &[u8]) -> Profile {
-    let loaded = load(file, Wanted::Last).expect("it is sound");
-    assert!(loaded.fault.is_none(), "{:?}", loaded.fault);
-    loaded.profile
-}
-
 #[test]
 fn a_section_that_is_not_known_is_named_and_hides_nothing() {
     let section = "\
@@ -50,7 +45,7 @@ rank cause
    1 humongous
 GC PAUSES END
 ";
-    let profile = read(text("", 3, section).as_bytes());
+    let profile = sound_profile(text("", 3, section).as_bytes());
     assert_eq!(profile.unknown_sections, ["GC PAUSES"]);
     assert_eq!(profile.total(Metric::Cpu), 3);
     let mut file = Vec::new();
@@ -63,7 +58,7 @@ GC PAUSES END
         });
         encoder.record(Micros(0), &note, &mut file);
     }
-    let profile = read(&file);
+    let profile = sound_profile(&file);
     assert_eq!(profile.unknown_sections, ["GC PAUSES"]);
     let remark = "the file has a section GC PAUSES, which this version of hprof cannot read";
     assert_eq!(profile.notes, [remark, "for people"]);
@@ -82,7 +77,7 @@ fn the_last_line_of_text_has_the_length() {
             1_000_000,
         ),
     ] {
-        let profile = read((text("", 3, "") + end).as_bytes());
+        let profile = sound_profile((text("", 3, "") + end).as_bytes());
         assert_eq!(profile.length, length, "{end}");
         let mut merger = Merger::default();
         merger.add(&profile, &Added::default()).expect("one");
@@ -105,7 +100,7 @@ fn times_of_different_intervals_are_added_up() {
         }
         let mut file = Vec::new();
         write(&merger.finish(), &mut file).expect("memory");
-        let sum = read(&file);
+        let sum = sound_profile(&file);
         let interval = sum.interval().expect("it is known");
         let millis = u128::from(sum.total(Metric::Cpu)) * interval.as_millis();
         assert_eq!((interval.as_millis(), millis), (5, 1_660));
@@ -120,7 +115,7 @@ fn times_of_different_intervals_are_added_up() {
 
 #[test]
 fn samples_without_a_time_are_not_added_to_times() {
-    let unknown = read(text("", 3, "").as_bytes());
+    let unknown = sound_profile(text("", 3, "").as_bytes());
     let mut merger = Merger::default();
     merger
         .add(&run(5, 140), &Added::default())
@@ -179,7 +174,7 @@ SITES BEGIN (ordered by allocated bytes) Fri Nov 20 10:39:12 2026
     2 10.00% 100.00%       10    1        10     1 300001 p.Q
 SITES END
 ";
-    let profile = read(text("", 3, sites).as_bytes());
+    let profile = sound_profile(text("", 3, sites).as_bytes());
     assert_eq!(profile.total(Metric::AllocBytes), 100);
     assert_eq!(profile.made_by_program(Metric::AllocBytes), 10);
 }

@@ -7,6 +7,7 @@ use hprof_format::{
 };
 use hprof_profile::export::{Origin, otlp};
 use hprof_profile::*;
+use hprof_testing::sound_profile;
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use prost::Message;
 
@@ -68,13 +69,7 @@ fn file(note: &str) -> Vec<u8> {
 
 /// `p.A.first` has 3 samples in the first step and 5 in the fifth, `p.A.second` all of its 7 in the fifth.
 fn profile() -> Profile {
-    read(&file(&format!("{FACTS}\nBCADEFBBEH")))
-}
-
-fn read(file: &[u8]) -> Profile {
-    let loaded = load(file, Wanted::Last).expect("it is sound");
-    assert!(loaded.fault.is_none(), "{:?}", loaded.fault);
-    loaded.profile
+    sound_profile(&file(&format!("{FACTS}\nBCADEFBBEH")))
 }
 
 fn rows(profile: &Profile) -> Vec<(String, u64)> {
@@ -106,7 +101,7 @@ fn a_part_has_the_samples_of_its_time() {
 /// The same run, ten seconds later.
 fn later() -> Profile {
     let facts = FACTS.replace("1764238560000", "1764238570000");
-    read(&file(&format!("{facts}\nBCADEFBBEH")))
+    sound_profile(&file(&format!("{facts}\nBCADEFBBEH")))
 }
 
 fn merged(profiles: &[&Profile]) -> (Profile, Vec<Metric>) {
@@ -119,7 +114,7 @@ fn merged(profiles: &[&Profile]) -> (Profile, Vec<Metric>) {
     let without_times = merger.without_times();
     let mut file = Vec::new();
     write(&merger.finish(), &mut file).expect("memory takes all");
-    (read(&file), without_times)
+    (sound_profile(&file), without_times)
 }
 
 #[test]
@@ -146,7 +141,7 @@ fn a_sum_has_the_times_of_all() {
         }
     }
     // A part of the samples would pass for all of that time.
-    let untimed = read(&file("a note"));
+    let untimed = sound_profile(&file("a note"));
     let (sum, without_times) = merged(&[&first, &untimed]);
     assert_eq!(without_times, [Metric::Cpu]);
     assert_eq!(sum.within(span(0, 500)).err(), Some(NotWithin::NoTimes));
@@ -160,7 +155,7 @@ fn a_damaged_section_is_named_and_gives_no_times() {
         FACTS.replace("250", "0") + "\nBCADEFBBEH",
         FACTS.to_owned(),
     ] {
-        let profile = read(&file(&note));
+        let profile = sound_profile(&file(&note));
         assert_eq!(profile.unknown_sections, ["SAMPLE TIMES"], "{note}");
         assert_eq!(profile.total(Metric::Cpu), 15);
         assert_eq!(profile.within(span(0, 1)).err(), Some(NotWithin::NoTimes));

@@ -1,6 +1,7 @@
 //! Profiles of elapsed time.
 
 use hprof_profile::*;
+use hprof_testing::sound_profile;
 
 /// 100 samples of 20 ms: 10 of a thread at work, 20 of a virtual one that waits pinned, and of idle ones 40 in a pool, 29 of the VM's
 /// own; 1 is in a row that was left out.
@@ -40,15 +41,9 @@ WALL SAMPLES END
 
 const SAMPLE: u64 = 20_000_000;
 
-fn profile(file: &[u8]) -> Profile {
-    let loaded = load(file, Wanted::Last).expect("it is sound");
-    assert!(loaded.fault.is_none(), "{:?}", loaded.fault);
-    loaded.profile
-}
-
 #[test]
 fn samples_are_the_time_that_they_stand_for_beside_those_of_the_cpu() {
-    let run = profile(RUN.as_bytes());
+    let run = sound_profile(RUN.as_bytes());
     let waits = [Metric::Blocked, Metric::Parked, Metric::Pinned];
     assert_eq!(run.metrics()[..2], [Metric::Cpu, Metric::Wall]);
     assert_eq!(run.metrics()[2..], waits);
@@ -71,10 +66,10 @@ fn samples_are_the_time_that_they_stand_for_beside_those_of_the_cpu() {
 
 #[test]
 fn what_is_written_is_read_again() {
-    let run = profile(RUN.as_bytes());
+    let run = sound_profile(RUN.as_bytes());
     let mut file = Vec::new();
     assert_eq!(write(&run, &mut file).expect("memory"), Form::Binary);
-    let read = profile(&file);
+    let read = sound_profile(&file);
     assert_eq!(read.total(Metric::Wall), 100 * SAMPLE);
     let stacks = |profile: &Profile| {
         let rows = costs(profile, Metric::Wall, By::Trace).into_iter();
@@ -85,7 +80,7 @@ fn what_is_written_is_read_again() {
 
 #[test]
 fn threads_that_wait_for_work_can_be_left_out() {
-    let mut run = profile(RUN.as_bytes());
+    let mut run = sound_profile(RUN.as_bytes());
     let idle = run.remove_idle();
     let expected = [
         (Metric::Wall, 69 * SAMPLE),
@@ -103,7 +98,7 @@ fn threads_that_wait_for_work_can_be_left_out() {
 
 #[test]
 fn time_in_other_code_is_that_of_ones_own_line_and_pprof_has_the_state() {
-    let mut run = profile(RUN.as_bytes());
+    let mut run = sound_profile(RUN.as_bytes());
     let mut pprof = Vec::new();
     export::pprof(&run, &mut pprof).expect("memory");
     let mut plain = Vec::new();

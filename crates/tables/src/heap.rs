@@ -37,7 +37,7 @@ pub(crate) fn write(
     let births = options
         .path
         .as_ref()
-        .map(|path| Births::beside(path, &dump));
+        .map(|path| Births::next_to(path, &dump));
     let (births, births_fault) = match births {
         None => (None, None),
         Some(Ok(births)) => (Some(births), None),

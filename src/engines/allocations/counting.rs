@@ -98,8 +98,8 @@ impl AllocationTracker {
             None => self.amounts_of_all(jni, id)?,
         };
         let rows: Vec<Row> = amounts
-            .into_keys()
-            .map(|site| (shared.sites.key(site), shared.sites.get(site).live()))
+            .keys()
+            .map(|&site| (shared.sites.key(site), shared.sites.get(site).live()))
             .filter(|(_, live)| live.instances > 0)
             .collect();
         Ok(text(&shared.tables, &rows))

@@ -1,9 +1,10 @@
 //! The memory of direct buffers by the place that made them: the buffers are objects of the program, and so have their sites.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hprof_footprint::BufferSite;
+use memory::{OrStop, Set};
 
 use super::sites::{SiteId, Weight};
 use super::state::TrackerState;
@@ -69,12 +70,12 @@ impl AllocationTracker {
 }
 
 /// Returns the sites of direct buffers: few, however many objects there are.
-fn of_buffers(shared: &TrackerState) -> HashSet<SiteId> {
+fn of_buffers(shared: &TrackerState) -> Set<SiteId> {
     let tables = &shared.tables;
     let is_of_buffers = |class| tables.strings.get(tables.classes.get(class).name) == DIRECT;
     let sites = shared.sites.entries();
     let sites = sites.filter(|(_, key, _)| is_of_buffers(key.class));
-    sites.map(|(id, ..)| id).collect()
+    Set::collect(sites.map(|(id, ..)| id)).or_stop()
 }
 
 fn by_maker(shared: &TrackerState, sums: BTreeMap<TraceId, Sum>) -> Vec<BufferSite> {

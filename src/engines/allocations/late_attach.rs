@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::buffer_flags::BufferFlags;
-use crate::engines::gc::collect_beside_program;
+use crate::engines::gc::collect_concurrently;
 use jvmti::{AgentThreads, BytesUntilSample, Env, Event, GcPause, Jni, JvmtiError};
 use locks::{Mutex, rank};
 
@@ -33,14 +33,14 @@ impl LateStart {
         let bytes_until_sample = BytesUntilSample::find(env, jni, agent_threads);
         let is_known = bytes_until_sample.is_some();
         *self.bytes_until_sample.lock() = bytes_until_sample;
-        let is_lossy = env.vm_kind().loses_allocations_beside_buffers();
+        let is_lossy = env.vm_kind().loses_allocations_outside_buffers();
         let keeps_none = !is_lossy || buffer_flags.keep_none_after_resizing(env);
         env.enable(Event::GarbageCollection)?;
         env.enable(Event::Allocation)?;
         self.is_due.store(true, Ordering::SeqCst);
         // On VMs where one collection is enough, its first pause is: that of a full one may be a hundred times as long.
         if !is_lossy {
-            collect_beside_program(env, jni);
+            collect_concurrently(env, jni);
         }
         if self.is_due.load(Ordering::SeqCst) {
             env.force_garbage_collection()?;

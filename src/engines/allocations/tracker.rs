@@ -83,14 +83,14 @@ fn prepare(env: Env, interval: Interval, buffer_flags: &BufferFlags) -> Result<b
         return Ok(true);
     }
     // A VM that is already up gets its flags when the tracker starts.
-    let must_keep_none = kind.loses_allocations_beside_buffers() && env.is_loading();
-    let tells = env.flags().is_some_and(tells_without_buffers);
+    let must_keep_none = kind.loses_allocations_outside_buffers() && env.is_loading();
+    let tells = env.flags().is_some_and(reports_without_buffers);
     Ok(tells && (!must_keep_none || buffer_flags.keep_no_buffer(env)))
 }
 
 /// Returns `true` if the VM sends events without allocation buffers. With `-XX:-UseTLAB`, under two garbage collectors,
 /// compiled code allocates directly in the heap, without an event.
-fn tells_without_buffers(flags: VmFlags) -> bool {
+fn reports_without_buffers(flags: VmFlags) -> bool {
     let is_silent = flags.is_on(BoolFlag::UseSerialGc) || flags.is_on(BoolFlag::UseParallelGc);
     flags.is_on(BoolFlag::UseTlab) || !is_silent
 }
@@ -341,7 +341,7 @@ impl AllocationTracker {
                 report::course(journal, sites, &ages);
             }
             None => console::line(format_args!(
-                "objects are being looked at; the lifetimes of sites and the course are left out"
+                "another thread is examining the objects; the lifetimes of sites and the course are left out"
             )),
         }
     }

@@ -1,10 +1,9 @@
 //! The number of samples charged to each trace, and their times.
 
-use std::collections::HashMap;
 use std::time::Instant;
 
-use foldhash::fast::FixedState;
 use hprof_format::{TimedLock, TraceSerial};
+use memory::{Map, OrStop};
 
 use crate::engines::sample_times::{TimedKey, Times};
 use locks::{Mutex, rank};
@@ -15,7 +14,7 @@ use output::{Entry, serials};
 pub(in crate::engines) struct SampleCounts(Mutex<CountedSamples, rank::SampleCounts>);
 
 /// The counts from which a report is made.
-pub(in crate::engines) type Samples = HashMap<TraceId, u64, FixedState>;
+pub(in crate::engines) type Samples = Map<TraceId, u64>;
 
 /// The counts, and the times of the samples.
 pub(in crate::engines) struct CountedSamples {
@@ -47,9 +46,7 @@ impl CountedSamples {
     }
 
     fn add(&mut self, trace: TraceId, samples: u64) {
-        let counts = &mut self.samples;
-        memory::need_to_hash(counts.len(), counts.capacity(), size_of::<(TraceId, u64)>());
-        *counts.entry(trace).or_default() += samples;
+        *self.samples.get_or_default(trace).or_stop() += samples;
     }
 }
 
@@ -81,10 +78,8 @@ impl SampleCounts {
     /// Returns the counts since they were last taken.
     pub(in crate::engines) fn get(&self) -> CountedSamples {
         let counts = self.0.lock();
-        // The memory for the copy, and for the rows made from it.
-        memory::need(counts.samples.capacity() * 4 * size_of::<(TraceId, u64)>());
         CountedSamples {
-            samples: counts.samples.clone(),
+            samples: counts.samples.try_clone().or_stop(),
             times: counts.times.get(),
         }
     }

@@ -3,12 +3,10 @@
 //! It counts for the stack of that sample, which is the nearest that is known, if it is less than a tick, or no more than the
 //! next sample would have stood for.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
-
 use locks::{Mutex, rank};
+use memory::{List, Map, OrStop};
 use names::thread::ThreadSerial;
 
 /// The longest time between two ticks of the kernel: `CONFIG_HZ` is 100 or more.
@@ -30,8 +28,8 @@ pub(super) struct EndedThreads<T> {
 }
 
 struct State<T> {
-    last: HashMap<ThreadSerial, T, FixedState>,
-    ended: Vec<EndedThread>,
+    last: Map<ThreadSerial, T>,
+    ended: List<EndedThread>,
 }
 
 impl<T> EndedThreads<T> {
@@ -40,26 +38,20 @@ impl<T> EndedThreads<T> {
         Self {
             most: u64::try_from(most).unwrap_or(u64::MAX),
             state: Mutex::new(State {
-                last: HashMap::default(),
-                ended: Vec::new(),
+                last: Map::default(),
+                ended: List::new(),
             }),
         }
     }
 
     /// Notes the trace of the last sample of a thread.
     pub(super) fn sampled(&self, thread: ThreadSerial, trace: T) {
-        let mut state = self.state.lock();
-        memory::need_to_hash(
-            state.last.len(),
-            state.last.capacity(),
-            size_of::<(ThreadSerial, T)>(),
-        );
-        state.last.insert(thread, trace);
+        self.state.lock().last.insert(thread, trace).or_stop();
     }
 
     /// Notes that a thread has ended.
     pub(super) fn ended(&self, thread: EndedThread) {
-        self.state.lock().ended.push(thread);
+        self.state.lock().ended.push(thread).or_stop();
     }
 
     /// Forgets a thread that has ended without an event.
@@ -69,7 +61,7 @@ impl<T> EndedThreads<T> {
 
     /// Returns the threads that have ended since the last call. All their samples have been taken by now, and only need
     /// to be fetched.
-    pub(super) fn take_ended(&self) -> Vec<EndedThread> {
+    pub(super) fn take_ended(&self) -> List<EndedThread> {
         std::mem::take(&mut self.state.lock().ended)
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use hprof_format::{CpuSample, CpuSamplesRecord, Record, TimedSection};
+use memory::{List, OrStop};
 
 use super::counts::{CountedSamples, Samples};
 use crate::engines::folding::{Fold, FoldedRows, Row, is_small};
@@ -90,10 +91,8 @@ pub(in crate::engines) fn selected(
 /// Returns the total, and the rows above the cutoff: the costliest first, equal ones in the order in which they were
 /// first seen.
 fn rows(samples: Samples, cutoff: f64) -> (u64, Vec<(TraceId, u64)>) {
-    let mut rows: Vec<(TraceId, u64)> = samples
-        .into_iter()
-        .filter(|&(_, count)| count > 0)
-        .collect();
+    let rows = samples.into_iter().filter(|&(_, count)| count > 0);
+    let mut rows = List::collect(rows).or_stop().into_vec();
     let total: u64 = rows.iter().map(|&(_, count)| count).sum();
     memory::sort_by_numbers(&mut rows, |&(trace, count)| [!count, trace.index().into()]);
     let end = rows.partition_point(|&(_, count)| count as f64 / total as f64 >= cutoff);
@@ -154,15 +153,14 @@ mod tests {
         };
         let [large, one, two] = [trace(&[1, 2]), trace(&[1, 3]), trace(&[1, 4])];
         let samples = || {
-            [(large, 12), (one, 9), (two, 9)]
-                .into_iter()
-                .chain([(trace(&[5]), 70)])
+            let samples = [(large, 12), (one, 9), (two, 9), (trace(&[5]), 70)];
+            Samples::collect(samples).expect("little")
         };
-        let found = folded_rows(samples().collect(), 0.1, FrameId::numbered(9), &traces);
+        let found = folded_rows(samples(), 0.1, FrameId::numbered(9), &traces);
         assert_eq!(found.total, 100);
         let expected = [(trace(&[5]), 70), (trace(&[1, 9]), 18), (large, 12)];
         assert_eq!(found.rows, expected);
-        let found = folded_rows(samples().collect(), 0.0, FrameId::numbered(9), &traces);
+        let found = folded_rows(samples(), 0.0, FrameId::numbered(9), &traces);
         assert_eq!(found.rows.len(), 4, "nothing is small");
     }
 
@@ -175,7 +173,8 @@ mod tests {
                 frames: &[],
             })
         });
-        let samples = ids.into_iter().zip([10, 0, 70, 10, 9, 1]).collect();
+        let samples = ids.into_iter().zip([10, 0, 70, 10, 9, 1]);
+        let samples = Samples::collect(samples).expect("little");
         let (total, rows) = rows(samples, 0.1);
         assert_eq!(total, 100, "what is cut off counts");
         assert_eq!(rows, [(ids[2], 70), (ids[0], 10), (ids[3], 10)]);

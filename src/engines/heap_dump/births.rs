@@ -8,6 +8,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use hprof_format::{BirthsHead, BirthsWriter, ObjectBirth, ObjectId, births_path, is_births};
+use memory::{List, OrStop};
 
 use super::{DumpOutput, Subject};
 use crate::engines::allocations::Origin;
@@ -30,7 +31,7 @@ struct TemporaryFile {
 }
 
 impl<'a> BirthsFile<'a> {
-    pub(super) fn beside(dump: &'a Path) -> Self {
+    pub(super) fn next_to(dump: &'a Path) -> Self {
         Self {
             dump,
             number: 1,
@@ -42,7 +43,7 @@ impl<'a> BirthsFile<'a> {
     pub(super) fn begin(&mut self, head: &BirthsHead) {
         self.number = head.dump;
         let created = TemporaryFile::new(self.dump, head);
-        self.written = self.told(created);
+        self.written = self.reported(created);
     }
 
     /// Adds an object.
@@ -50,7 +51,7 @@ impl<'a> BirthsFile<'a> {
         let writer = self.written.as_mut().and_then(|file| file.writer.as_mut());
         if let Some(writer) = writer {
             let added = writer.add(birth);
-            if self.told(added).is_none() {
+            if self.reported(added).is_none() {
                 self.written = None;
             }
         }
@@ -60,11 +61,11 @@ impl<'a> BirthsFile<'a> {
     pub(super) fn finish(&mut self) {
         if let Some(file) = self.written.take() {
             let finished = file.finish(&births_path(self.dump, self.number));
-            self.told(finished);
+            self.reported(finished);
         }
     }
 
-    fn told<T>(&self, answer: io::Result<T>) -> Option<T> {
+    fn reported<T>(&self, answer: io::Result<T>) -> Option<T> {
         answer
             .inspect_err(|error| {
                 let path = births_path(self.dump, self.number);
@@ -82,24 +83,20 @@ pub(super) struct BirthList {
     /// See [`DumpOutput::births`].
     pub(super) next: u32,
     /// The moment and the identity of each; `None` if they are not wanted.
-    births: Option<Vec<(u32, u64)>>,
+    births: Option<List<(u32, u64)>>,
 }
 
 impl BirthList {
     pub(super) fn new(subject: &Subject<'_>) -> Self {
-        let births = subject.births.then(|| {
-            let tracked = subject.tracked.len();
-            memory::need(tracked * size_of::<(u32, u64)>());
-            Vec::with_capacity(tracked)
-        });
+        let births = subject
+            .births
+            .then(|| List::with_capacity(subject.tracked.len()).or_stop());
         Self { next: 0, births }
     }
 
     pub(super) fn push(&mut self, origin: &Origin) {
         if let Some(births) = &mut self.births {
-            let size = size_of::<(u32, u64)>();
-            memory::need_to_grow(births.len() + 1, births.capacity(), size);
-            births.push((origin.moment, origin.identity));
+            births.push((origin.moment, origin.identity)).or_stop();
         }
     }
 
@@ -185,7 +182,7 @@ mod tests {
         let dump = folder.path().join("x.hprof");
         let births = folder.path().join("x.hprof.births");
         let write = || {
-            let mut file = BirthsFile::beside(&dump);
+            let mut file = BirthsFile::next_to(&dump);
             file.begin(&first());
             file.finish();
         };
@@ -206,7 +203,7 @@ mod tests {
     fn a_dump_that_breaks_off_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let dump = folder.path().join("x.hprof");
-        let mut file = BirthsFile::beside(&dump);
+        let mut file = BirthsFile::next_to(&dump);
         file.begin(&first());
         drop(file);
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
+use super::{DumpError, DumpOutput, Dumped, DumpedThread, HeapDumper, Subject};
 use crate::engines::Moment;
 use crate::engines::gc::cannot_gc_at_vm_death;
 use jvmti::{Env, Jni, JvmtiError, RegisteredThreads};
@@ -140,7 +140,7 @@ impl Dumpers {
     }
 
     /// Returns the live threads, with their stacks.
-    pub fn live_threads<'a>(&self, jni: Jni<'a>) -> Result<Vec<LiveThread<'a>>, JvmtiError> {
+    pub fn live_threads<'a>(&self, jni: Jni<'a>) -> Result<Vec<DumpedThread<'a>>, JvmtiError> {
         // Keeps the classes of their methods until these have names.
         let _loaded = self.env.loaded_classes(jni)?;
         let threads = self.env.all_threads(jni)?;
@@ -149,12 +149,12 @@ impl Dumpers {
             .map(|object| {
                 let serial = self.registered.serial(jni, object.object());
                 match serial.map(ThreadSerial) {
-                    Some(serial) => LiveThread {
+                    Some(serial) => DumpedThread {
                         stack: self.stacks.whole_stack(jni, serial, object.object()),
                         object,
                         serial,
                     },
-                    None => LiveThread {
+                    None => DumpedThread {
                         object,
                         serial: ThreadSerial::UNKNOWN,
                         stack: WholeStack::EMPTY,

@@ -138,7 +138,7 @@ impl HeapDumps {
             redact: options.redact,
             form: match options.format {
                 Format::Binary => DumpForm {
-                    births: births_beside(options, is_file).then(|| context.path.clone()),
+                    births: wants_births(options, is_file).then(|| context.path.clone()),
                     ..DumpForm::BINARY
                 },
                 Format::Text => DumpForm {
@@ -241,7 +241,7 @@ impl HeapDumps {
         let tracked = self.tracker.as_deref();
         let births = form.births.as_deref().zip(tracked);
         let births = births.map(|(path, tracker)| Births {
-            file: BirthsFile::beside(path),
+            file: BirthsFile::next_to(path),
             tracker,
             run: self.run,
         });
@@ -319,7 +319,7 @@ impl Births<'_> {
 }
 
 /// Returns `true` if a births file is wanted next to the output; prints a line if it is and cannot be.
-fn births_beside(options: &Options, is_file: bool) -> bool {
+fn wants_births(options: &Options, is_file: bool) -> bool {
     if !options.lifetimes
         || !options
             .heap
@@ -365,7 +365,7 @@ pub struct Subject<'a> {
     /// The objects whose allocation was seen.
     pub tracked: &'a dyn TrackedObjects,
     /// The threads that are alive.
-    pub threads: &'a [LiveThread<'a>],
+    pub threads: &'a [DumpedThread<'a>],
     /// The moment of the dump, which says if the program continues after it.
     pub moment: Moment,
     /// `true` to include the values of primitive fields (`primfields=`); otherwise they are written as 0.
@@ -414,7 +414,7 @@ impl TrackedObjects for Untracked {
 }
 
 /// A live thread and its stack.
-pub struct LiveThread<'a> {
+pub struct DumpedThread<'a> {
     /// The thread object.
     pub object: LocalRef<'a>,
     /// Its number; [`ThreadSerial::UNKNOWN`] for the agent's own.

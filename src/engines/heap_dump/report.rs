@@ -13,7 +13,7 @@ use hprof_format::{
 use super::choice::Done;
 use super::{Births, DumpError, DumpOutput};
 use jvmti::caught;
-use memory::OutOfMemory;
+use memory::{List, OrStop, OutOfMemory};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
@@ -60,7 +60,7 @@ pub fn heap_dump(
         births,
         error: None,
         naming: true,
-        segment: Vec::new(),
+        segment: List::new(),
     };
     let answer = match caught(|| dump(&mut output).and_then(|done| output.finish(done))) {
         Ok(answer) => answer,
@@ -95,7 +95,7 @@ struct SegmentWriter<'a> {
     error: Option<DumpError>,
     /// `true` while segments wait for the records that they name.
     naming: bool,
-    segment: Vec<u8>,
+    segment: List<u8>,
 }
 
 /// Removes content from segments.
@@ -179,8 +179,7 @@ impl DumpOutput for SegmentWriter<'_> {
 
     fn records(&mut self, content: &[u8]) -> bool {
         if self.naming {
-            self.need_room(content);
-            self.segment.extend_from_slice(content);
+            self.segment.extend_from_slice(content).or_stop();
             return true;
         }
         let is_direct = content.len() >= DIRECT;
@@ -197,8 +196,7 @@ impl DumpOutput for SegmentWriter<'_> {
         if is_direct {
             return self.put(content);
         }
-        self.need_room(content);
-        self.segment.extend_from_slice(content);
+        self.segment.extend_from_slice(content).or_stop();
         true
     }
 }
@@ -239,13 +237,6 @@ impl SegmentWriter<'_> {
                 allocated_instances: objects,
             }))
         });
-    }
-
-    fn need_room(&self, content: &[u8]) {
-        let length = self.segment.len() + content.len();
-        if length > self.segment.capacity() {
-            memory::need(2 * length);
-        }
     }
 
     /// Writes a segment, or spools it until the totals are known; without its content, if that is to go.
@@ -295,7 +286,7 @@ impl SegmentWriter<'_> {
 /// Segments spooled to a file without a name.
 struct Spool {
     file: BufWriter<File>,
-    lengths: Vec<usize>,
+    lengths: List<usize>,
 }
 
 impl Spool {
@@ -311,7 +302,7 @@ impl Spool {
                     fs::remove_file(&path)?;
                     return Ok(Self {
                         file: BufWriter::new(file),
-                        lengths: Vec::new(),
+                        lengths: List::new(),
                     });
                 }
             }
@@ -320,7 +311,7 @@ impl Spool {
     }
 
     fn push(&mut self, segment: &[u8]) -> io::Result<()> {
-        self.lengths.push(segment.len());
+        self.lengths.push(segment.len()).or_stop();
         self.file.write_all(segment)
     }
 
@@ -329,10 +320,9 @@ impl Spool {
         let mut file = self.file.into_inner().map_err(|error| error.into_error())?;
         file.rewind()?;
         let mut file = BufReader::new(file);
-        let mut segment = Vec::new();
+        let mut segment = List::new();
         for length in self.lengths {
-            memory::need(length);
-            segment.resize(length, 0);
+            segment.resize(length, 0).or_stop();
             file.read_exact(&mut segment)?;
             if !look(&segment) {
                 break;

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use foldhash::fast::FixedState;
-use std::collections::HashMap;
 
 use super::contentions::{ContentionId, ContentionKey};
 use super::{MonitorWatch, SWEEP_INTERVAL};
 use jvmti::{Jni, Object, SessionId, WeakRef};
-use memory::PerThread;
+use memory::{Map, OrStop, PerThread};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 use stacks::{FramesMark, StackTop, TopFrames};
@@ -33,7 +32,7 @@ struct ContentionCache {
     session: SessionId,
     stack: StackTop,
     /// By the hash of the stack's key and class, and of the thread if traces are kept apart by it.
-    places: HashMap<u64, Cached, FixedState>,
+    places: Map<u64, Cached>,
 }
 
 struct Cached {
@@ -114,7 +113,7 @@ impl ContentionCache {
         Self {
             session,
             stack: StackTop::default(),
-            places: HashMap::default(),
+            places: Map::default(),
         }
     }
 
@@ -131,7 +130,7 @@ impl ContentionCache {
         let identity = watch.env.identity_hash(class).unwrap_or(0);
         let thread = watch.stacks.by_thread().then_some(serial);
         let key = |stack| FixedState::default().hash_one((stack, identity, thread));
-        let found = |places: &HashMap<u64, Cached, FixedState>, stack| {
+        let found = |places: &Map<u64, Cached>, stack| {
             let cached = places.get(&key(stack))?;
             let is_same = cached.class.is(jni, class);
             is_same.then_some((cached.place, cached.frames))
@@ -157,7 +156,7 @@ impl ContentionCache {
                 place,
                 frames,
             };
-            self.places.insert(key(stack), cached);
+            self.places.insert(key(stack), cached).or_stop();
         }
         Some(place)
     }

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use super::contentions::ContentionId;
 use jvmti::WeakRef;
 use locks::{Mutex, rank};
+use memory::{Map, OrStop};
 use names::thread::ThreadSerial;
 
 /// Enough shards that two threads rarely contend for one.
@@ -21,7 +18,7 @@ pub(super) struct PendingWaits([Shard; SHARDS]);
 /// A lock with a cache line of its own (two, because some CPUs fetch them in pairs).
 #[derive(Default)]
 #[repr(align(128))]
-struct Shard(Mutex<HashMap<ThreadSerial, Waits, FixedState>, rank::PendingWaits>);
+struct Shard(Mutex<Map<ThreadSerial, Waits>, rank::PendingWaits>);
 
 /// A thread may do both: when `Object.wait` is over, it wants the monitor back.
 #[derive(Default)]
@@ -62,7 +59,7 @@ impl PendingWaits {
     ) {
         let monitor = monitor.map(Arc::new);
         let mut shard = self.shard(thread).lock();
-        let waits = shard.entry(thread).or_default();
+        let waits = shard.get_or_default(thread).or_stop();
         let before = waits.entering.replace(WantedMonitor {
             place,
             since: Instant::now(),
@@ -85,8 +82,8 @@ impl PendingWaits {
         let mut shard = self.shard(thread).lock();
         let since = Instant::now();
         let before = shard
-            .entry(thread)
-            .or_default()
+            .get_or_default(thread)
+            .or_stop()
             .notified
             .replace(PendingWait { since, monitor });
         // References are freed without the lock.
@@ -147,21 +144,15 @@ impl PendingWaits {
         take: impl FnOnce(&mut Waits) -> Option<T>,
     ) -> Option<T> {
         let mut shard = self.shard(thread).lock();
-        let Entry::Occupied(mut entry) = shard.entry(thread) else {
-            return None;
-        };
-        let taken = take(entry.get_mut());
-        let waits = entry.get();
+        let waits = shard.get_mut(&thread)?;
+        let taken = take(waits);
         if waits.entering.is_none() && waits.notified.is_none() {
-            entry.remove();
+            shard.remove(&thread);
         }
         taken
     }
 
-    fn shard(
-        &self,
-        thread: ThreadSerial,
-    ) -> &Mutex<HashMap<ThreadSerial, Waits, FixedState>, rank::PendingWaits> {
+    fn shard(&self, thread: ThreadSerial) -> &Mutex<Map<ThreadSerial, Waits>, rank::PendingWaits> {
         &self.0[thread.0 as usize % SHARDS].0
     }
 }

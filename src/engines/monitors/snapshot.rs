@@ -3,15 +3,14 @@
 use std::thread;
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
 use hprof_format::{MonitorState, ThreadState, ThreadStatus};
-use std::collections::HashMap;
 
 use super::MonitorWatch;
 use jvmti::{
     ClassesSeen, FrameInfo, Jni, JvmtiError, LocalRef, MonitorUsage, Object, ThreadStack,
     ThreadStateFlags,
 };
+use memory::{Map, OrStop};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 use output::serials;
@@ -48,7 +47,7 @@ struct SnapshotBuilder<'w, 'j, 'f> {
     virtual_threads: Vec<(ThreadSerial, LocalRef<'j>)>,
     wanted: Vec<WantedMonitor<'j>>,
     /// The positions in `wanted` of monitors with the same hash.
-    by_identity: HashMap<i32, Vec<usize>, FixedState>,
+    by_identity: Map<i32, Vec<usize>>,
     /// The monitors that virtual threads own; determined when first needed.
     owned: Option<Vec<(ThreadSerial, Vec<LocalRef<'j>>)>>,
 }
@@ -77,7 +76,7 @@ pub(super) fn snapshot(
         threads: Vec::new(),
         virtual_threads: Vec::new(),
         wanted: Vec::new(),
-        by_identity: HashMap::default(),
+        by_identity: Map::default(),
         owned: None,
     };
     snapshot.platform_threads()?;
@@ -236,7 +235,7 @@ impl<'j> SnapshotBuilder<'_, 'j, '_> {
     /// Returns the entry of a monitor.
     fn wanted(&mut self, monitor: LocalRef<'j>) -> &mut WantedMonitor<'j> {
         let identity = self.watch.env.identity_hash(monitor.object()).unwrap_or(0);
-        let alike = self.by_identity.entry(identity).or_default();
+        let alike = self.by_identity.get_or_default(identity).or_stop();
         let known = alike.iter().copied().find(|&index| {
             let known = self.wanted[index].monitor.object();
             self.jni.is_same(known, monitor.object())

@@ -1,24 +1,23 @@
 //! The virtual threads that have a serial number. The VM lists platform threads only.
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use jvmti::{Jni, LocalRef, Object, WeakRef};
 use locks::{Mutex, rank};
+use memory::{List, Map, OrStop};
 use names::thread::ThreadSerial;
 
 /// Keeps virtual threads from the time they get their number to their end.
 #[derive(Default)]
 pub(super) struct KnownVirtualThreads(
-    Mutex<HashMap<ThreadSerial, Arc<WeakRef>, FixedState>, rank::KnownVirtualThreads>,
+    Mutex<Map<ThreadSerial, Arc<WeakRef>>, rank::KnownVirtualThreads>,
 );
 
 impl KnownVirtualThreads {
     pub(super) fn add(&self, jni: Jni<'_>, thread: Object<'_>, serial: ThreadSerial) {
         // Without memory for the reference the thread is missing from dumps.
         if let Some(thread) = WeakRef::new(jni, thread) {
-            self.0.lock().insert(serial, Arc::new(thread));
+            self.0.lock().insert(serial, Arc::new(thread)).or_stop();
         }
     }
 
@@ -34,12 +33,10 @@ impl KnownVirtualThreads {
 
     /// Returns the live ones, with their numbers; forgets those that were collected without having ended.
     pub(super) fn all<'a>(&self, jni: Jni<'a>) -> Vec<(ThreadSerial, LocalRef<'a>)> {
-        let known: Vec<(ThreadSerial, Arc<WeakRef>)> = {
+        let known: List<(ThreadSerial, Arc<WeakRef>)> = {
             let known = self.0.lock();
             let known = known.iter();
-            known
-                .map(|(&serial, thread)| (serial, thread.clone()))
-                .collect()
+            List::collect(known.map(|(&serial, thread)| (serial, thread.clone()))).or_stop()
         };
         let mut all = Vec::new();
         for (serial, thread) in &known {

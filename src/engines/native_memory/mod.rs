@@ -6,12 +6,9 @@
 mod report;
 mod sites;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-
-use foldhash::fast::FixedState;
 
 use super::sampled_frames::SampledFrames;
 use super::{Context, Engine, Report, Reporter, ReporterWithoutVm, ThreadWatcher, Totals, Worker};
@@ -20,6 +17,7 @@ use jvmti::{
     NoNativeAllocations, Object, SampledStack, SystemThreads,
 };
 use locks::{Mutex, rank};
+use memory::{Map, OrStop};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
@@ -29,7 +27,7 @@ use output::console;
 use stacks::{MixedFrame, Stacks};
 
 use report::Section;
-use sites::{Block, Sites};
+use sites::{Block, MallocSites};
 
 /// The interval at which samples are fetched, and new libraries looked for: names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
@@ -69,11 +67,11 @@ struct NativeState {
     interval: u32,
     system_threads: OnceLock<Option<SystemThreads>>,
     /// The serial numbers of threads by the system's ids, with `thread=y`.
-    threads: Mutex<HashMap<i32, ThreadSerial, FixedState>, rank::SampledThreads>,
+    threads: Mutex<Map<i32, ThreadSerial>, rank::SampledThreads>,
     allocations: OnceLock<Result<NativeAllocations, NoNativeAllocations>>,
-    sites: Mutex<Sites, rank::NativeSites>,
+    sites: Mutex<MallocSites, rank::NativeSites>,
     /// The functions that have been found, by instructions.
-    functions: Mutex<HashMap<usize, FrameId, FixedState>, rank::NativeFunctions>,
+    functions: Mutex<Map<usize, FrameId>, rank::NativeFunctions>,
     /// Samples that were lost, or whose blocks are not tracked: they may not have been freed.
     untracked: AtomicU64,
     /// `true` if libraries have come or gone since functions were last looked up.
@@ -177,7 +175,7 @@ impl ThreadWatcher for NativeMemory {
         let find = || SystemThreads::find(self.shared.env).ok();
         let threads = self.shared.system_threads.get_or_init(find);
         if let Some(tid) = threads.and_then(|threads| threads.tid(jni, thread)) {
-            self.shared.threads.lock().insert(tid, serial);
+            self.shared.threads.lock().insert(tid, serial).or_stop();
         }
     }
 
@@ -357,12 +355,7 @@ impl NativeState {
             .native_frame(&allocations.native_function(instruction)?);
         let mut functions = self.functions.lock();
         if functions.len() < MOST_FUNCTIONS {
-            memory::need_to_hash(
-                functions.len(),
-                functions.capacity(),
-                size_of::<(usize, FrameId)>(),
-            );
-            functions.insert(instruction, found);
+            functions.insert(instruction, found).or_stop();
         }
         Some(found)
     }
@@ -378,7 +371,7 @@ impl NativeState {
         }
     }
 
-    fn totals(&self, starts_anew: bool) -> sites::Amounts {
+    fn totals(&self, starts_anew: bool) -> sites::MallocAmounts {
         let mut sites = self.sites.lock();
         let amounts = sites.amounts(Instant::now());
         if starts_anew {

@@ -6,7 +6,7 @@ use hprof_format::{
     NativeAmounts, NativeErrors, NativeSite, NativeSites, Section as FormatSection,
 };
 
-use super::sites::{Amount, Amounts, Estimate, OLD};
+use super::sites::{Estimate, MallocAmount, MallocAmounts, OLD};
 use crate::engines::folding::{Fold, Row, is_small};
 use names::frame::FrameId;
 use output::{Journal, serials};
@@ -27,8 +27,8 @@ pub(super) struct Section {
 }
 
 impl Section {
-    pub(super) fn write(self, journal: &Journal, amounts: Amounts) {
-        let Amounts { totals, by_trace } = amounts;
+    pub(super) fn write(self, journal: &Journal, amounts: MallocAmounts) {
+        let MallocAmounts { totals, by_trace } = amounts;
         journal.entry(|entry| {
             let rows = by_trace.into_iter();
             let rows = rows.map(|(trace, amount)| Row {
@@ -90,8 +90,8 @@ impl Section {
     }
 }
 
-fn values(amount: Amount) -> [u64; COLUMNS] {
-    let Amount {
+fn values(amount: MallocAmount) -> [u64; COLUMNS] {
+    let MallocAmount {
         live,
         old,
         allocated,

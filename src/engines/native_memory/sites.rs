@@ -1,11 +1,9 @@
 //! The allocations by stack, and the sampled blocks that are not freed.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use foldhash::fast::FixedState;
-
 use jvmti::TrackedBlock;
+use memory::{List, Map, OrStop};
 use names::trace::TraceId;
 
 /// The age from which on a block is old: most blocks are freed within milliseconds, and a leak within minutes of its
@@ -14,9 +12,9 @@ pub(super) const OLD: Duration = Duration::from_secs(10);
 
 /// The allocations by stack.
 #[derive(Default)]
-pub(super) struct Sites {
-    allocated: HashMap<TraceId, Estimate, FixedState>,
-    live: Vec<Block>,
+pub(super) struct MallocSites {
+    allocated: Map<TraceId, Estimate>,
+    live: List<Block>,
 }
 
 /// A sampled block.
@@ -41,7 +39,7 @@ pub(super) struct Estimate {
 
 /// The estimates for one stack, or for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Amount {
+pub(super) struct MallocAmount {
     pub(super) live: Estimate,
     pub(super) old: Estimate,
     pub(super) allocated: Estimate,
@@ -49,9 +47,9 @@ pub(super) struct Amount {
 
 /// The estimates at some moment.
 #[derive(Default)]
-pub(super) struct Amounts {
-    pub(super) totals: Amount,
-    pub(super) by_trace: HashMap<TraceId, Amount, FixedState>,
+pub(super) struct MallocAmounts {
+    pub(super) totals: MallocAmount,
+    pub(super) by_trace: Map<TraceId, MallocAmount>,
 }
 
 impl Estimate {
@@ -72,25 +70,19 @@ impl Estimate {
     }
 }
 
-impl Sites {
+impl MallocSites {
     /// Counts a sampled allocation.
     pub(super) fn add(&mut self, block: Block) {
-        memory::need_to_hash(
-            self.allocated.len(),
-            self.allocated.capacity(),
-            size_of::<(TraceId, Estimate)>(),
-        );
-        let allocated = self.allocated.entry(block.trace).or_default();
+        let allocated = self.allocated.get_or_default(block.trace).or_stop();
         allocated.add(block.bytes, block.stands_for);
         if block.tracked.is_some() {
-            memory::need_to_grow(self.live.len(), self.live.capacity(), size_of::<Block>());
-            self.live.push(block);
+            self.live.push(block).or_stop();
         }
     }
 
     /// Counts allocations of which only the size is known.
     pub(super) fn add_lost(&mut self, trace: TraceId, bytes: u64) {
-        self.allocated.entry(trace).or_default().bytes += bytes as f64;
+        self.allocated.get_or_default(trace).or_stop().bytes += bytes as f64;
     }
 
     /// Forgets the blocks that have been freed.
@@ -100,15 +92,15 @@ impl Sites {
 
     /// Counts allocations from zero on, except the blocks that are alive.
     pub(super) fn start_anew(&mut self) {
-        self.allocated = HashMap::default();
+        self.allocated = Map::default();
     }
 
     /// Returns all estimates.
-    pub(super) fn amounts(&self, now: Instant) -> Amounts {
-        let mut amounts = Amounts::default();
-        memory::need(self.allocated.len() * 2 * size_of::<(TraceId, Amount)>());
+    pub(super) fn amounts(&self, now: Instant) -> MallocAmounts {
+        let mut amounts = MallocAmounts::default();
         for (&trace, &allocated) in &self.allocated {
-            amounts.by_trace.entry(trace).or_default().allocated = allocated;
+            let of_trace = amounts.by_trace.get_or_default(trace).or_stop();
+            of_trace.allocated = allocated;
             amounts.totals.allocated.add_all(allocated);
         }
         for block in &self.live {
@@ -116,7 +108,7 @@ impl Sites {
             if left == 0 {
                 continue;
             }
-            let of_trace = amounts.by_trace.entry(block.trace).or_default();
+            let of_trace = amounts.by_trace.get_or_default(block.trace).or_stop();
             let is_old = now.saturating_duration_since(block.since) >= OLD;
             for amount in [of_trace, &mut amounts.totals] {
                 amount.live.add(left, block.stands_for);

@@ -38,14 +38,14 @@ const IN_THREAD_NOT_SEEN: &str = "in a thread that had not been looked at";
 #[derive(Default)]
 pub(super) struct Rounds {
     /// Those that ran lately: all are looked at in every round.
-    active: VecDeque<SampledThread>,
-    resting: VecDeque<SampledThread>,
+    active: VecDeque<WatchedThread>,
+    resting: VecDeque<WatchedThread>,
     /// The CPU time by which the last round exceeded its share, in nanoseconds.
     overrun: u64,
 }
 
 /// A thread that is sampled.
-struct SampledThread {
+struct WatchedThread {
     thread: Arc<LiveThread>,
     /// The last round that has been charged.
     charged: u64,
@@ -66,7 +66,7 @@ struct Seen {
 
 /// A thread that has run since the last look.
 struct Due {
-    watched: SampledThread,
+    watched: WatchedThread,
     mark: RunMark,
 }
 
@@ -114,7 +114,7 @@ impl Budget {
     }
 }
 
-impl SampledThread {
+impl WatchedThread {
     fn new(thread: Arc<LiveThread>) -> Self {
         Self {
             charged: thread.since,
@@ -190,9 +190,9 @@ impl Rounds {
     /// Looks at threads, in the round `now`.
     pub(super) fn look(&mut self, shared: &WallSamplerState, jni: Jni<'_>, now: u64) {
         let threads = self.active.len() + self.resting.len() + shared.threads.count();
-        memory::need(threads * 2 * size_of::<SampledThread>());
+        memory::need(threads * 2 * size_of::<WatchedThread>());
         let new = shared.threads.take_new();
-        self.active.extend(new.into_iter().map(SampledThread::new));
+        self.active.extend(new.into_iter().map(WatchedThread::new));
         let batch = if shared.stops_all { BATCH } else { 1 };
         let mut budget = Budget::begin(shared, self.overrun);
         let mut due = Vec::new();
@@ -229,7 +229,7 @@ impl Rounds {
 
     fn look_at(
         &mut self,
-        mut watched: SampledThread,
+        mut watched: WatchedThread,
         shared: &WallSamplerState,
         now: u64,
         due: &mut Vec<Due>,

@@ -186,7 +186,7 @@ fn a_profile_of_somebody_else_is_left_alone() {
     let refused = live(&run, &["--once"]).output().expect("hprof");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.contains("'stop' comes first"), "{said}");
+    assert!(said.contains("stop it first"), "{said}");
     assert!(run.hprof_well("status", &[]).starts_with("profiling for "));
     run.hprof_well("stop", &[]);
     assert_nothing_stays(&run);

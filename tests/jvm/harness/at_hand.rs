@@ -1,10 +1,11 @@
 //! The available JVMs, programs and tools, and reports about missing ones.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
+
+use hprof_testing::skip;
 
 /// A JVM to test on.
 pub struct Jvm {
@@ -158,16 +159,6 @@ fn built(variable: &str, name: &str) -> PathBuf {
         path.display()
     );
     path
-}
-
-/// Reports that something is not tested, directly to stderr, because libtest captures what a test prints.
-/// `scripts/test` repeats it at its end.
-pub fn skip(what: &str) {
-    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut said = SAID.lock().expect("nothing panics inside");
-    if said.insert(what.to_owned()) {
-        let _ = writeln!(io::stderr(), "skipped: {what}");
-    }
 }
 
 /// Returns a reader that `scripts/test` installs; reports if it is missing.

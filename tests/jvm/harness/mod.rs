@@ -18,9 +18,10 @@ use tempfile::TempDir;
 
 pub use at_hand::{
     Jvm, agent, any_jdk, any_jvm, c_library, cli, compiler, compiles, fetched, go_library,
-    is_release_build, javac, jvms, may_mount, old_jvms, reader, skip,
+    is_release_build, javac, jvms, may_mount, old_jvms, reader,
 };
 pub use finished::Finished;
+pub use hprof_testing::skip;
 
 /// The time after which a program is considered hanging.
 const TIMEOUT: Duration = Duration::from_secs(300);

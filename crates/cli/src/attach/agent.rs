@@ -48,7 +48,7 @@ pub fn to_load(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error
             path: named.to_owned(),
             error,
         })?,
-        None => beside_this_command()?,
+        None => installed_library()?,
     };
     // A program with a different root sees other files.
     if process.is_regular(&library) == Some(true) {
@@ -67,7 +67,7 @@ pub fn to_load(process: &Process, named: Option<&Path>) -> Result<PathBuf, Error
 }
 
 /// Returns the library installed with this command.
-pub fn beside_this_command() -> Result<PathBuf, Error> {
+pub fn installed_library() -> Result<PathBuf, Error> {
     let command = process::path_of_this_command().map_err(|error| Error::File {
         path: "hprof".into(),
         error,

@@ -155,7 +155,7 @@ impl Running {
 impl AgentPath {
     /// Prints the path of the agent's library.
     pub fn run(&self) -> Result<(), Failure> {
-        let library = agent::beside_this_command()?;
+        let library = agent::installed_library()?;
         let mut out = io::stdout().lock();
         // Unescaped, for a shell to read.
         out.write_all(&process::bytes_of(&library))

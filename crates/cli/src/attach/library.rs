@@ -23,7 +23,7 @@ impl Library {
     /// Returns the path of the library for a program that is yet to start.
     pub fn for_new_program(&self) -> Result<PathBuf, Failure> {
         let Some(named) = &self.agent else {
-            return Ok(agent::beside_this_command()?);
+            return Ok(agent::installed_library()?);
         };
         let about = |error| Failure::about(named, error);
         named.canonicalize().map_err(about)

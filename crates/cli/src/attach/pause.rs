@@ -178,7 +178,7 @@ impl Stops {
         // Some collectors work while the program runs.
         let collection = |is_done| seconds(is_done && !heap.is_concurrent(), COLLECTION);
         Some(Stops {
-            start: match is_exact && heap.starts_beside_program() {
+            start: match is_exact && heap.starts_concurrently() {
                 true => 0.0,
                 false => collection(is_exact || options.collect),
             },

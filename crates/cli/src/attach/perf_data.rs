@@ -51,7 +51,7 @@ impl HeapUse {
     }
 
     /// Returns `true` if exact sites can start without a full collection that stops the program. JDK 11 needs two.
-    pub fn starts_beside_program(&self) -> bool {
+    pub fn starts_concurrently(&self) -> bool {
         let is_enough = self.collector == "G1" && self.jdk.is_some_and(|jdk| jdk > 11);
         self.is_concurrent() || is_enough
     }

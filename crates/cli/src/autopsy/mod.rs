@@ -132,10 +132,10 @@ fn find(path: &Path) -> Result<(PathBuf, File, BlackBox), Failure> {
         Err(BlackBoxError::Other) => {}
         read => return found(path, read),
     }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(END_OF_BLACK_BOX);
-    let beside = PathBuf::from(beside);
-    match read(&beside) {
+    let mut black_box = path.as_os_str().to_owned();
+    black_box.push(END_OF_BLACK_BOX);
+    let black_box = PathBuf::from(black_box);
+    match read(&black_box) {
         Err(BlackBoxError::Read(error)) if error.kind() == io::ErrorKind::NotFound => {
             match is_profile(path) {
                 true => Err(Failure::about(path, NO_BLACK_BOX)),
@@ -143,9 +143,9 @@ fn find(path: &Path) -> Result<(PathBuf, File, BlackBox), Failure> {
             }
         }
         read => {
-            let name = beside.display().to_string();
+            let name = black_box.display().to_string();
             let _ = writeln!(io::stderr(), "hprof: this is {}", printable(&name));
-            found(&beside, read)
+            found(&black_box, read)
         }
     }
 }

@@ -107,7 +107,7 @@ impl Doctor {
             })
             .and_then(|()| out.flush())
             .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;
-        let message = "1 thing would not work, see above";
+        let message = "1 check failed, see above";
         Err(Failure::Message(message.to_owned()))
     }
 }

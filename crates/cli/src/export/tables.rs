@@ -70,7 +70,7 @@ impl TableArguments {
         for file in files {
             match one(file, folder, &options) {
                 Ok(converted) => {
-                    tell(file, &converted);
+                    print_row_counts(file, &converted);
                     if !converted.completeness.is_whole() {
                         failures.push(Failure::about(file, converted.completeness));
                     }
@@ -137,7 +137,7 @@ fn one(file: &Path, folder: &Path, options: &Options) -> Result<Converted, OneFa
 }
 
 /// Prints one line with the run's id and the number of rows.
-fn tell(file: &Path, converted: &Converted) {
+fn print_row_counts(file: &Path, converted: &Converted) {
     let name = file.display().to_string();
     let name = printable(&name);
     let rows = converted

@@ -36,9 +36,9 @@ impl IndexPlaces {
             Some(number) => format!(".index.{number}"),
             None => ".index".to_owned(),
         };
-        let mut beside = file.as_os_str().to_owned();
-        beside.push(&ending);
-        let mut places = vec![PathBuf::from(beside)];
+        let mut with_end = file.as_os_str().to_owned();
+        with_end.push(&ending);
+        let mut places = vec![PathBuf::from(with_end)];
         if let (Some(folder), Ok(full)) = (cache_folder(), fs::canonicalize(file)) {
             let mut hasher = DefaultHasher::new();
             full.hash(&mut hasher);

@@ -72,7 +72,7 @@ impl Leaks {
             let mine = self.own.mine.as_ref();
             let is_own = mine.map(|own| |frame: &str| own.has_frame(frame));
             let is_own = is_own.as_ref().map(|is_own| is_own as IsOwn<'_>);
-            let births = match Births::beside(file, &dump) {
+            let births = match Births::next_to(file, &dump) {
                 Err(error) if error.is_missing() => None,
                 Err(error) => {
                     let message = format!("{}: {error}; the ages are left out", file.display());

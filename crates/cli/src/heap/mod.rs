@@ -320,7 +320,7 @@ impl HeapCommand {
 
 /// Reads the births of a dump's objects.
 fn births(file: &Path, dump: &Dump) -> Result<Births, Failure> {
-    Births::beside(file, dump).map_err(|error| Failure::about(file, error))
+    Births::next_to(file, dump).map_err(|error| Failure::about(file, error))
 }
 
 /// Creates an error about a file.

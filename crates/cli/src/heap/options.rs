@@ -147,22 +147,21 @@ pub fn dump_number(text: &str) -> Result<usize, String> {
 
 /// Parses a number of threads.
 pub fn threads(text: &str) -> Result<NonZero<usize>, String> {
-    text.parse()
-        .map_err(|_| "at least 1 thread is needed".to_owned())
+    text.parse().map_err(|_| "must be 1 or more".to_owned())
 }
 
 /// Parses a percentage of the heap.
 pub fn percent(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
-        _ => Err("a number above 0 and up to 100 is needed".to_owned()),
+        _ => Err("must be above 0, and at most 100".to_owned()),
     }
 }
 
 /// Parses a number of bytes, which may be 0.
 pub fn memory(text: &str) -> Result<u64, String> {
     size::parse(text)
-        .ok_or_else(|| "a number of bytes is needed, or one with k, m or g: 512m, 4g".to_owned())
+        .ok_or_else(|| "must be a number of bytes, with an optional k, m or g: 512m, 4g".to_owned())
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub fn verdict_lines(seen: &Seen) -> Vec<String> {
     let swapped = last.swapped.filter(|&bytes| bytes > 0);
     let swapped = swapped.map(|bytes| format!("swapped out: {}", size(bytes)));
     let failure = seen.failure.as_ref();
-    let failure = failure.map(|reason| format!("the last look has failed: {reason}"));
+    let failure = failure.map(|reason| format!("the last update failed: {reason}"));
     findings
         .chain(forecasts)
         .chain(swapped)

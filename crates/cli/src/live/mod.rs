@@ -289,7 +289,7 @@ impl<'a> Screen<'a> {
                 Action::Write => self.write(&mut app, client),
                 Action::Stack(thread) => match self.session.stack(thread) {
                     Ok(lines) => app.show_stack(lines),
-                    Err(failure) => app.message = said(&failure),
+                    Err(failure) => app.message = message(&failure),
                 },
                 Action::Measure(more) => {
                     client.leave();
@@ -303,7 +303,7 @@ impl<'a> Screen<'a> {
                     drawn.map_err(terminal_failed)?;
                     app.message = match self.dump() {
                         Ok(dumped) => Some(dumped),
-                        Err(failure) => said(&failure),
+                        Err(failure) => message(&failure),
                     };
                 }
             }
@@ -315,7 +315,7 @@ impl<'a> Screen<'a> {
         let class = self.session.main_class();
         app.message = match written::file(&profile, &class, self.session.process()) {
             Ok(path) => Some(format!("written: {}", path.display())),
-            Err(failure) => said(&failure),
+            Err(failure) => message(&failure),
         };
     }
 
@@ -372,7 +372,7 @@ fn terminal_failed(error: io::Error) -> Failure {
 }
 
 /// Returns a failure as a message on the screen.
-fn said(failure: &Failure) -> Option<String> {
+fn message(failure: &Failure) -> Option<String> {
     failure.message().map(page::safe)
 }
 

@@ -14,9 +14,9 @@ use crate::input::WITHOUT_LINKS;
 
 /// The most bytes of an answer before it is cut to its limit.
 const LONGEST: u64 = 32 << 20;
-/// The most bytes of an error that are read, and that are told.
+/// The most bytes of an error that are read, and of the line that is made of it.
 const LONGEST_ERROR: u64 = 64 << 10;
-const TOLD: usize = 1000;
+const LONGEST_LINE: usize = 1000;
 
 /// The output of a command.
 pub struct Printed {
@@ -95,15 +95,15 @@ fn complaint(text: &[u8]) -> Option<String> {
         Some(line) => line.to_owned(),
         None => paragraph.map(str::trim).collect::<Vec<_>>().join(" "),
     };
-    (!line.is_empty()).then(|| told(&line))
+    (!line.is_empty()).then(|| one_line(&line))
 }
 
 /// Returns an error as one line of a limited length.
-pub fn told(line: &str) -> String {
+pub fn one_line(line: &str) -> String {
     let line = printable(line);
     match line.len() {
-        0..=TOLD => line.into_owned(),
-        _ => format!("{}…", &line[..line.floor_char_boundary(TOLD)]),
+        0..=LONGEST_LINE => line.into_owned(),
+        _ => format!("{}…", &line[..line.floor_char_boundary(LONGEST_LINE)]),
     }
 }
 
@@ -152,6 +152,6 @@ mod tests {
             "{usage}"
         );
         assert_eq!(complaint(b""), None);
-        assert!(told(&"é".repeat(5000)).len() < TOLD + 4);
+        assert!(one_line(&"é".repeat(5000)).len() < LONGEST_LINE + 4);
     }
 }

@@ -203,7 +203,7 @@ pub struct Paths {
 impl Paths {
     pub fn request(self, folders: &Folders) -> Result<Request, String> {
         if self.object.is_some() == self.class.is_some() {
-            return Err("name an `object` or a `class`, one of the two".to_owned());
+            return Err("name either an `object` or a `class`".to_owned());
         }
         let printed = self.page.printed();
         let request = Request::json(&["heap", "paths"], "", RestsOn::Objects, self.page)

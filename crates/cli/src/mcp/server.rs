@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::answer::{Found, error};
-use super::command::{Printed, Program, told, words};
+use super::command::{Printed, Program, one_line, words};
 use super::folders::Folders;
 use super::request::{Request, RestsOn};
 use super::tools::{Asked, Effect};
@@ -212,7 +212,7 @@ impl ServerHandler for Server {
         };
         let result = match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(line) => CallToolResult::error(vec![ContentBlock::text(error(&told(&line)))]),
+            Err(line) => CallToolResult::error(vec![ContentBlock::text(error(&one_line(&line)))]),
         };
         Ok(result.into())
     }

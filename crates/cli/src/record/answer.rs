@@ -322,7 +322,7 @@ impl<'a> Answer<'a> {
                 let idle = idle.iter().filter(|(of, _)| *of == metric);
                 let idle = idle.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
                 if idle == 0 {
-                    format!("no sample was taken{time}; what the agent said may tell why")
+                    format!("no sample was taken{time}; the agent's messages may say why")
                 } else {
                     let idle = Amounts::of(metric, &opened.profile, Sizes::default()).text(idle);
                     let file = quoted(file);
@@ -468,7 +468,7 @@ impl<'a> Answer<'a> {
         if shown.is_none() {
             return Ok(());
         }
-        let (file, page) = (quoted(first), quoted(&page::beside(first)));
+        let (file, page) = (quoted(first), quoted(&page::path_of(first)));
         if is_black_box(first) {
             return writeln!(
                 out,
@@ -568,7 +568,7 @@ fn memory(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
 fn methods(profile: &Profile, metric: Metric, of: &str) -> AnswerTable {
     let mut table = AnswerTable::of(profile, metric, By::Method);
     table.head.push_str(of);
-    let is_method = |row: &Cost| row.own > 0 && !stands_for_something(&row.name);
+    let is_method = |row: &Cost| row.own > 0 && !is_placeholder(&row.name);
     table.rows.retain(is_method);
     table
 }
@@ -600,7 +600,7 @@ fn is_black_box(file: &Path) -> bool {
 }
 
 /// Returns `true` for the name of a row that is no method: `<not listed>`, `java.lang.Thread.<unsampled>`.
-fn stands_for_something(name: &str) -> bool {
+fn is_placeholder(name: &str) -> bool {
     let method = name.strip_prefix("java.lang.Thread.").unwrap_or(name);
     method.starts_with('<') && !matches!(method, "<init>" | "<clinit>")
 }

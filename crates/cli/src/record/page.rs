@@ -66,7 +66,7 @@ pub fn write(files: &[PathBuf], page: Option<&Path>, is_opened: bool) -> Result<
     let Some(first) = files.first() else {
         return Ok(());
     };
-    let page = page.map_or_else(|| beside(first), Path::to_owned);
+    let page = page.map_or_else(|| path_of(first), Path::to_owned);
     report::write_page(files, &page)?;
     let name = page.display().to_string();
     let _ = writeln!(io::stderr(), "page: {}", printable(&name));
@@ -77,7 +77,7 @@ pub fn write(files: &[PathBuf], page: Option<&Path>, is_opened: bool) -> Result<
 }
 
 /// Returns the name of the page next to a file: `Main-20261123-081500-4711.html`.
-pub fn beside(file: &Path) -> PathBuf {
+pub fn path_of(file: &Path) -> PathBuf {
     let name = file.to_string_lossy();
     let name = name.trim_end_matches(".txt").trim_end_matches(".hprof");
     format!("{name}.html").into()

@@ -52,10 +52,10 @@ pub fn wait(listener: &TcpListener) -> io::Result<Arrival> {
         while let Some(caller) = callers.get_mut(index) {
             match listen(caller) {
                 Verdict::Open => index += 1,
-                Verdict::Stranger => send_away(callers.remove(index)),
+                Verdict::Stranger => refuse(callers.remove(index)),
                 Verdict::Agent => {
                     let Caller { stream, said, .. } = callers.remove(index);
-                    callers.into_iter().for_each(send_away);
+                    callers.into_iter().for_each(refuse);
                     stream.set_nonblocking(false)?;
                     let beginning = said;
                     return Ok(Arrival { stream, beginning });
@@ -65,7 +65,7 @@ pub fn wait(listener: &TcpListener) -> io::Result<Arrival> {
         // One at a time: a caller that has sent enough is judged before others are accepted.
         if let Some(caller) = accept(listener)? {
             if callers.len() == MOST {
-                send_away(callers.remove(0));
+                refuse(callers.remove(0));
             }
             callers.push(caller);
         }
@@ -148,7 +148,7 @@ fn judge_text(text: &[u8]) -> Verdict {
     Verdict::Stranger
 }
 
-fn send_away(caller: Caller) {
+fn refuse(caller: Caller) {
     let address = caller.address;
     let _ = writeln!(
         io::stderr(),

@@ -44,7 +44,7 @@ pub fn parse(line: &str) -> Result<Command, String> {
         }
     };
     match words.next() {
-        Some(word) => Err(format!("'{word}' is one word too many in '{line}'")),
+        Some(word) => Err(format!("unexpected argument '{word}' in '{line}'")),
         None => Ok(command),
     }
 }
@@ -83,7 +83,7 @@ fn threads<'a>(words: &mut impl Iterator<Item = &'a str>) -> Result<Threads, Str
     };
     match id {
         None => Err(format!(
-            "ID is '{word}'; it must be a number, hexadecimal with 0x"
+            "invalid ID '{word}': expected a number, hexadecimal with 0x"
         )),
         Some(0) => Ok(Threads::All),
         Some(id) => Ok(Threads::One(ObjectId(id))),
@@ -95,7 +95,7 @@ fn cutoff<'a>(words: &mut impl Iterator<Item = &'a str>) -> Result<f32, String> 
     if cutoff >= 0.0 {
         return Ok(cutoff);
     }
-    Err(format!("CUTOFF is '{cutoff}'; it must be 0 or more"))
+    Err(format!("invalid CUTOFF '{cutoff}': expected 0 or more"))
 }
 
 fn optional<'a, T: std::str::FromStr>(
@@ -108,7 +108,7 @@ fn optional<'a, T: std::str::FromStr>(
 
 fn number<T: std::str::FromStr>(word: &str, name: &str) -> Result<T, String> {
     word.parse()
-        .map_err(|_| format!("{name} is '{word}'; it must be a number in its range"))
+        .map_err(|_| format!("invalid {name} '{word}': not a number, or out of range"))
 }
 
 #[cfg(test)]
@@ -198,15 +198,18 @@ mod tests {
             ("control depth", "control depth needs a number, 0 to 65535"),
             (
                 "control depth 65536",
-                "N is '65536'; it must be a number in its range",
+                "invalid N '65536': not a number, or out of range",
             ),
             (
                 "control start-samples main",
-                "ID is 'main'; it must be a number, hexadecimal with 0x",
+                "invalid ID 'main': expected a number, hexadecimal with 0x",
             ),
-            ("cpu-samples -1", "CUTOFF is '-1'; it must be 0 or more"),
-            ("cpu-samples nan", "CUTOFF is 'NaN'; it must be 0 or more"),
-            ("exit now", "'now' is one word too many in 'exit now'"),
+            ("cpu-samples -1", "invalid CUTOFF '-1': expected 0 or more"),
+            (
+                "cpu-samples nan",
+                "invalid CUTOFF 'NaN': expected 0 or more",
+            ),
+            ("exit now", "unexpected argument 'now' in 'exit now'"),
         ] {
             assert_eq!(parse(line), Err(message.to_owned()));
         }

@@ -22,7 +22,7 @@ use super::events::{AgentRefusal, Events, Reason, ReceiverEvent};
 use super::forward::{Finished, Forwarder, Forwarding, Sent};
 use super::names::{AgentFacts, PartFile, Pattern};
 use super::requests::{Request, requests};
-use super::waiting::{Heard, Waiting, origin};
+use super::waiting::{Received, Waiting, origin};
 use super::written::WrittenFile;
 use crate::failure::Failure;
 use crate::push::Pushed;
@@ -87,7 +87,7 @@ pub fn collect(listener: &TcpListener, wanted: Wanted) -> Result<(), Failure> {
     let connections = allow_many_connections();
     let (requests, woken, asker) = requests().map_err(broken)?;
     let forwarder = wanted.forwarding.is_wanted().then(|| {
-        let told = move |sent| asker.tell(Request::Sent(sent));
+        let told = move |sent| asker.send(Request::Sent(sent));
         Forwarder::start(wanted.forwarding.clone(), told)
     });
     let events = Events::new();
@@ -217,16 +217,16 @@ impl Server {
 
     /// Reads from callers that have not been identified.
     fn listen(&mut self) {
-        for (caller, heard) in self.waiting.hear() {
-            self.admit(caller, heard);
+        for (caller, received) in self.waiting.read_from_all() {
+            self.admit(caller, received);
         }
     }
 
-    fn admit(&mut self, caller: Caller, heard: Heard) {
-        match heard {
-            Heard::Agent => self.begin(caller),
-            Heard::Stranger => self.refuse(caller.address, AgentRefusal::NoAgent),
-            Heard::Silent => self.refuse(caller.address, AgentRefusal::Silent),
+    fn admit(&mut self, caller: Caller, received: Received) {
+        match received {
+            Received::Agent => self.begin(caller),
+            Received::Stranger => self.refuse(caller.address, AgentRefusal::NoAgent),
+            Received::Silent => self.refuse(caller.address, AgentRefusal::Silent),
         }
     }
 
@@ -234,8 +234,8 @@ impl Server {
     fn make_room(&mut self) -> bool {
         let taken = self.waiting.take_one();
         let is_taken = taken.is_some();
-        if let Some((caller, heard)) = taken {
-            self.admit(caller, heard);
+        if let Some((caller, received)) = taken {
+            self.admit(caller, received);
         }
         is_taken
     }
@@ -476,7 +476,7 @@ impl Server {
             None => (None, line),
             Some(Some((number, text))) => match number.parse::<u64>() {
                 Ok(number) => (Some(number), text),
-                Err(_) => return super::say(&format!("'@{number}' is no number of an agent")),
+                Err(_) => return super::say(&format!("invalid agent number '@{number}'")),
             },
             Some(None) => return super::say("a command is needed after '@N'"),
         };

@@ -33,7 +33,7 @@ impl Asker {
     }
 
     /// As [`Asker::ask`], ignoring whether the loop has ended.
-    pub fn tell(&self, request: Request) {
+    pub fn send(&self, request: Request) {
         let _ = self.ask(request);
     }
 
@@ -60,7 +60,7 @@ pub fn requests() -> io::Result<(Receiver<Request>, Waker, Asker)> {
         }
     });
     let interrupt = asker.another()?;
-    signals::each_time_asked_to_end(move || interrupt.tell(Request::Stop))
+    signals::each_time_asked_to_end(move || interrupt.send(Request::Stop))
         .map_err(|error| io::Error::other(format!("cannot wait for an interrupt: {error}")))?;
     Ok((received, woken, asker))
 }

@@ -11,7 +11,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 
 /// The result of waiting for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     Agent,
     Stranger,
     /// It has sent nothing, or not enough.
@@ -43,23 +43,23 @@ impl Waiting {
     }
 
     /// Reads from them; removes and returns those that need not wait any more.
-    pub fn hear(&mut self) -> Vec<(Caller, Heard)> {
-        let mut heard = Vec::new();
+    pub fn read_from_all(&mut self) -> Vec<(Caller, Received)> {
+        let mut received = Vec::new();
         let mut index = 0;
         while let Some((caller, since)) = self.callers.get_mut(index) {
-            let what = hear(caller);
-            if what == Heard::Silent && since.elapsed() < SILENCE {
+            let what = read_from(caller);
+            if what == Received::Silent && since.elapsed() < SILENCE {
                 index += 1;
             } else {
-                heard.push((self.callers.swap_remove(index).0, what));
+                received.push((self.callers.swap_remove(index).0, what));
             }
         }
-        heard
+        received
     }
 
     /// Removes a caller to make room for another: of the origin that most of them have, the one that has waited
     /// longest. So nobody can keep other origins out by silent connections.
-    pub fn take_one(&mut self) -> Option<(Caller, Heard)> {
+    pub fn take_one(&mut self) -> Option<(Caller, Received)> {
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
         for (caller, _) in &self.callers {
             *counts.entry(origin(caller.address)).or_default() += 1;
@@ -73,16 +73,16 @@ impl Waiting {
         let (index, _) = of_most.min_by_key(|(_, (_, since))| *since)?;
         let (mut caller, _) = self.callers.swap_remove(index);
         // It may have sent enough just now.
-        let heard = hear(&mut caller);
-        Some((caller, heard))
+        let received = read_from(&mut caller);
+        Some((caller, received))
     }
 }
 
-fn hear(caller: &mut Caller) -> Heard {
+fn read_from(caller: &mut Caller) -> Received {
     match callers::listen(caller) {
-        Verdict::Agent => Heard::Agent,
-        Verdict::Stranger => Heard::Stranger,
-        Verdict::Open => Heard::Silent,
+        Verdict::Agent => Received::Agent,
+        Verdict::Stranger => Received::Stranger,
+        Verdict::Open => Received::Silent,
     }
 }
 
@@ -132,9 +132,9 @@ mod tests {
             });
         }
         for expected in ["10.0.0.2:1", "10.0.0.2:2", "10.0.0.1:1", "10.0.0.2:3"] {
-            let (caller, heard) = waiting.take_one().expect("there are more");
+            let (caller, received) = waiting.take_one().expect("there are more");
             assert_eq!(caller.address.to_string(), expected);
-            assert_eq!(heard, Heard::Silent);
+            assert_eq!(received, Received::Silent);
         }
         assert!(waiting.take_one().is_none());
     }

@@ -10,7 +10,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::fake::{Fake, Says, socket};
-use super::skip::skip;
+use hprof_testing::skip;
 
 const NOBODY: [&str; 4] = [
     "setpriv",

@@ -8,8 +8,6 @@ mod fake;
 mod hostile;
 mod pause;
 mod silent;
-#[path = "../skip/mod.rs"]
-mod skip;
 
 #[test]
 #[ignore = "it is the program that the others ask"]

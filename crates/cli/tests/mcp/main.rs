@@ -292,7 +292,11 @@ fn a_wrong_request_gets_a_line_that_says_what_is_right() {
             "has a method `x`",
         ),
         ("heap_leaks", json!({"file": "cpu.txt"}), "`hprof top`"),
-        ("heap_paths", json!({"file": "cpu.txt"}), "one of the two"),
+        (
+            "heap_paths",
+            json!({"file": "cpu.txt"}),
+            "either an `object`",
+        ),
         (
             "heap_leaks",
             json!({"file": "cpu.txt", "threshold": 0.001}),

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use hprof_testing::{empty_folder, text};
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use prost::Message;
 use serde_json::Value;
 
 use crate::viewers::tool;
-use crate::{directory, json, profile, shown, text};
+use crate::{json, profile, shown};
 
 /// What the sections of the file add up to, times in nanoseconds: 7 CPU samples of 20 ms, 100 of threads of 20 ms, 100 of waits of 10 ms.
 const TOTALS: [(&str, u64); 26] = [
@@ -48,7 +49,7 @@ pub(crate) type Totals = BTreeMap<String, u64>;
 fn every_export_has_every_value() {
     let file = profile("every-section.txt");
     let stated: Totals = TOTALS.map(|(name, value)| (name.to_owned(), value)).into();
-    let folder = directory("every-section");
+    let folder = empty_folder!("every-section");
     let exported = |format: &str| {
         let path = folder.join(format);
         let to = path.to_str().expect("UTF-8");

@@ -11,13 +11,14 @@ use hprof_format::{
     StepCount, StringId, StringRecord, ThreadSerial, TimedLock, TimedRow, TimedSection,
     TraceRecord, TraceSerial, WallSample, WallSamples,
 };
+use hprof_testing::{empty_folder, text};
 use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use prost::Message;
 
 use crate::every_section::{
     Totals, list, of_document, of_firefox, of_otlp_with_samples, of_speedscope, read,
 };
-use crate::{directory, json, shown, text};
+use crate::{json, shown};
 
 /// When the first step begins.
 const BEGIN: u64 = 1_795_819_068_000;
@@ -189,7 +190,7 @@ fn file(folder: &Path) -> PathBuf {
 
 #[test]
 fn every_export_with_times_has_those_of_the_file() {
-    let folder = directory("sample-times");
+    let folder = empty_folder!("sample-times");
     let file = file(&folder);
     let made = |name: &str, arguments: &[&str]| {
         let path = folder.join(name);
@@ -227,7 +228,7 @@ fn every_export_with_times_has_those_of_the_file() {
 /// A recording has the lock and the holder of each wait, and the same answer for a part of the run.
 #[test]
 fn a_recording_answers_as_the_file_that_it_was_made_of() {
-    let folder = directory("sample-times-jfr");
+    let folder = empty_folder!("sample-times-jfr");
     let file = file(&folder);
     let recording = folder.join("run.jfr");
     let to = recording.to_str().expect("UTF-8");
@@ -259,7 +260,7 @@ fn a_recording_answers_as_the_file_that_it_was_made_of() {
 /// Each export of a part of the run has the values of that part, whether the format has times or not.
 #[test]
 fn every_export_of_a_part_has_the_values_of_its_time() {
-    let folder = directory("sample-times-part");
+    let folder = empty_folder!("sample-times-part");
     let file = file(&folder);
     let mut sums = Totals::new();
     for ((name, at), value) in stated() {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hprof_testing::{empty_folder, skip, text};
 use serde_json::Value;
 
-use crate::skip::skip;
-use crate::{directory, json, profile, shown, text};
+use crate::{json, profile, shown};
 
 /// Returns a tool that other tests need too, from the environment or the path; reports it if missing.
 pub(crate) fn tool(variable: &str, command: &str) -> Option<PathBuf> {
@@ -33,7 +33,7 @@ fn pprof_reads_what_is_exported() {
     let Some(pprof) = tool("HPROF_PPROF", "pprof") else {
         return;
     };
-    let directory = directory("pprof");
+    let directory = empty_folder!("pprof");
     let exported = directory.join("alloc.pb.gz");
     let path = exported.to_str().expect("UTF-8");
     shown(
@@ -72,7 +72,7 @@ fn speedscope_accepts_what_is_exported() {
         );
         return;
     };
-    let directory = directory("speedscope");
+    let directory = empty_folder!("speedscope");
     let exported = directory.join("alloc.speedscope.json");
     let path = exported.to_str().expect("UTF-8");
     shown(
@@ -112,7 +112,7 @@ fn speedscope_shows_what_is_exported() {
         );
         return;
     }
-    let directory = directory("speedscope-page");
+    let directory = empty_folder!("speedscope-page");
     let exported = directory.join("alloc.speedscope.json");
     let path = exported.to_str().expect("UTF-8");
     let input = profile("alloc.hprof.gz");

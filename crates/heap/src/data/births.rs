@@ -93,7 +93,7 @@ pub enum NoBirths {
         error: BirthsError,
     },
     /// It is for another dump.
-    #[error("{} belongs to another dump: dump {dump} of {}", path.display(), whose(*.is_file))]
+    #[error("{} belongs to another dump: dump {dump} of {}", path.display(), owner_of_dump(*.is_file))]
     OfAnother {
         /// Its path.
         path: PathBuf,
@@ -104,7 +104,7 @@ pub enum NoBirths {
     },
 }
 
-fn whose(is_file: bool) -> &'static str {
+fn owner_of_dump(is_file: bool) -> &'static str {
     match is_file {
         true => "this file",
         false => "another file",
@@ -124,7 +124,7 @@ impl Births {
     ///
     /// # Errors
     /// [`NoBirths`], if it is missing, damaged, or of another dump.
-    pub fn beside(file: &Path, dump: &Dump) -> Result<Births, NoBirths> {
+    pub fn next_to(file: &Path, dump: &Dump) -> Result<Births, NoBirths> {
         let (number, _) = dump.number_and_count();
         let path = births_path(file, u32::try_from(number).unwrap_or(u32::MAX));
         // Nobody has named it, and a pipe in its place is not waited for.

@@ -24,7 +24,7 @@ pub(crate) enum NewFile {
 }
 
 impl NewFile {
-    pub(crate) fn beside(path: &Path) -> io::Result<NewFile> {
+    pub(crate) fn next_to(path: &Path) -> io::Result<NewFile> {
         let folder = folder_of(path);
         match files::unnamed(folder) {
             Ok(file) => Ok(NewFile::Unnamed(file)),

@@ -153,7 +153,7 @@ pub(crate) fn write(heap: &Heap<'_>, answers: Answers<'_>, index: &Path) -> Resu
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    let new = NewFile::beside(index)?;
+    let new = NewFile::next_to(index)?;
     let file = new.file();
     check_room(file, length_of_sections(heap, answers)?)?;
     files::make_private(file)?;

@@ -367,7 +367,7 @@ enum Step {
 
 impl Step {
     /// Returns `true` if both lead through objects of one class.
-    fn is_alike(&self, other: &Step) -> bool {
+    fn has_class_of(&self, other: &Step) -> bool {
         let class = |step: &Step| match *step {
             Step::Instance(class) | Step::Held(class, _) => Some(class),
             Step::Class(_) | Step::This(_) => None,
@@ -440,7 +440,7 @@ impl<'a, 'dump> Shapes<'a, 'dump> {
     }
 
     fn longer(&mut self, shape: u32, step: Step) -> u32 {
-        if shape > 0 && self.last[shape as usize - 1].is_alike(&step) {
+        if shape > 0 && self.last[shape as usize - 1].has_class_of(&step) {
             return shape;
         }
         let key = (shape, step);

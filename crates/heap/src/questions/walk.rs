@@ -223,7 +223,7 @@ impl<'a> Walk<'a> {
         let dump = self.contents.dump;
         dump.unless_changed(|| {
             self.told = 0;
-            self.tell_classes(visitor);
+            self.report_classes(visitor);
             each_record(dump, progress, Stage::References, |found| {
                 self.record(found, visitor)
             })
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
     }
 
     #[inline]
-    fn tell_classes<V: Visitor>(&mut self, visitor: &mut V) {
+    fn report_classes<V: Visitor>(&mut self, visitor: &mut V) {
         while self.told < self.contents.classes.len() {
             let class = ClassIndex::at(self.told);
             let object = ObjectId(self.contents.classes.get(class).object);
@@ -250,7 +250,7 @@ impl<'a> Walk<'a> {
         };
         let dump = self.contents.dump;
         let object_class = self.contents.classes.index_of(object.class, dump);
-        self.tell_classes(visitor);
+        self.report_classes(visitor);
         let id_size = dump.id_size();
         let width = id_size.bytes() as usize;
         let length = match object.content {

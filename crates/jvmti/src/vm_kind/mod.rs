@@ -204,7 +204,7 @@ impl VmKind {
 
     /// Returns `true` if allocations send no event when a thread allocates outside its allocation buffer and keeps the
     /// buffer (`MemAllocator::notify_allocation_jvmti_sampler`; fixed in JDK 16).
-    pub fn loses_allocations_beside_buffers(self) -> bool {
+    pub fn loses_allocations_outside_buffers(self) -> bool {
         self.is_before(16)
     }
 
@@ -390,8 +390,8 @@ mod tests {
         let kind = |version| hotspot(version).kind();
         assert!(kind(11).redefines_slowly() && !kind(12).redefines_slowly());
         assert!(kind(14).damages_tags_with_zgc() && !kind(15).damages_tags_with_zgc());
-        assert!(kind(15).loses_allocations_beside_buffers());
-        assert!(!kind(16).loses_allocations_beside_buffers());
+        assert!(kind(15).loses_allocations_outside_buffers());
+        assert!(!kind(16).loses_allocations_outside_buffers());
         assert!(kind(20).loses_allocations_without_buffers());
         assert!(!kind(21).loses_allocations_without_buffers());
         assert!(!kind(22).hides_virtual_threads_at_monitors());

@@ -34,8 +34,8 @@ pub struct Journal {
     /// The number of heap dump segments that have been written.
     segments: Arc<AtomicU64>,
     threads: Arc<Mutex<AnnouncedThreads, rank::AnnouncedThreads>>,
-    /// Those of the output next to which this one is.
-    threads_beside: Option<Arc<Mutex<AnnouncedThreads, rank::AnnouncedThreads>>>,
+    /// Those of the profile whose companion this output is.
+    threads_of_profile: Option<Arc<Mutex<AnnouncedThreads, rank::AnnouncedThreads>>>,
     written: Mutex<Written, rank::WrittenNames>,
 }
 
@@ -58,17 +58,17 @@ impl Journal {
 
     /// Opens another output of the same run, which says what is known now while this one continues. It begins with the
     /// threads that are alive; of those that start later it has only what its records name. `dump_follows` if it gets a heap dump.
-    pub fn beside(&self, writer: Writer, dump_follows: bool) -> Self {
+    pub fn companion(&self, writer: Writer, dump_follows: bool) -> Self {
         let settings = ControlSettings {
             heap_dump: dump_follows,
             ..self.settings
         };
-        let mut threads = self.threads.lock().beside();
-        let alive = threads.begin_anew();
+        let mut threads = self.threads.lock().for_companion();
+        let alive = threads.restart();
         let journal = Self {
             segments: self.segments.clone(),
             threads: Arc::new(Mutex::new(threads)),
-            threads_beside: Some(self.threads.clone()),
+            threads_of_profile: Some(self.threads.clone()),
             ..Self::empty(self.tables.clone(), writer, settings)
         };
         journal.entry(|entry| {
@@ -78,22 +78,25 @@ impl Journal {
         journal
     }
 
-    /// As [`Journal::beside`], for an output that is made again and again: of the threads it has only those that traces
+    /// As [`Journal::companion`], for an output that is made again and again: of the threads it has only those that traces
     /// name.
     pub fn snapshot(&self, writer: Writer) -> Self {
         let settings = ControlSettings {
             heap_dump: false,
             ..self.settings
         };
-        let (threads, threads_beside) = match self.settings.kept_threads {
-            KeptThreads::All => (self.threads.lock().beside(), Some(self.threads.clone())),
+        let (threads, threads_of_profile) = match self.settings.kept_threads {
+            KeptThreads::All => (
+                self.threads.lock().for_companion(),
+                Some(self.threads.clone()),
+            ),
             KeptThreads::None | KeptThreads::Alive => {
                 (AnnouncedThreads::new(KeptThreads::None), None)
             }
         };
         let journal = Self {
             threads: Arc::new(Mutex::new(threads)),
-            threads_beside,
+            threads_of_profile,
             ..Self::empty(self.tables.clone(), writer, settings)
         };
         journal.entry(|entry| entry.head());
@@ -109,7 +112,7 @@ impl Journal {
             released: Condvar::new(),
             segments: Arc::default(),
             threads: Arc::new(Mutex::new(AnnouncedThreads::new(settings.kept_threads))),
-            threads_beside: None,
+            threads_of_profile: None,
             written: Mutex::default(),
         }
     }
@@ -120,7 +123,7 @@ impl Journal {
         let mut written = self.written.lock();
         self.entry_of(&mut written, |entry| entry.note(note));
         *written = Written::default();
-        let alive = self.threads.lock().begin_anew();
+        let alive = self.threads.lock().restart();
         let before = std::mem::replace(&mut *self.writer.write(), Arc::new(writer));
         self.entry_of(&mut written, |entry| {
             entry.head();
@@ -260,7 +263,7 @@ impl Journal {
             settings: self.settings,
             tables: &self.tables,
             threads: &self.threads,
-            threads_beside: self.threads_beside.as_deref(),
+            threads_of_profile: self.threads_of_profile.as_deref(),
             written,
             records: &mut records,
         })

@@ -64,14 +64,14 @@ fn a_profile_ends_when_too_much_happens_meanwhile() {
 }
 
 #[test]
-fn an_output_beside_has_the_threads_that_its_traces_name() {
-    let mut beside = Vec::new();
+fn a_companion_has_the_threads_that_its_traces_name() {
+    let mut companion = Vec::new();
     lines(|journal| {
         let bytes = Arc::new(std::sync::Mutex::default());
         let sink = Box::new(Memory(bytes.clone()));
         let writer =
             Writer::start(Box::new(TextEncoder::new()), sink, Millis(0), false).expect("a thread");
-        let other = journal.beside(writer, false);
+        let other = journal.companion(writer, false);
         let [named, _other] = [1, 2].map(|_| {
             let thread = journal.tables.threads.add();
             journal.thread_started(thread, ThreadNames::default());
@@ -87,11 +87,11 @@ fn an_output_beside_has_the_threads_that_its_traces_name() {
         }
         assert!(other.close());
         let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("UTF-8");
-        beside = text.lines().map(str::to_owned).collect();
+        companion = text.lines().map(str::to_owned).collect();
     });
-    let start = place(&beside, "THREAD START");
-    let trace = place(&beside, "TRACE 300001: (thread=200001)");
-    assert!(start < trace, "{beside:#?}");
+    let start = place(&companion, "THREAD START");
+    let trace = place(&companion, "TRACE 300001: (thread=200001)");
+    assert!(start < trace, "{companion:#?}");
 }
 
 #[test]

@@ -389,7 +389,7 @@ mod tests {
         drop(new);
         open(&path).expect("it is free again");
         let names = fs::read_dir(folder.path()).expect("a folder");
-        assert_eq!(names.count(), 1, "nothing is left beside it");
+        assert_eq!(names.count(), 1, "nothing else is left");
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Reading {
             profile.remark(remark);
         }
         self.sums.tell(&self.about, &mut profile);
-        profile.tell_cut(self.known.cut);
+        profile.mark_cut_stacks(self.known.cut);
         profile
     }
 }

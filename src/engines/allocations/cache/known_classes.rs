@@ -4,8 +4,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
+use memory::{List, Map, OrStop};
 
 use jvmti::{Collection, Jni, Object, WeakRef, WeakSlots};
 use names::class::ClassId;
@@ -18,8 +17,8 @@ const SPREAD: usize = 0x9e37_79b9_7f4a_7c15;
 /// The classes.
 #[derive(Default)]
 pub(super) struct KnownClasses {
-    classes: Vec<KnownClass>,
-    indices: HashMap<ClassId, ClassIndex, FixedState>,
+    classes: List<KnownClass>,
+    indices: Map<ClassId, ClassIndex>,
     by_address: AddressTable,
     /// The time between two collections for which the addresses in `by_address` are valid.
     collection: Option<Collection>,
@@ -73,18 +72,8 @@ impl KnownClasses {
             return Some(index);
         }
         let index = ClassIndex::new(self.classes.len())?;
-        memory::need_to_grow(
-            self.classes.len(),
-            self.classes.capacity(),
-            size_of::<KnownClass>(),
-        );
-        memory::need_to_hash(
-            self.indices.len(),
-            self.indices.capacity(),
-            size_of::<(ClassId, ClassIndex)>(),
-        );
-        self.classes.push(new.clone());
-        self.indices.insert(new.id, index);
+        self.classes.push(new.clone()).or_stop();
+        self.indices.insert(new.id, index).or_stop();
         let now = slots.and_then(|slots| slots.address_of(&new.reference));
         match now.filter(|now| Some(now.collection) == self.collection) {
             Some(now) => self.by_address.insert(now.address, index),
@@ -132,7 +121,7 @@ impl ClassIndex {
 /// Classes by address. An entry is at the slot that its address hashes to, or after it with no empty slot between.
 #[derive(Default)]
 struct AddressTable {
-    slots: Vec<(usize, Option<ClassIndex>)>,
+    slots: List<(usize, Option<ClassIndex>)>,
     len: usize,
 }
 
@@ -156,8 +145,8 @@ impl AddressTable {
         }
         if self.len >= self.slots.len() / 2 {
             let length = (2 * self.slots.len()).max(FIRST);
-            memory::need(length * size_of::<(usize, Option<ClassIndex>)>());
-            for (address, class) in std::mem::replace(&mut self.slots, vec![(0, None); length]) {
+            let slots = List::repeated((0, None), length).or_stop();
+            for (address, class) in std::mem::replace(&mut self.slots, slots) {
                 if let Some(class) = class {
                     self.put(address, class);
                 }

@@ -4,6 +4,7 @@
 use super::super::sites::SiteId;
 use super::known_classes::ClassIndex;
 use jvmti::prefetch;
+use memory::{List, OrStop};
 use stacks::FramesMark;
 
 /// The fewest slots of a non-empty table; a power of two.
@@ -13,9 +14,9 @@ const FIRST: usize = 64;
 #[derive(Default)]
 pub(super) struct SiteTable {
     /// Each entry is at the slot that its key determines, or after it with no empty slot between.
-    slots: Vec<Option<CachedSite>>,
+    slots: List<Option<CachedSite>>,
     /// The mark of the frames for the entry at the same slot.
-    frames: Vec<FramesMark>,
+    frames: List<FramesMark>,
     len: usize,
 }
 
@@ -107,9 +108,10 @@ impl SiteTable {
 
     fn grow(&mut self) {
         let length = (2 * self.slots.len()).max(FIRST);
-        memory::need(length * (size_of::<Option<CachedSite>>() + size_of::<FramesMark>()));
-        let slots = std::mem::replace(&mut self.slots, vec![None; length]);
-        let frames = std::mem::replace(&mut self.frames, vec![FramesMark::default(); length]);
+        let slots = List::repeated(None, length).or_stop();
+        let frames = List::repeated(FramesMark::default(), length).or_stop();
+        let slots = std::mem::replace(&mut self.slots, slots);
+        let frames = std::mem::replace(&mut self.frames, frames);
         for (entry, frames) in slots.into_iter().zip(frames) {
             if let Some(entry) = entry {
                 self.put(entry, frames);

@@ -1,8 +1,6 @@
 //! The allocations of all threads since each count began.
 
-use std::collections::HashMap;
-
-use foldhash::fast::FixedState;
+use memory::{List, Map, OrStop};
 
 use super::super::sites::{Amount, Sites, Weight};
 use super::thread_counts::{CountId, SiteAmounts};
@@ -14,18 +12,17 @@ const MOST: usize = 64;
 /// The counts of all threads that have begun and not ended, with what had been allocated at each site before.
 #[derive(Default)]
 pub(in super::super) struct AllThreadsCounts(
-    Mutex<HashMap<CountId, Vec<Weight>, FixedState>, rank::AllThreadsCounts>,
+    Mutex<Map<CountId, List<Weight>>, rank::AllThreadsCounts>,
 );
 
 impl AllThreadsCounts {
     /// Begins a count; returns `false` if there are too many. All objects allocated so far have been counted at their sites.
     pub(in super::super) fn begin(&self, id: CountId, sites: &Sites) -> bool {
-        memory::need(sites.count() * size_of::<Weight>());
-        let made = sites.iter().map(|(_, site)| site.made()).collect();
+        let made = List::collect(sites.iter().map(|(_, site)| site.made())).or_stop();
         let mut counts = self.0.lock();
         let has_room = counts.len() < MOST;
         if has_room {
-            counts.insert(id, made);
+            counts.insert(id, made).or_stop();
         }
         has_room
     }
@@ -34,12 +31,12 @@ impl AllThreadsCounts {
     pub(in super::super) fn get(&self, id: CountId, sites: &Sites) -> Option<SiteAmounts> {
         let counts = self.0.lock();
         let before = counts.get(&id)?;
-        memory::need(sites.count() * size_of::<(Weight, usize)>());
         let made = sites.entries().map(|(site, _, tally)| {
             let before = before.get(site.index()).copied().unwrap_or_default();
             (site, Amount::from(tally.made().less(before)))
         });
-        Some(made.filter(|(_, amount)| amount.instances > 0).collect())
+        let made = made.filter(|(_, amount)| amount.instances > 0);
+        Some(SiteAmounts::collect(made).or_stop())
     }
 
     /// Ends a count.
@@ -85,8 +82,8 @@ mod tests {
             bytes,
         };
         let expected = [(old, amount(16)), (new, amount(40))];
-        assert_eq!(found, expected.into_iter().collect());
+        assert_eq!(*found, expected.into_iter().collect());
         counts.end(id);
-        assert_eq!(counts.get(id, &sites), None);
+        assert!(counts.get(id, &sites).is_none());
     }
 }

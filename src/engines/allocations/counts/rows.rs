@@ -2,11 +2,10 @@
 //! `f`, the text of a frame, comes before the first line that names it by its place among these lines, from 0. `s` is a
 //! site: objects, bytes, the places of its frames, innermost first, and its class.
 
-use std::collections::HashMap;
 use std::fmt::{self, Write};
 
-use foldhash::fast::FixedState;
 use hprof_format::printable;
+use memory::{Map, OrStop};
 
 use super::super::sites::{Amount, SiteKey};
 use names::Tables;
@@ -23,15 +22,16 @@ const ROW: usize = 1_024;
 pub(in super::super) fn text(tables: &Tables, rows: &[Row]) -> String {
     memory::need(rows.len() * ROW);
     let mut out = String::new();
-    let mut known = HashMap::<FrameId, usize, FixedState>::default();
+    let mut known = Map::<FrameId, usize>::default();
     for &(key, amount) in rows {
         let frames = tables.traces.get(key.trace).frames;
         for &frame in &frames {
             let next = known.len();
-            known.entry(frame).or_insert_with(|| {
+            let known = known.get_or_insert_with(frame, || {
                 add(&mut out, format_args!("f\t{}\n", FrameText(tables, frame)));
                 next
             });
+            known.or_stop();
         }
         let places: Vec<String> = frames
             .iter()

@@ -1,9 +1,8 @@
 //! The allocations of one thread since each of its counts began.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldhash::fast::FixedState;
+use memory::{Map, OrStop};
 
 use super::super::sites::{Amount, SiteId};
 
@@ -16,7 +15,7 @@ const MOST: usize = 64;
 pub(in super::super) struct CountId(u64);
 
 /// The amount allocated at each site.
-pub(in super::super) type SiteAmounts = HashMap<SiteId, Amount, FixedState>;
+pub(in super::super) type SiteAmounts = Map<SiteId, Amount>;
 
 /// The counts that have begun on one thread and not ended.
 #[derive(Default)]
@@ -51,8 +50,7 @@ impl ThreadCounts {
     #[cold]
     fn add_to_each(&mut self, site: SiteId, bytes: u64) {
         for (_, sites) in &mut self.0 {
-            memory::need_to_hash(sites.len(), sites.capacity(), size_of::<(SiteId, Amount)>());
-            let amount = sites.entry(site).or_default();
+            let amount = sites.get_or_default(site).or_stop();
             amount.instances += 1;
             amount.bytes += bytes;
         }
@@ -100,11 +98,11 @@ mod tests {
         let amount = |instances, bytes| Amount { instances, bytes };
         assert_eq!(inside[&site(1)], amount(1, 24));
         assert_eq!(inside[&site(2)], amount(1, 32));
-        assert_eq!(counts.get(outer).expect("it goes on").len(), 2);
+        assert_eq!(counts.get(outer).expect("it continues").len(), 2);
         let all = counts.end(outer).expect("it has begun");
         assert_eq!(all[&site(1)], amount(2, 40));
         assert_eq!(all[&site(2)], amount(2, 64));
-        assert_eq!(counts.end(outer), None, "it has ended");
+        assert!(counts.end(outer).is_none(), "it has ended");
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! The live and the allocated bytes over the time of the profile.
 
-use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
 use hprof_format::CoursePoint;
+use memory::{List, Map, OrStop, Set};
 
 use super::super::sites::{Amount, SiteId, Weight};
 
@@ -34,15 +33,15 @@ pub(in super::super) struct Course {
     all: Series,
     /// The length of a step, in milliseconds.
     step: u64,
-    sites: HashMap<SiteId, Series, FixedState>,
+    sites: Map<SiteId, Series>,
     site_step: u64,
     /// The first points of sites that were given up because there were too many.
-    given_up: HashMap<SiteId, CoursePoint, FixedState>,
+    given_up: Map<SiteId, CoursePoint>,
 }
 
 /// The points of one course, at most one in each step.
 #[derive(Clone, Default)]
-struct Series(Vec<CoursePoint>);
+struct Series(List<CoursePoint>);
 
 /// The result of a look at all objects.
 pub(in super::super) struct Look {
@@ -51,7 +50,7 @@ pub(in super::super) struct Look {
     /// The number of collections since then.
     pub(in super::super) collections: u32,
     /// Of each site with objects, those alive that have survived a collection, and those allocated since the profile began.
-    pub(in super::super) sites: Vec<(SiteId, Weight, Weight)>,
+    pub(in super::super) sites: List<(SiteId, Weight, Weight)>,
 }
 
 /// The course as it is reported.
@@ -61,8 +60,8 @@ pub(in super::super) struct CourseReport {
     pub(in super::super) step: u64,
     /// The same for sites.
     pub(in super::super) site_step: u64,
-    pub(in super::super) all: Vec<CoursePoint>,
-    pub(in super::super) sites: Vec<(SiteId, Vec<CoursePoint>)>,
+    pub(in super::super) all: List<CoursePoint>,
+    pub(in super::super) sites: List<(SiteId, List<CoursePoint>)>,
 }
 
 impl Series {
@@ -70,11 +69,7 @@ impl Series {
     fn add(&mut self, step: u64, point: CoursePoint) {
         match self.0.last_mut() {
             Some(last) if last.millis / step == point.millis / step => last.add(point),
-            _ => {
-                let length = self.0.len();
-                memory::need_to_grow(length, self.0.capacity(), size_of::<CoursePoint>());
-                self.0.push(point);
-            }
+            _ => self.0.push(point).or_stop(),
         }
     }
 
@@ -111,9 +106,9 @@ impl Course {
             next_point: Duration::ZERO,
             all: Series::default(),
             step,
-            sites: HashMap::default(),
+            sites: Map::default(),
             site_step: step,
-            given_up: HashMap::default(),
+            given_up: Map::default(),
         }
     }
 
@@ -178,9 +173,7 @@ impl Course {
                 series.add(self.site_step, first);
             }
             series.add(self.site_step, now);
-            let (length, capacity) = (self.sites.len(), self.sites.capacity());
-            memory::need_to_hash(length, capacity, size_of::<(SiteId, Series)>());
-            self.sites.insert(site, series);
+            self.sites.insert(site, series).or_stop();
         }
         self.all.add(self.step, point(live_sum, allocated_sum));
         self.limit_sites();
@@ -205,15 +198,12 @@ impl Course {
         if self.sites.len() <= SITES {
             return;
         }
-        let kept: HashSet<SiteId, FixedState> = self.best(LARGEST, SITES / 2).into_iter().collect();
-        let most = self.given_up.len() + self.sites.len();
-        let capacity = self.given_up.capacity();
-        memory::need_to_hash(most, capacity, size_of::<(SiteId, CoursePoint)>());
+        let kept: Set<SiteId> = Set::collect(self.best(LARGEST, SITES / 2)).or_stop();
         let given_up = &mut self.given_up;
         self.sites.retain(|site, series| {
             let is_kept = kept.contains(site);
             if let (false, Some(&first)) = (is_kept, series.0.first()) {
-                given_up.insert(*site, first);
+                given_up.insert(*site, first).or_stop();
             }
             is_kept
         });
@@ -221,12 +211,9 @@ impl Course {
 
     /// Returns the sites with most live bytes, and then those of the others that grew in most steps.
     fn best(&self, largest: usize, growing: usize) -> Vec<SiteId> {
-        // Sorting takes as much again for the numbers, and for the sites on their way.
-        memory::need(3 * self.sites.len() * size_of::<(SiteId, u64, i64)>());
         let ranked = self.sites.iter();
-        let mut ranked: Vec<(SiteId, u64, i64)> = ranked
-            .map(|(&site, series)| (site, series.most_bytes(), series.rises()))
-            .collect();
+        let ranked = ranked.map(|(&site, series)| (site, series.most_bytes(), series.rises()));
+        let mut ranked = List::collect(ranked).or_stop().into_vec();
         // Those of the same size come in the order of the sites.
         memory::sort_by_numbers(&mut ranked, |&(site, ..)| [site.index() as u64, 0]);
         memory::sort_by_numbers(&mut ranked, |&(_, bytes, _)| [!bytes, 0]);
@@ -240,17 +227,14 @@ impl Course {
 
     /// Returns the course of the whole and of the sites that are worth a report.
     pub(in super::super) fn report(&self) -> CourseReport {
-        memory::need(self.all.0.len() * size_of::<CoursePoint>());
-        let series = |site: SiteId| Some((site, self.sites.get(&site)?.0.clone()));
+        let copy = |series: &Series| List::collect(series.0.iter().copied()).or_stop();
+        let best = self.best(LARGEST, GROWING).into_iter();
+        let sites = best.filter_map(|site| Some((site, copy(self.sites.get(&site)?))));
         CourseReport {
             step: self.step,
             site_step: self.site_step,
-            all: self.all.0.clone(),
-            sites: self
-                .best(LARGEST, GROWING)
-                .into_iter()
-                .filter_map(series)
-                .collect(),
+            all: copy(&self.all),
+            sites: List::collect(sites).or_stop(),
         }
     }
 }
@@ -273,12 +257,12 @@ mod tests {
             bytes: 24 * objects,
         };
         let sites = sites.iter();
+        let sites =
+            sites.map(|&(number, objects)| (site(number), weight(objects), weight(2 * objects)));
         Look {
             time: Duration::from_millis(millis),
             collections: 1,
-            sites: sites
-                .map(|&(number, objects)| (site(number), weight(objects), weight(2 * objects)))
-                .collect(),
+            sites: List::collect(sites).expect("little"),
         }
     }
 

@@ -1,24 +1,17 @@
 //! The objects that have died after at least one collection, or may have. All other dead ones of a site were temporary.
 
-use std::collections::HashMap;
-
-use foldhash::fast::FixedState;
 use hprof_format::Survived;
+use memory::{Map, OrStop};
 
 use super::super::sites::{SiteId, Weight};
 
 /// Dead objects by site and the collections they had survived.
 #[derive(Clone, Default)]
-pub(in super::super) struct Deaths(HashMap<(SiteId, Survived), Weight, FixedState>);
+pub(in super::super) struct Deaths(Map<(SiteId, Survived), Weight>);
 
 impl Deaths {
     pub(in super::super) fn add(&mut self, site: SiteId, survived: Survived, weight: Weight) {
-        memory::need_to_grow(
-            self.0.len() + 1,
-            self.0.capacity(),
-            2 * size_of::<((SiteId, Survived), Weight)>(),
-        );
-        *self.0.entry((site, survived)).or_default() += weight;
+        *self.0.get_or_default((site, survived)).or_stop() += weight;
     }
 
     /// Adds the deaths of another table.

@@ -1,9 +1,8 @@
 //! The objects alive after the collection that left most bytes.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
+use memory::{Map, OrStop};
 
 use super::super::sites::{SiteId, Weight};
 use super::course::Look;
@@ -18,7 +17,7 @@ pub(in super::super) struct PeakObjects {
     pub(in super::super) collections: u32,
     /// The time since then.
     pub(in super::super) time: Duration,
-    pub(in super::super) sites: HashMap<SiteId, Weight, FixedState>,
+    pub(in super::super) sites: Map<SiteId, Weight>,
     bytes: u64,
 }
 
@@ -44,11 +43,10 @@ impl PeakWatch {
         self.next = most + most / STEP;
         if bytes > self.peak.bytes {
             let sites = live().filter(|&(_, live)| live != Weight::default());
-            memory::need(2 * now.sites.len() * size_of::<(SiteId, Weight)>());
             self.peak = PeakObjects {
                 collections: now.collections,
                 time: now.time,
-                sites: sites.collect(),
+                sites: Map::collect(sites).or_stop(),
                 bytes,
             };
         }
@@ -64,6 +62,7 @@ impl PeakWatch {
 mod tests {
     use super::*;
     use crate::engines::allocations::sites::{SiteKey, Sites};
+    use memory::List;
     use names::Tables;
     use names::loader::LoaderId;
     use names::object::ObjectId;
@@ -84,7 +83,7 @@ mod tests {
             watch.take(&Look {
                 time: Duration::ZERO,
                 collections,
-                sites: vec![(site, live, live)],
+                sites: List::collect([(site, live, live)]).expect("little"),
             });
         }
         assert_eq!(watch.peak().map(|peak| peak.collections), Some(2));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hprof_format::Survived;
+use memory::{List, OrStop};
 
 use super::super::lifetimes::{Birth, Moments};
 use super::tracked::Tracked;
@@ -179,11 +180,11 @@ impl<T> IntoIterator for Cohorts<T> {
 }
 
 /// Objects in blocks of limited size, so that growing moves few of them.
-pub(super) struct Blocks<T = Tracked>(Vec<Vec<T>>);
+pub(super) struct Blocks<T = Tracked>(List<List<T>>);
 
 impl<T> Default for Blocks<T> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self(List::new())
     }
 }
 
@@ -197,18 +198,13 @@ impl<T> Blocks<T> {
 
     pub(super) fn push(&mut self, object: T) {
         match self.0.last_mut() {
-            Some(block) if block.len() < BLOCK => {
-                memory::need_to_grow(block.len() + 1, block.capacity(), size_of::<T>());
-                block.push(object);
-            }
+            Some(block) if block.len() < BLOCK => block.push(object).or_stop(),
             _ => {
-                memory::need_to_grow(self.0.len(), self.0.capacity(), size_of::<Vec<T>>());
                 // The first block may stay small.
                 let room = if self.0.is_empty() { 4 } else { BLOCK };
-                memory::need(room * size_of::<T>());
-                let mut block = Vec::with_capacity(room);
-                block.push(object);
-                self.0.push(block);
+                let mut block = List::with_capacity(room).or_stop();
+                block.push(object).or_stop();
+                self.0.push(block).or_stop();
             }
         }
     }
@@ -224,8 +220,8 @@ impl<T> Blocks<T> {
 }
 
 impl<T> IntoIterator for Blocks<T> {
-    type Item = Vec<T>;
-    type IntoIter = std::vec::IntoIter<Vec<T>>;
+    type Item = List<T>;
+    type IntoIter = std::vec::IntoIter<List<T>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()

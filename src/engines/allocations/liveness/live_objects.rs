@@ -7,13 +7,12 @@
 //! each time they have doubled. So each object is examined only a few times in its life, however many there are. Without
 //! `lifetimes=`, objects are old at once.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
 use hprof_format::{BirthsHead, Fate, Millis};
+use memory::{List, Map, OrStop};
 
 use super::super::budget::Steps;
 use super::super::lifetimes::{
@@ -50,7 +49,7 @@ pub(in super::super) struct Nursery(Chunk);
 ///
 /// The VM may be called while `old` is held, but never while `full` is.
 pub(in super::super) struct LiveObjects {
-    full: Mutex<Vec<Chunk>, rank::PiledObjects>,
+    full: Mutex<List<Chunk>, rank::PiledObjects>,
     /// The number of objects in `full`.
     piled: AtomicUsize,
     /// The most objects that may pile up.
@@ -74,7 +73,7 @@ enum Due {
 struct Old {
     objects: Cohorts,
     /// Chunks from the pile that have been counted at their sites but not examined.
-    counted: Vec<Chunk>,
+    counted: List<Chunk>,
     /// The number of old objects after the last examination.
     looked_at: usize,
     moments: Moments,
@@ -93,7 +92,7 @@ pub(in super::super) struct ObjectAges {
     pub(in super::super) collections: u32,
     /// The time since then.
     pub(in super::super) time: Duration,
-    pub(in super::super) living: HashMap<(SiteId, Fate), Weight, FixedState>,
+    pub(in super::super) living: Map<(SiteId, Fate), Weight>,
     /// The dead ones that were not temporary.
     pub(in super::super) deaths: Deaths,
     /// The objects alive after the collection that left most.
@@ -142,24 +141,14 @@ impl LiveObjects {
     pub(in super::super) fn add(&self, chunks: Vec<Chunk>) {
         let objects = chunks.iter().map(Chunk::len).sum();
         self.piled.fetch_add(objects, Ordering::Relaxed);
-        let mut full = self.full.lock();
-        memory::need_to_grow(
-            full.len() + chunks.len(),
-            full.capacity(),
-            size_of::<Chunk>(),
-        );
-        full.extend(chunks);
+        self.full.lock().extend(chunks).or_stop();
     }
 
     /// As [`LiveObjects::add`], on the thread that allocated the objects, which may have to wait.
     pub(in super::super) fn pile_up(&self, full: Chunk) {
         // Counted before anybody can take it, so that the number never falls below zero.
         let piled = self.piled.fetch_add(CHUNK, Ordering::Relaxed) + CHUNK;
-        {
-            let mut all = self.full.lock();
-            memory::need_to_grow(all.len(), all.capacity(), size_of::<Chunk>());
-            all.push(full);
-        }
+        self.full.lock().push(full).or_stop();
         let limit = self.limit.load(Ordering::Relaxed);
         if piled >= limit && piled - limit < CHUNK {
             self.sweeper.wake();
@@ -310,12 +299,7 @@ impl LiveObjects {
         for tracked in new.iter().flat_map(Chunk::objects) {
             sweep.count(tracked);
         }
-        memory::need_to_grow(
-            old.counted.len() + new.len(),
-            old.counted.capacity(),
-            size_of::<Chunk>(),
-        );
-        old.counted.extend(new);
+        old.counted.extend(new).or_stop();
         old.finish(sweep);
         true
     }
@@ -328,6 +312,7 @@ impl LiveObjects {
         let young = young.into_iter().chain(counted).flat_map(Chunk::by_birth);
         let objects = std::mem::take(&mut old.objects);
         let old = objects.into_iter().flat_map(|(_, blocks)| blocks);
+        let old = old.map(List::into_vec);
         for tracked in young.map(|(_, objects)| objects).chain(old).flatten() {
             tracked.object.delete(jni);
         }
@@ -343,13 +328,13 @@ impl LiveObjects {
     pub(in super::super) fn ages(&self, steps: &Steps, timeout: Duration) -> Option<ObjectAges> {
         let old = self.old.try_lock_for(timeout)?;
         let (ended, time) = (self.clock.ended(), old.moments.time());
-        let mut living = HashMap::<(SiteId, Fate), Weight, FixedState>::default();
+        let mut living = Map::<(SiteId, Fate), Weight>::default();
         for (cohort, objects) in old.objects.cohorts() {
             let survived = cohort.survived_by_living(ended);
             let fate = Fate::Live(survived, old.moments.age(cohort.birth, time));
             for tracked in objects {
                 let weight = tracked.weight(steps);
-                *living.entry((tracked.site(), fate)).or_default() += weight;
+                *living.get_or_default((tracked.site(), fate)).or_stop() += weight;
             }
         }
         Some(ObjectAges {
@@ -432,7 +417,7 @@ impl LiveObjects {
     }
 
     /// Takes the pile, chunk by chunk, those already counted at their sites first.
-    fn take_young(&self, counted: Vec<Chunk>) -> impl Iterator<Item = (Chunk, Counted)> {
+    fn take_young(&self, counted: List<Chunk>) -> impl Iterator<Item = (Chunk, Counted)> {
         let new = std::mem::take(&mut *self.full.lock());
         let counted = counted.into_iter().map(|chunk| (chunk, Counted::Yes));
         let chunks = counted.chain(new.into_iter().map(|chunk| (chunk, Counted::No)));
@@ -462,16 +447,15 @@ impl LiveObjects {
     fn finish_with_look(&self, old: &mut Old, sweep: Sweep<'_>, began: Duration, is_point: bool) {
         let sites = sweep.sites();
         // Few: what was made since the collection.
-        let mut new = HashMap::<SiteId, Weight, FixedState>::default();
+        let mut new = Map::<SiteId, Weight>::default();
         for (cohort, objects) in old.objects.cohorts() {
             if !cohort.has_survived() {
                 for tracked in objects {
-                    *new.entry(tracked.site()).or_default() += sweep.weight(tracked);
+                    *new.get_or_default(tracked.site()).or_stop() += sweep.weight(tracked);
                 }
             }
         }
         old.finish(sweep);
-        memory::need(sites.count() * size_of::<(SiteId, Weight, Weight)>());
         let known = sites.entries().map(|(id, _, site)| {
             // What died is read first, so that it never outnumbers what was made.
             let dead = site.dead();
@@ -482,7 +466,7 @@ impl LiveObjects {
         let look = Look {
             time: began,
             collections: self.clock.ended(),
-            sites: known.collect(),
+            sites: List::collect(known).or_stop(),
         };
         old.peak.take(&look);
         if is_point {
@@ -519,7 +503,9 @@ impl LiveObjects {
             let seen = self.seen_at(cohort, ended);
             let mut living = old.objects.take(seen);
             for block in blocks {
-                sweep.look(block, Counted::Yes, cohort, |tracked| living.push(tracked));
+                sweep.look(block.into_vec(), Counted::Yes, cohort, |tracked| {
+                    living.push(tracked);
+                });
             }
             old.objects.put(seen, living);
         }
@@ -540,7 +526,7 @@ impl Old {
     fn new(every: Duration) -> Self {
         Self {
             objects: Cohorts::default(),
-            counted: Vec::new(),
+            counted: List::new(),
             looked_at: 0,
             moments: Moments::default(),
             deaths: Deaths::default(),

@@ -1,10 +1,10 @@
 //! SITE LIFETIMES: how long the objects of each site lived, and how old the live ones are.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
 use hprof_format::{Fate, LifetimeRow, Lifetimes, Peak, Section, Survived};
+use memory::{Map, OrStop, Set};
 
 use super::sections::{SitesRequest, Unseen};
 use crate::engines::allocations::lifetimes::Deaths;
@@ -33,7 +33,8 @@ pub(in super::super) fn lifetimes(
     let totals = columns(&all);
     // What grows may be small.
     let with_course = ages.course.sites.iter();
-    let has_course: HashSet<SiteKey> = with_course.map(|(site, _)| sites.key(*site)).collect();
+    let with_course = with_course.map(|(site, _)| sites.key(*site));
+    let has_course = Set::<SiteKey>::collect(with_course).or_stop();
     let mut listed: Vec<_> = by_site
         .into_iter()
         .filter(|(key, fates)| {
@@ -87,18 +88,14 @@ fn rows(
     })
 }
 
-fn by_site(
-    sites: &Sites,
-    ages: &ObjectAges,
-    unseen: &[Unseen],
-) -> HashMap<SiteKey, Fates, FixedState> {
-    // The memory for the tables, the rows and the text.
+fn by_site(sites: &Sites, ages: &ObjectAges, unseen: &[Unseen]) -> Map<SiteKey, Fates> {
+    // The memory for the fates, the rows and the text.
     const SITE: usize = 1_024;
     memory::need((sites.count() + unseen.len()) * SITE);
-    let mut by_site = HashMap::<SiteKey, Fates, FixedState>::default();
+    let mut by_site = Map::<SiteKey, Fates>::default();
     let mut add_at = |key, fate, amount: Amount| {
         if amount != Amount::default() {
-            add(by_site.entry(key).or_default(), fate, amount);
+            add(by_site.get_or_default(key).or_stop(), fate, amount);
         }
     };
     for (&(site, fate), &weight) in &ages.living {
@@ -127,10 +124,10 @@ fn by_site(
 }
 
 /// Returns, for each site, the dead objects that were not temporary.
-fn survivors(deaths: &Deaths) -> HashMap<SiteId, Weight, FixedState> {
-    let mut survivors = HashMap::<SiteId, Weight, FixedState>::default();
+fn survivors(deaths: &Deaths) -> Map<SiteId, Weight> {
+    let mut survivors = Map::<SiteId, Weight>::default();
     for (site, _, weight) in deaths.iter() {
-        *survivors.entry(site).or_default() += weight;
+        *survivors.get_or_default(site).or_stop() += weight;
     }
     survivors
 }

@@ -6,7 +6,7 @@ use hprof_format::{
     AllocSite, AllocSitesRecord, BasicType, HeapSummaryRecord, LeftOut, Record,
     SITES_BY_ALLOCATION, SITES_FORCED_GC, SITES_INCREMENTAL, StandardErrors,
 };
-use std::collections::HashMap;
+use memory::{Map, OrStop};
 
 use crate::engines::allocations::sites::{Amount, SiteKey, Sites};
 use crate::engines::folding::{Fold, Row, is_small};
@@ -173,10 +173,10 @@ pub fn heap_summary(journal: &Journal, sites: &Sites, unseen: Amount) {
 
 fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey, SiteRow)> {
     let incremental = request.incremental;
-    // The memory for the table, the list, the omitted rows, and the record with its encoding.
-    const ROW: usize = 8 * size_of::<(SiteKey, SiteRow)>();
+    // The memory for the list, the omitted rows, and the record with its encoding.
+    const ROW: usize = 6 * size_of::<(SiteKey, SiteRow)>();
     memory::need((sites.count() + unseen.len()) * ROW);
-    let mut rows = HashMap::<SiteKey, SiteRow, foldhash::fast::FixedState>::default();
+    let mut rows = Map::<SiteKey, SiteRow>::default();
     for (key, site) in sites.iter() {
         let has_changed = site.take_change();
         if has_changed || !incremental {
@@ -189,18 +189,17 @@ fn rows(sites: &Sites, request: SitesRequest, unseen: &[Unseen]) -> Vec<(SiteKey
             };
             // A site that has forgotten everything has nothing to report.
             if row != SiteRow::default() {
-                rows.insert(key, row);
+                rows.insert(key, row).or_stop();
             }
         }
     }
     // Objects allocated where the stack had no frames share the trace with those whose allocation was not seen.
     for unseen in unseen.iter().filter(|_| !incremental) {
-        let row = rows
-            .entry(SiteKey {
-                class: unseen.class,
-                trace: TraceId::EMPTY,
-            })
-            .or_default();
+        let key = SiteKey {
+            class: unseen.class,
+            trace: TraceId::EMPTY,
+        };
+        let row = rows.get_or_default(key).or_stop();
         row.live = row.live + unseen.live;
         row.allocated = row.allocated + unseen.new;
     }

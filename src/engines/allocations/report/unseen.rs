@@ -1,7 +1,6 @@
 //! Objects in the heap that were allocated before the agent could see them.
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
+use memory::{Map, OrStop};
 
 use super::super::liveness::SWEEP_TIMEOUT;
 use super::super::sites::Amount;
@@ -16,7 +15,7 @@ use output::console;
 pub(in super::super) struct ReportedUnseen(ByClass);
 
 /// Amounts by class.
-pub(in super::super) type ByClass = HashMap<ClassId, Amount, FixedState>;
+pub(in super::super) type ByClass = Map<ClassId, Amount>;
 
 impl ReportedUnseen {
     /// Returns, for each class, the part that is new; with `is_last`, the output that reports it ends. Of those that sites
@@ -36,7 +35,7 @@ impl ReportedUnseen {
                 bytes: live.bytes.saturating_sub(counted.bytes),
             };
             if is_last {
-                self.0.insert(class, reported + new);
+                self.0.insert(class, reported + new).or_stop();
             }
             Unseen { class, live, new }
         });
@@ -54,7 +53,7 @@ fn is_filler(class: &str) -> bool {
 
 fn unknown() -> Vec<(ClassId, Amount)> {
     console::line(format_args!(
-        "objects are being looked at; those whose allocation was not seen are left out"
+        "another thread is examining the objects; those whose allocation was not seen are left out"
     ));
     Vec::new()
 }
@@ -77,7 +76,7 @@ impl TrackerState {
             return Ok(unknown());
         };
         for (class, after) in after {
-            let before = tracked.entry(class).or_default();
+            let before = tracked.get_or_default(class).or_stop();
             before.instances = before.instances.max(after.instances);
             before.bytes = before.bytes.max(after.bytes);
         }
@@ -109,7 +108,7 @@ impl TrackerState {
         for (key, site) in self.sites.iter() {
             let made = site.without_identity();
             if made.instances > 0 {
-                let sum = sums.entry(key.class).or_default();
+                let sum = sums.get_or_default(key.class).or_stop();
                 *sum = *sum + made;
             }
         }
@@ -119,12 +118,11 @@ impl TrackerState {
     /// Returns the tracked amount that is not known to be dead, by class; `None` if other threads examine objects all the time.
     fn tracked(&self, jni: Jni<'_>) -> Option<ByClass> {
         let mut tracked = ByClass::default();
-        memory::need(self.sites.count() * 2 * size_of::<(ClassId, Amount)>());
         if !self.live.count(self.look_at_all(jni), SWEEP_TIMEOUT) {
             return None;
         }
         for (key, site) in self.sites.iter() {
-            let sum = tracked.entry(key.class).or_default();
+            let sum = tracked.get_or_default(key.class).or_stop();
             *sum = *sum + site.live();
         }
         Some(tracked)

@@ -4,6 +4,7 @@ use hprof_format::{HeapCounter, HeapRecord, HeapTotals, IdSize, ObjectLayout, Va
 
 use crate::engines::heap_dump::DumpOutput;
 use jvmti::Primitive;
+use memory::{List, OrStop};
 
 /// The size at which a chunk is handed over, in bytes.
 const PIECE: usize = 1024 * 1024;
@@ -97,25 +98,19 @@ pub(super) fn write_at(target: &mut [u8], offset: u32, bytes: &[u8]) {
 }
 
 /// Converts elements from native byte order to the format's.
-pub(super) fn big_endian(elements: &[u8], kind: Primitive, out: &mut Vec<u8>) {
-    fn swap<const N: usize>(elements: &[u8], out: &mut Vec<u8>) {
-        let (elements, _) = elements.as_chunks::<N>();
-        out.extend(elements.iter().flat_map(|element| {
-            let mut element = *element;
-            element.reverse();
-            element
-        }));
+pub(super) fn big_endian(elements: &[u8], kind: Primitive, out: &mut List<u8>) {
+    fn swap<const N: usize>(elements: &mut [u8]) {
+        let (elements, _) = elements.as_chunks_mut::<N>();
+        elements.iter_mut().for_each(|element| element.reverse());
     }
     out.clear();
-    if cfg!(target_endian = "big") {
-        out.extend_from_slice(elements);
-        return;
-    }
+    out.extend_from_slice(elements).or_stop();
     match kind.size() {
-        1 => out.extend_from_slice(elements),
-        2 => swap::<2>(elements, out),
-        4 => swap::<4>(elements, out),
-        _ => swap::<8>(elements, out),
+        _ if cfg!(target_endian = "big") => {}
+        1 => {}
+        2 => swap::<2>(out),
+        4 => swap::<4>(out),
+        _ => swap::<8>(out),
     }
 }
 
@@ -125,7 +120,7 @@ mod tests {
 
     #[test]
     fn elements_turn_around() {
-        let mut out = Vec::new();
+        let mut out = List::new();
         let longs: Vec<u8> = [1u64, u64::MAX - 1]
             .iter()
             .flat_map(|v| v.to_ne_bytes())

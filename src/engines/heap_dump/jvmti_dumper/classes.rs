@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
+use memory::{Map, OrStop};
 
 use super::layout::{RecordLayout, declared};
 use super::numbers::{Numbers, Special, Tag};
@@ -50,7 +49,7 @@ impl ClassKind {
 pub(super) struct DumpClasses {
     all: Vec<DumpClass>,
     /// Classes described after the walk, by the numbers of their tags.
-    late: HashMap<u64, usize, FixedState>,
+    late: Map<u64, usize>,
     /// `java.lang.Object`.
     object: Option<usize>,
     /// `java.lang.Class`.
@@ -122,7 +121,7 @@ impl DumpClasses {
             }
             let special = numbers.special(candidate.tag);
             if special != Some(Special::DumpClass(place)) {
-                self.late.insert(candidate.tag.number(), place);
+                self.late.insert(candidate.tag.number(), place).or_stop();
             }
         }
         let place_of = |class: Object<'_>| {

@@ -23,13 +23,11 @@ mod stack_roots;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use foldhash::fast::FixedState;
 use hprof_format::{HeapTotals, ObjectId, TraceSerial};
-use std::collections::{HashMap, HashSet};
 
 use super::births::BirthList;
 use super::room::Room;
-use super::{DumpError, DumpOutput, Dumped, HeapDumper, LiveThread, Subject};
+use super::{DumpError, DumpOutput, Dumped, DumpedThread, HeapDumper, Subject};
 use crate::engines::Moment;
 use jvmti::{
     Child, ChildLink, ClassFields, ClassState, Env, FieldValue, HeapSize, Jni, LocalRef, Object,
@@ -48,7 +46,7 @@ use classes::{Candidate, ClassKind, DumpClasses};
 use describe::Describer;
 use forked::ForkedOutput;
 use held::HeldObjects;
-use memory::OutOfMemory;
+use memory::{List, Map, OrStop, OutOfMemory, Set};
 use numbers::{Numbers, Special, Tag};
 use recorder::Recorder;
 use removed_tags::TagRemoval;
@@ -142,7 +140,7 @@ impl HeapDumper for JvmtiHeapDumper {
             tags: &tags,
             numbers: Numbers::new(base, tracked, unseen),
             chunks: ChunkWriter::new(output),
-            used: HashSet::default(),
+            used: Set::default(),
         };
         let answer = dump.run(births, fork.as_ref());
         if subject.moment == Moment::Death {
@@ -160,22 +158,20 @@ struct Fork {
 
 /// The tracked objects, in the order of their tags.
 struct TrackedList {
-    traces: Vec<TraceId>,
+    traces: List<TraceId>,
     births: BirthList,
 }
 
 /// Tags the tracked objects with numbers from 1.
 fn track(jni: Jni<'_>, tags: &Tags, subject: &Subject<'_>) -> TrackedList {
     let tracked = subject.tracked;
-    // The memory for the traces, and then for their numbers.
-    memory::need(tracked.len() * (size_of::<TraceId>() + size_of::<TraceSerial>()));
-    let mut traces = Vec::with_capacity(tracked.len());
+    let mut traces = List::with_capacity(tracked.len()).or_stop();
     let mut births = BirthList::new(subject);
     let next = tracked.for_each(jni, &mut |object, origin| {
         let tag = Tag::new(traces.len() as u64 + 1, 0);
         // An object that has died cannot be tagged.
         if tags.set_weak(object, tag.0).is_ok() {
-            traces.push(origin.trace);
+            traces.push(origin.trace).or_stop();
             births.push(&origin);
         }
     });
@@ -183,10 +179,13 @@ fn track(jni: Jni<'_>, tags: &Tags, subject: &Subject<'_>) -> TrackedList {
     TrackedList { traces, births }
 }
 
-fn serials(traces: Vec<TraceId>, output: &mut dyn DumpOutput) -> Vec<TraceSerial> {
-    let mut known = HashMap::<TraceId, TraceSerial, FixedState>::default();
-    let serial = |trace| *known.entry(trace).or_insert_with(|| output.trace(trace));
-    traces.into_iter().map(serial).collect()
+fn serials(traces: List<TraceId>, output: &mut dyn DumpOutput) -> List<TraceSerial> {
+    let mut known = Map::<TraceId, TraceSerial>::default();
+    let serial = |trace| {
+        let serial = known.get_or_insert_with(trace, || output.trace(trace));
+        *serial.or_stop()
+    };
+    List::collect(traces.into_iter().map(serial)).or_stop()
 }
 
 /// One dump.
@@ -198,7 +197,7 @@ struct Dump<'d, 'o, 'a> {
     numbers: Numbers,
     chunks: ChunkWriter<'o>,
     /// Classes that have an object in this dump.
-    used: HashSet<ClassId, FixedState>,
+    used: Set<ClassId>,
 }
 
 /// The loaded classes as they were listed before the walk. The first three are by the place of the class.
@@ -354,7 +353,8 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
     /// Returns the id that the class had before; `None` if another class of that name has taken it in this dump.
     fn class_object(&mut self, id: ClassId) -> Option<ObjectId> {
         let object = self.dumper.tables.classes.get(id).object;
-        self.used.insert(id).then_some(ObjectId(object.0))
+        let is_new = self.used.insert(id).or_stop();
+        is_new.then_some(ObjectId(object.0))
     }
 
     /// Tags the `java.lang.Class` objects of the primitive types, which are in no list of classes: they are found by
@@ -388,7 +388,7 @@ impl<'d, 'a> Dump<'d, '_, 'a> {
     fn threads(&mut self) -> Result<Vec<ThreadRoot<'d>>, DumpError> {
         let mut threads = Vec::with_capacity(self.subject.threads.len());
         for (index, thread) in self.subject.threads.iter().enumerate() {
-            let LiveThread {
+            let DumpedThread {
                 object,
                 serial,
                 stack,

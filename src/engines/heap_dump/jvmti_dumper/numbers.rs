@@ -1,9 +1,7 @@
 //! The tags of a walk, and the ids and traces they stand for.
 
-use std::collections::HashMap;
-
-use foldhash::fast::FixedState;
 use hprof_format::{ObjectId, TraceSerial};
+use memory::{List, Map, OrStop};
 
 use names::object::DUMPED;
 
@@ -57,10 +55,10 @@ pub(super) enum Special {
 pub(super) struct Numbers {
     base: u64,
     /// The trace that allocated each tracked object.
-    tracked: Vec<TraceSerial>,
-    specials: Vec<(Special, ObjectId, TraceSerial)>,
+    tracked: List<TraceSerial>,
+    specials: List<(Special, ObjectId, TraceSerial)>,
     /// The tracked objects that are special: the numbers that they had, and their ids.
-    renumbered: HashMap<u64, ObjectId, FixedState>,
+    renumbered: Map<u64, ObjectId>,
     /// The last number that was assigned.
     last: u64,
     /// The trace of objects whose allocation was not seen.
@@ -69,13 +67,13 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// Creates the numbering. `base` is the id before the first; the tracked objects have their numbers already.
-    pub(super) fn new(base: u64, tracked: Vec<TraceSerial>, unseen: TraceSerial) -> Self {
+    pub(super) fn new(base: u64, tracked: List<TraceSerial>, unseen: TraceSerial) -> Self {
         Self {
             base,
             last: tracked.len() as u64,
             tracked,
-            specials: Vec::new(),
-            renumbered: HashMap::default(),
+            specials: List::new(),
+            renumbered: Map::default(),
             unseen,
         }
     }
@@ -97,9 +95,10 @@ impl Numbers {
         let own = ObjectId(self.base + self.last);
         let object = id(own);
         if self.is_tracked(old) {
-            self.renumbered.insert(old.number(), object);
+            self.renumbered.insert(old.number(), object).or_stop();
         }
-        self.specials.push((special, object, self.trace(old)));
+        let special = (special, object, self.trace(old));
+        self.specials.push(special).or_stop();
         Tag::new(self.last, 0)
     }
 
@@ -176,7 +175,8 @@ mod tests {
 
     #[test]
     fn tracked_objects_keep_their_traces_and_special_ones_their_ids() {
-        let tracked = vec![TraceSerial(300_001), TraceSerial(300_002)];
+        let tracked = List::collect([TraceSerial(300_001), TraceSerial(300_002)]);
+        let tracked = tracked.expect("little");
         let mut numbers = Numbers::new(1_000, tracked, UNSEEN);
         let named = |_| ObjectId(400_007);
         let class = numbers.add_special(Special::DumpClass(0), Tag::NONE, named);

@@ -1,9 +1,7 @@
 //! The walk itself: turns the VM's reports about each object into its record.
 
 use fixedbitset::FixedBitSet;
-use foldhash::fast::FixedState;
 use hprof_format::{HeapRecord, ObjectId};
-use std::collections::HashSet;
 
 use super::chunk_writer::{ChunkWriter, big_endian, write_at, write_bits};
 use super::classes::{ClassKind, DumpClasses};
@@ -14,6 +12,7 @@ use super::roots::Roots;
 use jvmti::{
     HeapVisitor, Primitive, PrimitiveField, Referee, Reference, Referrer, RootReference, Visit,
 };
+use memory::{List, OrStop, Set};
 
 /// The most bytes of an array's elements: a segment's length has four bytes.
 const MOST_BYTES: usize = u32::MAX as usize - 64;
@@ -26,13 +25,13 @@ pub(super) struct Recorder<'r, 'o> {
     pub(super) roots: Roots<'r>,
     current: Current<'r>,
     /// The values of the current object's fields or elements.
-    content: Vec<u8>,
+    content: List<u8>,
     /// Objects of classes that were not known when the walk began.
     pub(super) late_classes: Vec<UndescribedObject>,
     /// `java.lang.Class` objects that were not known.
     pub(super) strange_classes: Vec<Tag>,
     /// Those of them that were tracked, and so had tags before they were met.
-    tracked_strange_classes: HashSet<u64, FixedState>,
+    tracked_strange_classes: Set<u64>,
     /// The number of the class `java.lang.Class`.
     class_of_classes: Option<u64>,
     /// Objects that a global reference of the agent holds.
@@ -84,10 +83,10 @@ impl<'r, 'o> Recorder<'r, 'o> {
                 tag: Tag::NONE,
                 shape: Shape::None,
             },
-            content: Vec::new(),
+            content: List::new(),
             late_classes: Vec::new(),
             strange_classes: Vec::new(),
-            tracked_strange_classes: HashSet::default(),
+            tracked_strange_classes: Set::default(),
             class_of_classes,
             held,
             failure: None,
@@ -130,15 +129,11 @@ impl<'r, 'o> Recorder<'r, 'o> {
         self.content.clear();
         match shape {
             Shape::Instance { layout, .. } => {
-                memory::need(layout.size as usize);
-                self.content.resize(layout.size as usize, 0);
+                self.content.resize(layout.size as usize, 0).or_stop();
             }
             Shape::ObjectArray { .. } => {
                 let bytes = (tag.length() as usize * 8).min(MOST_BYTES / 8 * 8);
-                if bytes > self.content.capacity() {
-                    memory::need(2 * bytes);
-                }
-                self.content.resize(bytes, 0);
+                self.content.resize(bytes, 0).or_stop();
             }
             _ => {}
         }
@@ -220,7 +215,7 @@ impl<'r, 'o> Recorder<'r, 'o> {
             *referee.tag = tag.0;
         } else if self.is_class(referee)
             && self.numbers.is_tracked(tag)
-            && self.tracked_strange_classes.insert(tag.number())
+            && self.tracked_strange_classes.insert(tag.number()).or_stop()
         {
             // A known class has the tag of one. The VM holds objects of others: it replaces some classes while they
             // load, and keeps the first version for a while.

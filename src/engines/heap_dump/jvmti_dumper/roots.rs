@@ -1,8 +1,7 @@
 //! Converts the VM's roots to the format's.
 
-use foldhash::fast::FixedState;
 use hprof_format::{ObjectId, Root, ThreadSerial};
-use std::collections::{HashMap, HashSet};
+use memory::{Map, OrStop, Set};
 
 use super::numbers::{Numbers, Special, Tag};
 use super::stack_roots::{RootOfFrame, StackRoots, ThreadRoot};
@@ -16,9 +15,9 @@ pub(super) struct Roots<'r> {
     /// The thread that dumps: its local references to threads are the agent's.
     own: Tag,
     /// Threads that started too late to be known, by the numbers of their tags.
-    late: HashSet<u64, FixedState>,
+    late: Set<u64>,
     /// Virtual threads whose stacks have roots, by `Thread.getId()`.
-    virtual_threads: HashMap<i64, ThreadSerial, FixedState>,
+    virtual_threads: Map<i64, ThreadSerial>,
     /// The thread reported last, and whether it is virtual: its tag may have been assigned after that was asked.
     last: Option<(Tag, bool)>,
     /// The number of native references reported so far.
@@ -31,8 +30,8 @@ impl<'r> Roots<'r> {
             threads,
             in_stacks: StackRoots::default(),
             own,
-            late: HashSet::default(),
-            virtual_threads: HashMap::default(),
+            late: Set::default(),
+            virtual_threads: Map::default(),
             last: None,
             globals: 0,
         }
@@ -83,7 +82,7 @@ impl<'r> Roots<'r> {
     fn thread(&mut self, numbers: &Numbers, tag: Tag) -> Root {
         self.last = Some((tag, false));
         let Some(Special::Thread(index)) = numbers.special(tag) else {
-            self.late.insert(tag.number());
+            self.late.insert(tag.number()).or_stop();
             return Root::Unknown;
         };
         let ThreadRoot { serial, trace, .. } = self.threads[index];
@@ -116,13 +115,12 @@ impl<'r> Roots<'r> {
         if !is_virtual {
             return Some(Root::Unknown);
         }
-        let serial = *self
+        let serial = self
             .virtual_threads
-            .entry(place.thread_id)
-            .or_insert_with(|| {
+            .get_or_insert_with(place.thread_id, || {
                 let name = format!("virtual #{}", place.thread_id);
                 ThreadSerial(output.virtual_thread(&name).0)
             });
-        Some(root(serial, -1))
+        Some(root(*serial.or_stop(), -1))
     }
 }

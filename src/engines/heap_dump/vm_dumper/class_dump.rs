@@ -1,6 +1,7 @@
 //! Rewrites a CLASS DUMP record in place: replaces its names, and zeroes its primitive statics.
 
 use hprof_format::BasicType;
+use memory::{List, OrStop};
 
 use hprof_format::bytes::{read_u16_be, read_u64_be, write_u64_be};
 
@@ -28,7 +29,7 @@ pub(super) fn rewrite(record: &mut [u8], zeroes: bool, mut name: impl FnMut(u64)
 }
 
 /// Returns the types of the instance fields that the class declares.
-pub(super) fn field_types(record: &[u8]) -> Vec<BasicType> {
+pub(super) fn field_types(record: &[u8]) -> List<BasicType> {
     let mut at = CONSTANTS;
     for before in [2, 8] {
         for _ in 0..count(record, &mut at) {
@@ -37,9 +38,8 @@ pub(super) fn field_types(record: &[u8]) -> Vec<BasicType> {
         }
     }
     let count = count(record, &mut at);
-    (0..usize::from(count))
-        .map(|field| basic_type(record[at + field * 9 + 8]))
-        .collect()
+    let fields = 0..usize::from(count);
+    List::collect(fields.map(|field| basic_type(record[at + field * 9 + 8]))).or_stop()
 }
 
 fn count(record: &[u8], at: &mut usize) -> u16 {

@@ -4,8 +4,7 @@
 //! omits those whose class has not been loaded. Readers of a dump expect every reference to be valid, so these become
 //! null.
 
-use foldhash::fast::FixedState;
-use std::collections::{HashMap, HashSet};
+use memory::{List, Map, OrStop, Set};
 
 use super::blocks::{id_of, look_up};
 use super::first_pass::FirstPass;
@@ -13,15 +12,13 @@ use super::source::Source;
 use crate::engines::heap_dump::DumpError;
 use hprof_format::bytes::read_u64_be;
 
-type Set = HashSet<u64, FixedState>;
-
 /// The longest array that is examined. An archive refers to a few thousand classes; longer arrays are the program's.
 const LONGEST: u32 = 1_000_000;
 
 /// Arrays with dangling elements.
 #[derive(Default)]
 pub(super) struct Dangling {
-    arrays: HashMap<u64, Vec<u64>, FixedState>,
+    arrays: Map<u64, List<u64>>,
 }
 
 impl Dangling {
@@ -29,22 +26,24 @@ impl Dangling {
     pub(super) fn find(
         source: &Source,
         first_pass: &FirstPass,
-        known: &Set,
+        known: &Set<u64>,
     ) -> Result<Self, DumpError> {
-        let mut arrays = HashMap::<u64, Vec<u64>, FixedState>::default();
+        let mut arrays = Map::<u64, List<u64>>::default();
         let held = first_pass.globals.iter().filter(|id| !known.contains(*id));
         for &id in held {
             if let Some(array) = first_pass.array(id).filter(|array| array.length <= LONGEST) {
                 let elements = source.read_at(array.offset, array.length as usize * 8)?;
                 let elements = elements.chunks_exact(8).map(|id| read_u64_be(id, 0));
-                arrays.insert(id, elements.filter(|&id| id != 0).collect());
+                let elements = List::collect(elements.filter(|&id| id != 0)).or_stop();
+                arrays.insert(id, elements).or_stop();
             }
         }
-        let mut missing: Set = arrays.values().flatten().copied().collect();
+        let all = arrays.values().flatten().copied();
+        let mut missing = Set::<u64>::collect(all).or_stop();
         for class in first_pass.classes.values() {
             missing.remove(&class.object);
         }
-        let mut sorted: Vec<u64> = missing.iter().copied().collect();
+        let mut sorted = List::collect(missing.iter().copied()).or_stop();
         sorted.sort_unstable();
         look_up(source, &first_pass.blocks, &sorted, |_, record, _| {
             missing.remove(&id_of(record));

@@ -8,11 +8,10 @@
 
 use std::rc::Rc;
 
-use foldhash::fast::FixedState;
 use hprof_format::{
     BasicType, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, RawHeapRecord, Value,
 };
-use std::collections::{HashMap, HashSet};
+use memory::{List, Map, OrStop, Set};
 
 use super::first_pass::FirstPass;
 use super::source::{DumpProgress, Source, Visitor};
@@ -40,15 +39,15 @@ const HOLDERS: [&str; 4] = [
 pub(super) fn find(
     source: &mut Source,
     first_pass: &FirstPass,
-    suspects: Vec<u64>,
-) -> Result<Vec<u64>, DumpError> {
+    suspects: List<u64>,
+) -> Result<List<u64>, DumpError> {
     if suspects.is_empty() || suspects.len() > MOST_SUSPECTS {
-        return Ok(Vec::new());
+        return Ok(List::new());
     }
     let mut search = Search::new(first_pass, suspects);
     source.rewind()?;
     source.visit(&mut search)?;
-    let mut fillers: Vec<u64> = search.suspects.ids.into_iter().collect();
+    let mut fillers = List::collect(search.suspects.ids).or_stop();
     fillers.sort_unstable();
     Ok(fillers)
 }
@@ -57,13 +56,13 @@ pub(super) fn find(
 struct Search<'s> {
     first_pass: &'s FirstPass,
     suspects: Suspects,
-    holders: Vec<u64>,
+    holders: List<u64>,
     references: References,
 }
 
 /// The offsets of references in the instances of classes.
 struct References {
-    of: HashMap<u64, Rc<[u32]>, FixedState>,
+    of: Map<u64, Rc<[u32]>>,
     /// The last class looked up, because instances of a class often follow each other.
     last: (u64, Rc<[u32]>),
 }
@@ -79,20 +78,20 @@ fn filter_bit(id: u64) -> (usize, u64) {
 
 /// Arrays that no reference to has been found yet.
 struct Suspects {
-    ids: HashSet<u64, FixedState>,
+    ids: Set<u64>,
     /// A bit for each hash of a suspect, so that hardly any other id is looked up.
     filter: Box<[u64; FILTER_WORDS]>,
 }
 
 impl Suspects {
-    fn new(ids: Vec<u64>) -> Self {
-        memory::need(ids.len() * 3 * size_of::<u64>() + FILTER_WORDS * size_of::<u64>());
+    fn new(ids: List<u64>) -> Self {
+        memory::need(FILTER_WORDS * size_of::<u64>());
         let mut filter = Box::new([0; FILTER_WORDS]);
         for &id in &ids {
             let (word, bit) = filter_bit(id);
             filter[word] |= bit;
         }
-        let ids = ids.into_iter().collect();
+        let ids = Set::collect(ids).or_stop();
         Self { ids, filter }
     }
 
@@ -107,7 +106,7 @@ impl Suspects {
 }
 
 impl<'s> Search<'s> {
-    fn new(first_pass: &'s FirstPass, suspects: Vec<u64>) -> Self {
+    fn new(first_pass: &'s FirstPass, suspects: List<u64>) -> Self {
         let classes = first_pass.classes.values();
         let holders = classes
             .filter(|class| HOLDERS.contains(&&*first_pass.names.get(class.name)))
@@ -115,9 +114,9 @@ impl<'s> Search<'s> {
         Self {
             first_pass,
             suspects: Suspects::new(suspects),
-            holders: holders.collect(),
+            holders: List::collect(holders).or_stop(),
             references: References {
-                of: HashMap::default(),
+                of: Map::default(),
                 last: (0, Rc::default()),
             },
         }
@@ -128,8 +127,8 @@ impl<'s> Search<'s> {
         let References { of, last } = &mut self.references;
         if last.0 != class {
             let references = of
-                .entry(class)
-                .or_insert_with(|| references_of(self.first_pass, class));
+                .get_or_insert_with(class, || references_of(self.first_pass, class))
+                .or_stop();
             *last = (class, references.clone());
         }
         let fields = &record[INSTANCE_FIELDS..];
@@ -205,13 +204,13 @@ impl Visitor for Search<'_> {
 /// Returns the offsets of references in instances of a class: fields of the class first, then those of its superclass,
 /// and so on.
 fn references_of(first_pass: &FirstPass, class: u64) -> Rc<[u32]> {
-    let mut references = Vec::new();
+    let mut references = List::new();
     let mut at = 0;
     let mut next = first_pass.layouts.get(&class);
     while let Some(layout) = next {
         for &kind in &layout.fields {
             if kind == BasicType::Object {
-                references.push(at);
+                references.push(at).or_stop();
             }
             #[expect(clippy::cast_possible_truncation, reason = "a value has 1 to 8 bytes")]
             let size = kind.size(8) as u32;
@@ -219,5 +218,5 @@ fn references_of(first_pass: &FirstPass, class: u64) -> Rc<[u32]> {
         }
         next = first_pass.layouts.get(&layout.super_class);
     }
-    references.into()
+    references.into_vec().into()
 }

@@ -1,19 +1,16 @@
 //! The first pass over the VM's dump: collects everything that must be known before the first record is written.
 
-use foldhash::fast::FixedState;
 use hprof_format::{
     BasicType, HeapCounter, HeapError, HeapItem, HeapKind, HeapRecord, HeapRecords, HeapTotals,
     IdSize, ObjectId, ObjectLayout, RawHeapRecord, TraceSerial,
 };
-use std::collections::{HashMap, HashSet};
+use memory::{List, Map, OrStop, Set};
 
 use super::blocks::{HeapBlock, has_content, id_of, look_up};
 use super::class_dump;
 use super::source::{DumpProgress, Source, Visitor};
 use crate::engines::heap_dump::DumpError;
 use hprof_format::bytes::{read_u32_be, read_u64_be};
-
-type IdMap<K, V> = HashMap<K, V, FixedState>;
 
 /// The properties by which the list is found among the arrays.
 #[derive(Clone, Copy)]
@@ -31,24 +28,24 @@ pub(super) struct FirstPass {
     wanted: ListReference,
     pub(super) names: StringTexts,
     /// Classes by serial number.
-    pub(super) classes: IdMap<u32, LoadedClass>,
-    pub(super) frames: IdMap<u64, DumpedFrame>,
+    pub(super) classes: Map<u32, LoadedClass>,
+    pub(super) frames: Map<u64, DumpedFrame>,
     /// The frame ids of traces, by serial number.
-    pub(super) traces: IdMap<u32, Vec<u64>>,
-    pub(super) threads: Vec<Thread>,
+    pub(super) traces: Map<u32, List<u64>>,
+    pub(super) threads: List<Thread>,
     /// The ids of classes that have a record in the dump.
-    described: HashSet<u64, FixedState>,
+    described: Set<u64>,
     /// By class id.
-    pub(super) layouts: IdMap<u64, ClassLayout>,
+    pub(super) layouts: Map<u64, ClassLayout>,
     /// The object that the JNI reference refers to.
     pub(super) list: Option<u64>,
     /// The objects that JNI references refer to.
-    pub(super) globals: Vec<u64>,
-    pub(super) blocks: Vec<HeapBlock>,
+    pub(super) globals: List<u64>,
+    pub(super) blocks: List<HeapBlock>,
     /// Arrays of `int`, which include the fillers of gaps in the heap.
-    pub(super) ints: Vec<u64>,
+    pub(super) ints: List<u64>,
     /// Arrays of references that may have to be read again.
-    arrays: IdMap<u64, Array>,
+    arrays: Map<u64, Array>,
     /// The lowest and the highest id of the objects in the current block.
     ids: (u64, u64),
     counter: HeapCounter,
@@ -80,7 +77,7 @@ pub(super) struct Thread {
 pub(super) struct ClassLayout {
     pub(super) super_class: u64,
     /// The types of the fields that the class itself declares.
-    pub(super) fields: Vec<BasicType>,
+    pub(super) fields: List<BasicType>,
 }
 
 /// The position of an array's elements in the file.
@@ -93,8 +90,8 @@ pub(super) struct Array {
 /// The texts of STRING records, one after another.
 #[derive(Default)]
 pub(super) struct StringTexts {
-    places: IdMap<u64, (u32, u32)>,
-    texts: Vec<u8>,
+    places: Map<u64, (u32, u32)>,
+    texts: List<u8>,
 }
 
 impl StringTexts {
@@ -103,12 +100,8 @@ impl StringTexts {
         if let (Ok(start), Ok(length)) =
             (u32::try_from(self.texts.len()), u32::try_from(text.len()))
         {
-            let place = size_of::<(u64, (u32, u32))>();
-            memory::need_to_hash(self.places.len(), self.places.capacity(), place);
-            let end = self.texts.len() + text.len();
-            memory::need_to_grow(end, self.texts.capacity(), 1);
-            self.places.insert(id, (start, length));
-            self.texts.extend_from_slice(text);
+            self.places.insert(id, (start, length)).or_stop();
+            self.texts.extend_from_slice(text).or_stop();
         }
     }
 
@@ -127,17 +120,17 @@ impl FirstPass {
         Self {
             wanted,
             names: StringTexts::default(),
-            classes: IdMap::default(),
-            frames: IdMap::default(),
-            traces: IdMap::default(),
-            threads: Vec::new(),
-            described: HashSet::default(),
-            layouts: IdMap::default(),
+            classes: Map::default(),
+            frames: Map::default(),
+            traces: Map::default(),
+            threads: List::new(),
+            described: Set::default(),
+            layouts: Map::default(),
             list: None,
-            globals: Vec::new(),
-            blocks: Vec::new(),
-            ints: Vec::new(),
-            arrays: IdMap::default(),
+            globals: List::new(),
+            blocks: List::new(),
+            ints: List::new(),
+            arrays: Map::default(),
             ids: NO_IDS,
             counter: HeapCounter::new(IdSize::Eight, ObjectLayout::USUAL),
         }
@@ -145,10 +138,9 @@ impl FirstPass {
 
     /// Returns the ids of classes that were loaded and have no record in the dump: the VM omits those that are not
     /// linked, though roots and class loaders refer to them.
-    pub(super) fn undescribed(&self) -> Vec<u64> {
+    pub(super) fn undescribed(&self) -> List<u64> {
         let all = self.classes.values().map(|class| class.object);
-        all.filter(|class| !self.described.contains(class))
-            .collect()
+        List::collect(all.filter(|class| !self.described.contains(class))).or_stop()
     }
 
     /// Subtracts objects from the totals; their ids are sorted.
@@ -183,8 +175,7 @@ impl FirstPass {
             length,
         });
         if kind == HeapKind::PrimitiveArray && record[17] == BasicType::Int as u8 {
-            memory::need_to_grow(self.ints.len(), self.ints.capacity(), size_of::<u64>());
-            self.ints.push(id);
+            self.ints.push(id).or_stop();
         }
         if kind != HeapKind::ObjectArray {
             return;
@@ -195,9 +186,7 @@ impl FirstPass {
                 offset: offset + ARRAY_HEAD,
                 length: count,
             };
-            let entry = size_of::<(u64, Array)>();
-            memory::need_to_hash(self.arrays.len(), self.arrays.capacity(), entry);
-            self.arrays.insert(id, array);
+            self.arrays.insert(id, array).or_stop();
         }
     }
 
@@ -244,7 +233,9 @@ impl FirstPass {
             && let Ok(class) = record.decode()
         {
             self.counter.record(&class);
-            self.described.insert(read_u64_be(record.bytes(), 1));
+            self.described
+                .insert(read_u64_be(record.bytes(), 1))
+                .or_stop();
         }
         let record = record.bytes();
         match kind {
@@ -253,19 +244,24 @@ impl FirstPass {
                     super_class: read_u64_be(record, class_dump::SUPER_CLASS),
                     fields: class_dump::field_types(record),
                 };
-                self.layouts.insert(read_u64_be(record, 1), layout);
+                self.layouts
+                    .insert(read_u64_be(record, 1), layout)
+                    .or_stop();
             }
             HeapKind::RootJniGlobal => {
-                self.globals.push(read_u64_be(record, 1));
+                self.globals.push(read_u64_be(record, 1)).or_stop();
                 if read_u64_be(record, 9) & !7 == self.wanted.reference {
                     self.list = Some(read_u64_be(record, 1));
                 }
             }
-            HeapKind::RootThread => self.threads.push(Thread {
-                object: read_u64_be(record, 1),
-                serial: read_u32_be(record, 9),
-                trace: read_u32_be(record, 13),
-            }),
+            HeapKind::RootThread => {
+                let thread = Thread {
+                    object: read_u64_be(record, 1),
+                    serial: read_u32_be(record, 9),
+                    trace: read_u32_be(record, 13),
+                };
+                self.threads.push(thread).or_stop();
+            }
             _ => {}
         }
     }
@@ -304,7 +300,7 @@ impl Visitor for FirstPass {
                     name: read_u64_be(body, 16),
                 };
                 if class.object != NO_MIRROR {
-                    self.classes.insert(read_u32_be(body, 0), class);
+                    self.classes.insert(read_u32_be(body, 0), class).or_stop();
                 }
             }
             0x04 if body.len() >= 40 => {
@@ -315,13 +311,14 @@ impl Visitor for FirstPass {
                     class: read_u32_be(body, 32),
                     line: read_u32_be(body, 36).cast_signed(),
                 };
-                self.frames.insert(read_u64_be(body, 0), frame);
+                self.frames.insert(read_u64_be(body, 0), frame).or_stop();
             }
             0x05 if body.len() >= 12 => {
                 let frames = body[12..]
                     .chunks_exact(8)
                     .map(|frame| read_u64_be(frame, 0));
-                self.traces.insert(read_u32_be(body, 0), frames.collect());
+                let frames = List::collect(frames).or_stop();
+                self.traces.insert(read_u32_be(body, 0), frames).or_stop();
             }
             _ => {}
         }
@@ -334,12 +331,13 @@ impl Visitor for FirstPass {
         if let DumpProgress::Done(length) = progress
             && self.ids != NO_IDS
         {
-            self.blocks.push(HeapBlock {
+            let block = HeapBlock {
                 offset,
                 length: usize::try_from(length)
                     .map_or(block.len(), |length| length.min(block.len())),
                 ids: self.ids,
-            });
+            };
+            self.blocks.push(block).or_stop();
         }
         Ok(progress)
     }

@@ -39,6 +39,7 @@ use dangling::Dangling;
 use first_pass::{Array, FirstPass, ListReference};
 use hprof_format::ObjectId;
 use hprof_format::bytes::read_u64_be;
+use memory::{List, Map, OrStop, Set};
 use numbering::{KnownIds, Numbering};
 use object_numbers::ObjectNumbers;
 use rewrite::{DumpRewriter, LEFT_OUT};
@@ -73,7 +74,7 @@ fn spare(dumper: VmDumper, subject: &Subject<'_>) -> u64 {
 }
 
 /// The list, and the meaning of its elements.
-struct List<'a> {
+struct HeapList<'a> {
     list: ObjectList<'a>,
     meaning: Meaning,
 }
@@ -82,10 +83,10 @@ struct List<'a> {
 /// threads.
 struct Meaning {
     own: usize,
-    objects: Vec<TraceId>,
+    objects: List<TraceId>,
     births: BirthList,
-    classes: Vec<ClassId>,
-    threads: Vec<ThreadSerial>,
+    classes: List<ClassId>,
+    threads: List<ThreadSerial>,
 }
 
 impl VmHeapDumper {
@@ -101,7 +102,7 @@ impl VmHeapDumper {
             env,
             tables,
             stacks,
-            place: TemporaryPlace::beside(target),
+            place: TemporaryPlace::next_to(target),
             disk,
             own: OwnObjects::new(env),
         }
@@ -113,7 +114,7 @@ impl VmHeapDumper {
         jni: Jni<'a>,
         dumper: VmDumper,
         subject: &Subject<'_>,
-    ) -> Result<List<'a>, DumpError> {
+    ) -> Result<HeapList<'a>, DumpError> {
         for _ in 0..ATTEMPTS {
             let classes = self.env.loaded_classes(jni)?;
             let tracked = subject.tracked.len();
@@ -122,16 +123,14 @@ impl VmHeapDumper {
             if dumper.heap().free() < 2 * ObjectList::size(room) + spare(dumper, subject) {
                 return Err(DumpError::NoRoom);
             }
-            // The memory for the traces of the objects, and later for their ids as well.
-            memory::need(tracked * (size_of::<TraceId>() + 2 * size_of::<(u64, TraceId)>()));
             let mut list = ObjectList::new(jni, room).ok_or(DumpError::NoRoom)?;
             list.for_each_array(|array| self.own.add(jni, array));
             let mut meaning = Meaning {
                 own: 0,
-                objects: Vec::with_capacity(tracked),
+                objects: List::with_capacity(tracked).or_stop(),
                 births: BirthList::new(subject),
-                classes: Vec::with_capacity(classes.len()),
-                threads: Vec::with_capacity(subject.threads.len()),
+                classes: List::with_capacity(classes.len()).or_stop(),
+                threads: List::with_capacity(subject.threads.len()).or_stop(),
             };
             let mut fits = true;
             self.own.for_each(jni, |object| {
@@ -141,7 +140,7 @@ impl VmHeapDumper {
             let next = subject.tracked.for_each(jni, &mut |object, origin| {
                 fits = fits && list.push_weak(object);
                 if fits {
-                    meaning.objects.push(origin.trace);
+                    meaning.objects.push(origin.trace).or_stop();
                     meaning.births.push(&origin);
                 }
             });
@@ -149,17 +148,16 @@ impl VmHeapDumper {
             for class in &classes {
                 fits = fits && list.push(class.object());
                 let id = self.stacks.class(jni, class.object());
-                meaning
-                    .classes
-                    .push(id.unwrap_or_else(|_| self.stacks.unknown_class()));
+                let id = id.unwrap_or_else(|_| self.stacks.unknown_class());
+                meaning.classes.push(id).or_stop();
             }
             for thread in subject.threads {
                 fits = fits && list.push(thread.object.object());
-                meaning.threads.push(thread.serial);
+                meaning.threads.push(thread.serial).or_stop();
             }
             if fits {
                 list.finish();
-                return Ok(List { list, meaning });
+                return Ok(HeapList { list, meaning });
             }
         }
         Err(DumpError::NoRoom)
@@ -194,7 +192,7 @@ impl VmHeapDumper {
         let folder: Folder = self.place.make()?;
         let name = folder.name_for_the_vm()?;
         let name = self.name_in_the_heap(jni, dumper, &name)?;
-        let List { list, meaning } = self.list(jni, dumper, subject)?;
+        let HeapList { list, meaning } = self.list(jni, dumper, subject)?;
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a Java array has at most 2^31 elements"
@@ -243,9 +241,11 @@ impl HeapDumper for VmHeapDumper {
         let serial = |(id, trace)| (id, serials.get(trace, output));
         let made_at = made_at.into_iter().map(serial);
         let left_out = own.iter().map(|&id| (id, LEFT_OUT));
-        let mut traces = ObjectNumbers::new(made_at.chain(left_out).collect());
+        let numbers = List::collect(made_at.chain(left_out)).or_stop();
+        let mut traces = ObjectNumbers::new(numbers);
         let suspects = std::mem::take(&mut first_pass.ints).into_iter();
-        let suspects = suspects.filter(|&id| traces.find(id).is_none()).collect();
+        let suspects = suspects.filter(|&id| traces.find(id).is_none());
+        let suspects = List::collect(suspects).or_stop();
         let fillers = fillers::find(&mut source, &first_pass, suspects)?;
         first_pass.leave_out(&source, &fillers)?;
         traces.extend(fillers.into_iter().map(|id| (id, LEFT_OUT)));
@@ -255,7 +255,7 @@ impl HeapDumper for VmHeapDumper {
             bytes: totals.bytes,
             pause,
         };
-        let left_out = own.into_iter().collect();
+        let left_out = Set::collect(own).or_stop();
         let dangling = Dangling::find(&source, &first_pass, &left_out)?;
         output.totals(dumped.objects, dumped.bytes);
         source.rewind()?;
@@ -273,8 +273,8 @@ impl HeapDumper for VmHeapDumper {
             primitive_arrays: subject.primitive_arrays,
             has_objects: false,
             all_is_named: false,
-            names: Default::default(),
-            primitives: Default::default(),
+            names: Map::default(),
+            primitives: Map::default(),
         })?;
         Ok(dumped)
     }
@@ -286,7 +286,7 @@ impl HeapDumper for VmHeapDumper {
 
 /// The arrays of the list, as they are in the dump.
 struct Arrays {
-    chunks: Vec<Array>,
+    chunks: List<Array>,
 }
 
 impl Arrays {
@@ -301,9 +301,10 @@ impl Arrays {
         let chunks = ids
             .chunks_exact(8)
             .map(|id| read_u64_be(id, 0))
-            .filter_map(|id| first_pass.array(id))
-            .collect();
-        Ok(Self { chunks })
+            .filter_map(|id| first_pass.array(id));
+        Ok(Self {
+            chunks: List::collect(chunks).or_stop(),
+        })
     }
 
     /// Reads the ids of the listed objects.
@@ -321,8 +322,8 @@ impl Arrays {
             threads,
         } = meaning;
         let mut listed = Listed {
-            own: Vec::with_capacity(own),
-            made_at: Vec::with_capacity(objects.len()),
+            own: List::with_capacity(own).or_stop(),
+            made_at: List::with_capacity(objects.len()).or_stop(),
             births,
         };
         let mut objects = objects.into_iter();
@@ -332,13 +333,13 @@ impl Arrays {
             let elements = source.read_at(chunk.offset, chunk.length as usize * 8)?;
             for id in elements.chunks_exact(8).map(|id| read_u64_be(id, 0)) {
                 if listed.own.len() < own {
-                    listed.own.push(id);
+                    listed.own.push(id).or_stop();
                 } else if let Some(trace) = objects.next() {
-                    listed.made_at.push((id, trace));
+                    listed.made_at.push((id, trace)).or_stop();
                 } else if let Some(class) = classes.next() {
-                    known.classes.insert(id, class);
+                    known.classes.insert(id, class).or_stop();
                 } else if let Some(thread) = threads.next() {
-                    known.threads.insert(id, thread);
+                    known.threads.insert(id, thread).or_stop();
                 }
             }
         }
@@ -350,22 +351,22 @@ impl Arrays {
 /// The contents of the list.
 struct Listed {
     /// The agent's own objects, sorted.
-    own: Vec<u64>,
+    own: List<u64>,
     /// Objects and the traces that allocated them.
-    made_at: Vec<(u64, TraceId)>,
+    made_at: List<(u64, TraceId)>,
     /// The births of these objects, in their order.
     births: BirthList,
 }
 
 /// The serial numbers of traces that have been written.
 #[derive(Default)]
-struct Serials(Vec<Option<u32>>);
+struct Serials(List<Option<u32>>);
 
 impl Serials {
     fn get(&mut self, trace: TraceId, output: &mut dyn DumpOutput) -> u32 {
         let index = trace.index() as usize;
         if self.0.len() <= index {
-            self.0.resize(index + 1, None);
+            self.0.resize(index + 1, None).or_stop();
         }
         *self.0[index].get_or_insert_with(|| output.trace(trace).0)
     }

@@ -1,8 +1,7 @@
 //! Maps the VM's numbers of threads, traces and classes to the agent's.
 
-use foldhash::fast::FixedState;
 use hprof_format::ObjectId;
-use std::collections::HashMap;
+use memory::{List, Map, OrStop};
 
 use super::first_pass::{DumpedFrame, FirstPass};
 use crate::engines::heap_dump::DumpOutput;
@@ -12,24 +11,22 @@ use names::frame::{self, FrameId, Line};
 use names::thread::ThreadSerial;
 use names::trace::{TraceId, TraceKey};
 
-type IdMap<K, V> = HashMap<K, V, FixedState>;
-
 /// The objects that the agent knows, by id.
 #[derive(Default)]
 pub(super) struct KnownIds {
     /// `java.lang.Class` objects.
-    pub(super) classes: IdMap<u64, ClassId>,
+    pub(super) classes: Map<u64, ClassId>,
     /// Thread objects.
-    pub(super) threads: IdMap<u64, ThreadSerial>,
+    pub(super) threads: Map<u64, ThreadSerial>,
 }
 
 /// The agent's numbers for the VM's.
 #[derive(Default)]
 pub(super) struct Numbering {
     /// Serial numbers of threads.
-    pub(super) threads: IdMap<u32, u32>,
+    pub(super) threads: Map<u32, u32>,
     /// Serial numbers of traces.
-    pub(super) traces: IdMap<u32, u32>,
+    pub(super) traces: Map<u32, u32>,
 }
 
 impl Numbering {
@@ -46,7 +43,7 @@ impl Numbering {
             line_numbers,
             first_pass,
             known,
-            unlisted: IdMap::default(),
+            unlisted: Map::default(),
         };
         for &serial in first_pass.classes.keys() {
             let class = naming.class(serial);
@@ -58,9 +55,10 @@ impl Numbering {
                 Some(&serial) => serial,
                 None => output.virtual_thread(""),
             };
-            numbering.threads.insert(thread.serial, serial.0);
+            numbering.threads.insert(thread.serial, serial.0).or_stop();
             let trace = naming.trace(serial, thread.trace);
-            numbering.traces.insert(thread.trace, output.trace(trace).0);
+            let number = output.trace(trace).0;
+            numbering.traces.insert(thread.trace, number).or_stop();
         }
         numbering
     }
@@ -72,7 +70,7 @@ struct RecordNaming<'a> {
     first_pass: &'a FirstPass,
     known: &'a KnownIds,
     /// Classes that were loaded after the list was made, by serial number.
-    unlisted: IdMap<u32, ClassId>,
+    unlisted: Map<u32, ClassId>,
 }
 
 impl RecordNaming<'_> {
@@ -86,11 +84,11 @@ impl RecordNaming<'_> {
         let Some(frames) = frames.filter(|_| thread != ThreadSerial::UNKNOWN) else {
             return TraceId::EMPTY;
         };
-        let frames: Vec<FrameId> = frames
+        let frames = frames
             .iter()
             .filter_map(|id| first_pass.frames.get(id))
-            .map(|frame| self.frame(frame))
-            .collect();
+            .map(|frame| self.frame(frame));
+        let frames = List::collect(frames).or_stop();
         self.tables.traces.intern(TraceKey {
             thread: Some(thread),
             frames: &frames,
@@ -124,7 +122,7 @@ impl RecordNaming<'_> {
         }
         let name = class.map_or(String::new(), |class| self.first_pass.names.get(class.name));
         let tables = self.tables;
-        *self.unlisted.entry(serial).or_insert_with(|| {
+        let id = self.unlisted.get_or_insert_with(serial, || {
             // Its loader is unknown, so it becomes a class of its own.
             let name = tables.strings.intern(&name_of_internal(&name));
             let object = || tables.objects.add();
@@ -132,7 +130,8 @@ impl RecordNaming<'_> {
                 .classes
                 .intern(tables.loaders.add(), name, object)
                 .id()
-        })
+        });
+        *id.or_stop()
     }
 }
 

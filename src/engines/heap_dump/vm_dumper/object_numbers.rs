@@ -1,9 +1,11 @@
 //! A lookup by object id, for a dump that names objects in ascending order, or nearly so.
 
+use memory::{List, OrStop};
+
 /// Objects' ids with a number each.
 pub(super) struct ObjectNumbers {
     /// Ascending.
-    entries: Vec<(u64, u32)>,
+    entries: List<(u64, u32)>,
     /// All entries before this one are below the last id looked up.
     cursor: usize,
     last: u64,
@@ -13,12 +15,12 @@ impl ObjectNumbers {
     /// Adds entries.
     pub(super) fn extend(&mut self, entries: impl Iterator<Item = (u64, u32)>) {
         let mut all = std::mem::take(&mut self.entries);
-        all.extend(entries);
+        all.extend(entries).or_stop();
         *self = Self::new(all);
     }
 
     /// Creates the table. Ids need not be in order; an object without an id (0) has died.
-    pub(super) fn new(mut entries: Vec<(u64, u32)>) -> Self {
+    pub(super) fn new(mut entries: List<(u64, u32)>) -> Self {
         entries.retain(|&(id, _)| id != 0);
         // A stable sort, because it detects the long runs that are already in order.
         entries.sort_by_key(|&(id, _)| id);
@@ -58,7 +60,8 @@ mod tests {
 
     #[test]
     fn objects_are_found_in_any_order() {
-        let mut join = ObjectNumbers::new(vec![(40, 4), (0, 9), (10, 1), (30, 3)]);
+        let entries = List::collect([(40, 4), (0, 9), (10, 1), (30, 3)]);
+        let mut join = ObjectNumbers::new(entries.expect("little"));
         let asked = [10, 20, 30, 40, 50, 10, 40, 30, 30, 5];
         let found = asked.map(|id| join.find(id));
         let right = [
@@ -77,6 +80,6 @@ mod tests {
         assert_eq!(asked.map(|id| join.find_anywhere(id)), right);
         join.extend([(20, 2)].into_iter());
         assert_eq!([10, 20, 30].map(|id| join.find(id)), [1, 2, 3].map(Some));
-        assert_eq!(ObjectNumbers::new(Vec::new()).find(1), None);
+        assert_eq!(ObjectNumbers::new(List::new()).find(1), None);
     }
 }

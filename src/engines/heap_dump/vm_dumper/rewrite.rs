@@ -1,11 +1,10 @@
 //! The second pass over the VM's dump: copies the records, replacing the VM's numbers by the agent's.
 
-use foldhash::fast::FixedState;
 use hprof_format::{
     BasicType, ClassDump, HeapError, HeapKind, HeapRecord, HeapRecords, IdSize, ObjectId,
     TraceSerial,
 };
-use std::collections::{HashMap, HashSet};
+use memory::{List, Map, OrStop, Set};
 
 use super::class_dump;
 use super::dangling::Dangling;
@@ -15,8 +14,6 @@ use super::object_numbers::ObjectNumbers;
 use super::source::{DumpProgress, Visitor};
 use crate::engines::heap_dump::{DumpError, DumpOutput};
 use hprof_format::bytes::{read_u32_be, read_u64_be, write_u32_be};
-
-type IdMap<K, V> = HashMap<K, V, FixedState>;
 
 /// The trace number of an object that is omitted.
 pub(super) const LEFT_OUT: u32 = 0;
@@ -46,7 +43,7 @@ pub(super) struct DumpRewriter<'a> {
     /// The number of a thread that is unknown.
     pub(super) no_thread: u32,
     /// The objects that are omitted; their traces are [`LEFT_OUT`].
-    pub(super) left_out: HashSet<u64, FixedState>,
+    pub(super) left_out: Set<u64>,
     /// Arrays some of whose elements become null.
     pub(super) dangling: Dangling,
     pub(super) primitive_fields: bool,
@@ -55,9 +52,9 @@ pub(super) struct DumpRewriter<'a> {
     pub(super) has_objects: bool,
     pub(super) all_is_named: bool,
     /// The strings that have been written.
-    pub(super) names: IdMap<u64, u64>,
+    pub(super) names: Map<u64, u64>,
     /// The ranges of primitive values in the instances of a class.
-    pub(super) primitives: IdMap<u64, Box<[(u32, u32)]>>,
+    pub(super) primitives: Map<u64, Box<[(u32, u32)]>>,
 }
 
 /// The treatment of a record.
@@ -126,7 +123,7 @@ impl DumpRewriter<'_> {
     /// Writes the classes that the VM omits. They are not linked, so they have no objects, and the VM does not know
     /// their fields.
     fn describe_the_rest(&mut self) -> Result<(), DumpError> {
-        let mut records = Vec::new();
+        let mut written = Vec::new();
         for class in self.first_pass.undescribed() {
             let trace = self.traces.find_anywhere(class).unwrap_or(self.no_trace);
             let record = HeapRecord::Class(ClassDump {
@@ -134,9 +131,11 @@ impl DumpRewriter<'_> {
                 trace: TraceSerial(trace),
                 ..ClassDump::default()
             });
-            record.write(&mut records);
+            written.clear();
+            record.write(&mut written);
+            self.put(&written)?;
         }
-        self.put(&records)
+        Ok(())
     }
 
     #[inline]
@@ -202,9 +201,8 @@ impl DumpRewriter<'_> {
             ..
         } = self;
         class_dump::rewrite(record, !self.primitive_fields, |name| {
-            *names
-                .entry(name)
-                .or_insert_with(|| output.string(&first_pass.names.get(name)).0)
+            let number = || output.string(&first_pass.names.get(name)).0;
+            *names.get_or_insert_with(name, number).or_stop()
         });
     }
 
@@ -244,8 +242,8 @@ impl DumpRewriter<'_> {
         let first_pass = self.first_pass;
         let ranges = self
             .primitives
-            .entry(class)
-            .or_insert_with(|| primitive_ranges(first_pass, class));
+            .get_or_insert_with(class, || primitive_ranges(first_pass, class))
+            .or_stop();
         let fields = &mut record[INSTANCE_FIELDS..];
         for &(start, end) in ranges.iter() {
             if let Some(range) = fields.get_mut(start as usize..end as usize) {
@@ -258,7 +256,7 @@ impl DumpRewriter<'_> {
 /// Returns the ranges of primitive values in the instances of a class: fields of the class first, then those of its
 /// superclass, and so on.
 fn primitive_ranges(first_pass: &FirstPass, class: u64) -> Box<[(u32, u32)]> {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    let mut ranges = List::<(u32, u32)>::new();
     let mut at = 0;
     let mut next = first_pass.layouts.get(&class);
     while let Some(layout) = next {
@@ -269,13 +267,13 @@ fn primitive_ranges(first_pass: &FirstPass, class: u64) -> Box<[(u32, u32)]> {
             match ranges.last_mut() {
                 _ if kind == BasicType::Object => {}
                 Some(last) if last.1 == at => last.1 = end,
-                _ => ranges.push((at, end)),
+                _ => ranges.push((at, end)).or_stop(),
             }
             at = end;
         }
         next = first_pass.layouts.get(&layout.super_class);
     }
-    ranges.into()
+    ranges.into_boxed_slice()
 }
 
 #[cfg(test)]
@@ -364,17 +362,17 @@ mod tests {
             output: &mut kept,
             first_pass: &first_pass,
             numbering,
-            traces: ObjectNumbers::new(Vec::new()),
+            traces: ObjectNumbers::new(List::new()),
             no_trace: 1,
             no_thread: 0,
-            left_out: HashSet::default(),
+            left_out: Set::default(),
             dangling: Dangling::default(),
             primitive_fields: true,
             primitive_arrays: true,
             has_objects: false,
             all_is_named: false,
-            names: IdMap::default(),
-            primitives: IdMap::default(),
+            names: Map::default(),
+            primitives: Map::default(),
         };
         let progress = rewriter.heap(&mut block, 0).expect("records");
         assert_eq!(progress, DumpProgress::Done(block.len() as u64));

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use hprof_format::RECORD_HEADER;
+use memory::{List, OrStop};
 
 use super::temporary::Folder;
 use crate::engines::heap_dump::DumpError;
@@ -39,7 +40,7 @@ pub(super) enum DumpProgress {
 /// The file and a window into it.
 pub(super) struct Source {
     file: File,
-    buffer: Vec<u8>,
+    buffer: List<u8>,
     /// `buffer[start..end]` has been read and not consumed.
     start: usize,
     end: usize,
@@ -53,7 +54,7 @@ impl Source {
     pub(super) fn open(path: &Path) -> Result<Self, DumpError> {
         let mut source = Self {
             file: File::open(path)?,
-            buffer: Vec::new(),
+            buffer: List::new(),
             start: 0,
             end: 0,
             offset: 0,
@@ -93,9 +94,8 @@ impl Source {
     }
 
     /// Reads bytes at a position in the file.
-    pub(super) fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>, DumpError> {
-        memory::need(length);
-        let mut bytes = vec![0; length];
+    pub(super) fn read_at(&self, offset: u64, length: usize) -> Result<List<u8>, DumpError> {
+        let mut bytes = List::repeated(0, length).or_stop();
         read_exact_at(&self.file, &mut bytes, offset)?;
         Ok(bytes)
     }
@@ -158,8 +158,7 @@ impl Source {
         self.start = 0;
         let wanted = length.max(READ);
         if self.buffer.len() < wanted {
-            memory::need(wanted);
-            self.buffer.resize(wanted, 0);
+            self.buffer.resize(wanted, 0).or_stop();
         }
         while self.end < length {
             match self.file.read(&mut self.buffer[self.end..])? {

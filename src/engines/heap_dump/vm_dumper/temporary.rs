@@ -36,7 +36,7 @@ const FILE: &str = "heap";
 impl TemporaryPlace {
     /// Chooses a place next to `target`; if that is not a regular file (a pipe, a device), the system's temporary
     /// folder.
-    pub(super) fn beside(target: &Path) -> Self {
+    pub(super) fn next_to(target: &Path) -> Self {
         let is_file = fs::metadata(target).is_ok_and(|metadata| metadata.is_file());
         let parent = match target.parent() {
             _ if !is_file => std::env::temp_dir(),
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn the_folder_is_the_users_alone_and_goes_with_all_in_it() {
         let (parent, target) = target("x.hprof");
-        let folder = TemporaryPlace::beside(&target).make().expect("room");
+        let folder = TemporaryPlace::next_to(&target).make().expect("room");
         let mode = fs::metadata(folder.opened.path())
             .expect("there")
             .permissions()
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn what_is_left_behind_is_passed_over_and_what_nobody_drops_is_cleared() {
         let (parent, target) = target("x.hprof");
-        let place = TemporaryPlace::beside(&target);
+        let place = TemporaryPlace::next_to(&target);
         fs::create_dir(parent.path().join(format!("{}.0", place.name))).expect("a folder");
         std::mem::forget(place.make().expect("room"));
         assert_eq!(files(parent.path()), 3);
@@ -228,7 +228,7 @@ mod tests {
             make(".y.hprof.4000000001.0"),
             make(".x.hprof.4000000001.old"),
         ];
-        drop(TemporaryPlace::beside(&target).make().expect("room"));
+        drop(TemporaryPlace::next_to(&target).make().expect("room"));
         assert!(!killed.exists());
         assert!(in_use.exists() && alive.exists() && others.iter().all(|path| path.exists()));
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_folder_that_others_have_exchanged_is_left_alone() {
         let (parent, target) = target("x.hprof");
-        let folder = TemporaryPlace::beside(&target).make().expect("room");
+        let folder = TemporaryPlace::next_to(&target).make().expect("room");
         let path = |name: &str| parent.path().join(name);
         fs::rename(folder.opened.path(), path("moved")).expect("it is ours");
         fs::create_dir(path("precious")).expect("a folder");
@@ -258,14 +258,14 @@ mod tests {
         fs::create_dir(path("precious")).expect("a folder");
         fs::write(path("precious/a"), "a").expect("a file");
         symlink("precious", path(".x.hprof.4000000001.0")).expect("a link");
-        drop(TemporaryPlace::beside(&target).make().expect("room"));
+        drop(TemporaryPlace::next_to(&target).make().expect("room"));
         assert!(path("precious/a").exists());
     }
 
     #[test]
     fn the_vm_gets_a_name_in_ascii() {
         let (_parent, target) = target("h\u{e9}.hprof");
-        let folder = TemporaryPlace::beside(&target).make().expect("room");
+        let folder = TemporaryPlace::next_to(&target).make().expect("room");
         let name = folder.name_for_the_vm().expect("no NUL");
         let name = Path::new(name.to_str().expect("ASCII"));
         assert!(name.as_os_str().is_ascii());

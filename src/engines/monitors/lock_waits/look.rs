@@ -1,16 +1,16 @@
 //! One look at all threads that wait for locks, and at those that hold the locks.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use foldhash::fast::FixedState;
-
 use super::table::LockWaitKey;
 use super::{LockWaitState, Parks};
 use crate::engines::live_threads::LiveThread;
+use foldhash::fast::FixedState;
 use jvmti::{FrameInfo, Jni, LocalRef, Object, RunMark};
+use memory::{List, Map, OrStop, Set};
 use names::class::ClassId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
@@ -34,12 +34,12 @@ const MOST_IDENTITIES: usize = 1_000;
 /// The results of a look that the next ones need.
 #[derive(Default)]
 pub(super) struct Looks {
-    threads: Vec<Arc<LiveThread>>,
+    threads: List<Arc<LiveThread>>,
     /// The stacks of the threads that were parked for a lock at the last look.
-    parked: HashMap<ThreadSerial, StoodStack, FixedState>,
+    parked: Map<ThreadSerial, StoodStack>,
     /// The holders of the locks that threads waited for at the last look, as far as they are known.
-    held: HashMap<(u32, ClassId), KnownHolder, FixedState>,
-    identities: HashMap<u32, (), FixedState>,
+    held: Map<(u32, ClassId), KnownHolder>,
+    identities: Set<u32>,
     /// The rows of the threads that waited at the last look, with their number.
     waited: Vec<(LockWaitKey, u64)>,
     stack: StackBuffer,
@@ -101,7 +101,7 @@ struct WantedLocks<'j> {
     jni: Jni<'j>,
     all: Vec<WantedLock<'j>>,
     /// The positions in `all` of locks with the same identity.
-    by_identity: HashMap<u32, Vec<usize>, FixedState>,
+    by_identity: Map<u32, Vec<usize>>,
 }
 
 impl Looks {
@@ -111,7 +111,7 @@ impl Looks {
         let mut wanted = WantedLocks {
             jni,
             all: Vec::new(),
-            by_identity: HashMap::default(),
+            by_identity: Map::default(),
         };
         wanted.add_monitors(shared);
         if let Some(Some(parks)) = shared.parks.get() {
@@ -134,7 +134,7 @@ impl Looks {
             shared.table.add(key, rounds * count, period);
         }
         let (mut questions, mut stops) = (0, 0);
-        let mut held = HashMap::default();
+        let mut held = Map::default();
         // Where there are too many stacks, one lock in `alike` is looked at, a different one each time, and stands for the others.
         let stacks: usize = wanted.all.iter().map(|lock| lock.some_virtual.len()).sum();
         let alike = stacks.div_ceil(VIRTUAL_STACKS).max(1) as u64;
@@ -149,7 +149,7 @@ impl Looks {
             let holder = match stood {
                 Some(known) => {
                     let holder = (known.thread.serial, known.stack.trace);
-                    held.insert((lock.identity, lock.class), known);
+                    held.insert((lock.identity, lock.class), known).or_stop();
                     Some(holder)
                 }
                 None if questions < MOST_QUESTIONS => {
@@ -194,10 +194,9 @@ impl Looks {
     /// Adds the locks for which platform threads are parked.
     fn add_parked(&mut self, shared: &LockWaitState, parks: &Parks, wanted: &mut WantedLocks<'_>) {
         let jni = wanted.jni;
-        memory::need(2 * shared.threads.count() * size_of::<(ThreadSerial, StoodStack)>());
-        self.threads.extend(shared.threads.take_new());
+        self.threads.extend(shared.threads.take_new()).or_stop();
         self.threads.retain(|thread| thread.ended().is_none());
-        let mut parked = HashMap::default();
+        let mut parked = Map::default();
         for thread in &self.threads {
             let object = thread.thread.object();
             let Some(lock) = parks.blockers.lock_wanted_by(jni, object) else {
@@ -215,7 +214,7 @@ impl Looks {
                     StoodStack { mark, trace }
                 }
             };
-            parked.insert(thread.serial, stack);
+            parked.insert(thread.serial, stack).or_stop();
             let waiting = (thread.serial, stack.trace);
             wanted.add(shared, lock, false, waiting, |lock| {
                 class_of(shared, jni, lock)
@@ -260,7 +259,7 @@ impl Looks {
         shared: &LockWaitState,
         jni: Jni<'_>,
         lock: &WantedLock<'_>,
-        held: &mut HashMap<(u32, ClassId), KnownHolder, FixedState>,
+        held: &mut Map<(u32, ClassId), KnownHolder>,
     ) -> Option<(ThreadSerial, TraceId)> {
         let owner = self.owner(shared, jni, lock)?;
         let object = owner.object();
@@ -276,7 +275,8 @@ impl Looks {
         }
         if let (Some(thread), Some(mark)) = (thread, mark) {
             let stack = StoodStack { mark, trace };
-            held.insert((lock.identity, lock.class), KnownHolder { thread, stack });
+            let holder = KnownHolder { thread, stack };
+            held.insert((lock.identity, lock.class), holder).or_stop();
         }
         Some((serial, trace))
     }
@@ -299,9 +299,9 @@ impl Looks {
     /// Returns the identity by which a lock is told apart from others of its class, if it is.
     fn identity(&mut self, identity: u32) -> Option<u32> {
         if self.identities.len() < MOST_IDENTITIES {
-            self.identities.insert(identity, ());
+            self.identities.insert(identity).or_stop();
         }
-        self.identities.contains_key(&identity).then_some(identity)
+        self.identities.contains(&identity).then_some(identity)
     }
 }
 
@@ -366,7 +366,7 @@ impl<'j> WantedLocks<'j> {
     ) -> Option<&mut WantedLock<'j>> {
         let identity = shared.env.identity_hash(lock.object()).ok()?;
         let identity = identity.cast_unsigned();
-        let alike = self.by_identity.entry(identity).or_default();
+        let alike = self.by_identity.get_or_default(identity).or_stop();
         let known = alike.iter().copied().find(|&index| {
             let known = self.all[index].lock.object();
             self.jni.is_same(known, lock.object())

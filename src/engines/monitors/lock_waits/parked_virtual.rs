@@ -1,14 +1,12 @@
 //! Virtual threads that are parked for a lock. The VM does not list them, but its events tell when one leaves its carrier,
 //! and when it comes back.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use foldhash::fast::FixedState;
-
 use jvmti::{Jni, LocalRef, Object, ParkBlockers, WeakRef};
 use locks::{Mutex, rank};
+use memory::{List, Map, OrStop};
 
 /// The number of parts of the table, each with its own lock, so that threads seldom wait for each other.
 const SHARDS: usize = 16;
@@ -23,7 +21,7 @@ pub(super) struct ParkedVirtualThreads {
 
 /// The threads by their number.
 #[derive(Default)]
-struct Shard(Mutex<HashMap<i64, Arc<WeakRef>, FixedState>, rank::ParkedVirtualThreads>);
+struct Shard(Mutex<Map<i64, Arc<WeakRef>>, rank::ParkedVirtualThreads>);
 
 impl ParkedVirtualThreads {
     /// Called on a virtual thread that is about to leave its carrier.
@@ -36,14 +34,7 @@ impl ParkedVirtualThreads {
         };
         let reference = Arc::new(reference);
         let id = blockers.id(jni, thread);
-        let mut shard = self.shard(id).0.lock();
-        memory::need_to_hash(
-            shard.len(),
-            shard.capacity(),
-            size_of::<(i64, Arc<WeakRef>)>(),
-        );
-        let before = shard.insert(id, reference);
-        drop(shard);
+        let before = self.shard(id).0.lock().insert(id, reference).or_stop();
         if before.is_none() {
             self.count.fetch_add(1, Ordering::Relaxed);
         }
@@ -67,17 +58,15 @@ impl ParkedVirtualThreads {
             return;
         }
         for shard in &self.shards {
-            let all: Vec<(i64, Arc<WeakRef>)> = {
+            let all: List<(i64, Arc<WeakRef>)> = {
                 let shard = shard.0.lock();
-                memory::need(shard.len() * size_of::<(i64, Arc<WeakRef>)>());
                 let all = shard.iter();
-                all.map(|(&id, thread)| (id, thread.clone())).collect()
+                List::collect(all.map(|(&id, thread)| (id, thread.clone()))).or_stop()
             };
-            memory::need(all.len() * size_of::<LocalRef<'_>>());
-            let mut alive = Vec::with_capacity(all.len());
+            let mut alive = List::with_capacity(all.len()).or_stop();
             for (id, thread) in &all {
                 match thread.upgrade(jni) {
-                    Some(thread) => alive.push(thread),
+                    Some(thread) => alive.push(thread).or_stop(),
                     None => self.forget(shard, *id, thread),
                 }
             }

@@ -1,14 +1,13 @@
 //! The samples of waits for locks, and the sections LOCK WAITS and SAMPLE TIMES.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use foldhash::fast::FixedState;
 use hprof_format::{LockWait, LockWaits, Section, TimedLock, TimedSection, TraceSerial};
 
 use crate::engines::Totals;
 use crate::engines::sample_times::{TimedKey, Times, TimesSection};
 use locks::{Mutex, rank};
+use memory::{List, Map, OrStop};
 use names::class::ClassId;
 use names::trace::TraceId;
 use output::{Entry, Journal, serials};
@@ -22,7 +21,7 @@ pub(super) struct LockSamples {
     times: Times<LockWaitKey>,
 }
 
-type Samples = HashMap<LockWaitKey, u64, FixedState>;
+type Samples = Map<LockWaitKey, u64>;
 
 /// The values that identify a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,8 +81,7 @@ impl LockTable {
             halves: sums,
             times,
         } = &mut *table;
-        memory::need_to_hash(sums.len(), sums.capacity(), size_of::<(LockWaitKey, u64)>());
-        *sums.entry(key).or_default() += halves;
+        *sums.get_or_default(key).or_stop() += halves;
         times.add_over(key, halves, period, sums.len());
     }
 
@@ -96,10 +94,8 @@ impl LockTable {
                 times: table.times.take(),
             };
         }
-        // The memory for the copy, and for the rows made from it.
-        memory::need(table.halves.capacity() * 4 * size_of::<(LockWaitKey, u64)>());
         LockSamples {
-            halves: table.halves.clone(),
+            halves: table.halves.try_clone().or_stop(),
             times: table.times.get(),
         }
     }
@@ -118,7 +114,7 @@ fn select(halves: Samples, cutoff: f64) -> LockWaitSelection {
     let samples = halves
         .into_iter()
         .map(|(key, halves)| (key, halves.div_ceil(2)));
-    let mut rows: Vec<(LockWaitKey, u64)> = samples.collect();
+    let mut rows = List::collect(samples).or_stop().into_vec();
     memory::sort_by_numbers(&mut rows, |(key, _)| key.numbers()[1]);
     memory::sort_by_numbers(&mut rows, |(key, _)| key.numbers()[0]);
     memory::sort_by_numbers(&mut rows, |&(_, count)| [!count, 0]);
@@ -199,7 +195,7 @@ mod tests {
         table.add(key(Some(TraceId::EMPTY), Some(7)), 30, period);
         table.add(key(None, None), 1, period);
         let samples = table.samples(Totals::Keep).halves;
-        assert_eq!(samples, table.samples(Totals::Reset).halves);
+        assert_eq!(*samples, *table.samples(Totals::Reset).halves);
         assert!(table.samples(Totals::Reset).halves.is_empty());
         let LockWaitSelection { total, known, rows } = select(samples, 0.1);
         assert_eq!((total, known), (61, 50), "what is cut off counts");

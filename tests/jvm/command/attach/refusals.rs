@@ -29,10 +29,7 @@ fn commands_at_the_wrong_time_change_nothing(jvm: &Jvm) {
     go(&run, 1);
     let running = refusal(&run, "attach", &["cpu=samples,file=y.txt"]);
     assert!(running.starts_with("hprof: profiling for "), "{running}");
-    assert!(
-        running.ends_with(" already; 'stop' comes first"),
-        "{running}"
-    );
+    assert!(running.ends_with(" already: stop it first"), "{running}");
     go(&run, 2);
     run.hprof_well("stop", &[]);
     for verb in ["dump", "stop"] {
@@ -263,7 +260,7 @@ fn nothing_begins_for_a_client_that_has_gone() {
     ] {
         let said = run.jcmd_load(&command.replace("{reply}", &reply));
         assert!(!said.contains("return code: 0"), "{said}");
-        let said = format!("hprof: no {what}: the client that asked for it has gone");
+        let said = format!("hprof: no {what}: the client that requested it has disconnected");
         run.wait_for_stderr(&said);
     }
     assert!(!run.path("x.txt").exists());

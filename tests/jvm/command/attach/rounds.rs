@@ -188,7 +188,7 @@ fn a_jdks_own_jcmd_does_it_too(jvm: &Jvm) {
         run.jcmd_load("start,cpu=samples")
             .contains("return code: -1")
     );
-    run.wait_for_stderr("already; 'stop' comes first");
+    run.wait_for_stderr("already: stop it first");
     assert!(run.jcmd_load("stop").contains("return code: 0"));
     let profile = profile(&run, "x.txt");
     end(run);

@@ -51,7 +51,7 @@ pub fn libc() -> &'static str {
 }
 
 fn library(named: Option<&Path>) -> Finding {
-    let found = named.map_or_else(agent::beside_this_command, |named| Ok(named.to_owned()));
+    let found = named.map_or_else(agent::installed_library, |named| Ok(named.to_owned()));
     let library = match found {
         Ok(library) => library,
         Err(error) => return Finding::fails("library", error.to_string()),

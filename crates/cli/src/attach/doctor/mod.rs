@@ -93,11 +93,9 @@ impl Doctor {
         let fails = |finding: &&Finding| finding.verdict == Verdict::Fails;
         match findings.iter().filter(fails).count() {
             0 => Ok(()),
-            1 => Err(Failure::Message(
-                "1 thing would not work, see above".to_owned(),
-            )),
+            1 => Err(Failure::Message("1 check failed, see above".to_owned())),
             count => Err(Failure::Message(format!(
-                "{count} things would not work, see above"
+                "{count} checks failed, see above"
             ))),
         }
     }

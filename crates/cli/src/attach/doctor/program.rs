@@ -38,7 +38,7 @@ fn jdk(process: &Process, version: Option<&str>) -> Finding {
     match version {
         None => Finding::differs(
             "JDK",
-            format!("{place} does not tell its version (-XX:-UsePerfData)"),
+            format!("{place}: the version is unknown (-XX:-UsePerfData)"),
         ),
         Some(version) => match feature(version) {
             Some(feature) if is_tested(feature) => {

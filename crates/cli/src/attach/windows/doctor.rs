@@ -18,11 +18,11 @@ pub struct Doctor {}
 impl Doctor {
     /// Prints what works; fails, because some commands do not.
     pub fn run(&self) -> Result<(), Failure> {
-        let library = agent::beside_this_command();
-        let things = if library.is_ok() {
-            "1 thing"
+        let library = agent::installed_library();
+        let checks = if library.is_ok() {
+            "1 check"
         } else {
-            "2 things"
+            "2 checks"
         };
         let (verdict, library) = match library {
             Ok(path) => ("ok", path.display().to_string()),
@@ -35,8 +35,6 @@ impl Doctor {
             .and_then(|()| writeln!(out, "no    programs   these commands work on Linux: {MISSING}"))
             .and_then(|()| out.flush())
             .map_err(|error| Failure::writing(Path::new("standard output"), &error))?;
-        Err(Failure::Message(format!(
-            "{things} would not work, see above"
-        )))
+        Err(Failure::Message(format!("{checks} failed, see above")))
     }
 }

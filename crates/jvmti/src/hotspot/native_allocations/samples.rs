@@ -13,7 +13,7 @@ pub enum NoNativeAllocations {
     #[error("{0}")]
     Vm(&'static str),
     /// No library has the function.
-    #[error("there is no malloc to be found")]
+    #[error("malloc was not found")]
     NoAllocator,
     /// The system has no memory left.
     #[error("there is no memory for the samples")]
