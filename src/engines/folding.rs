@@ -5,10 +5,6 @@
 //! its frames, so that only the class is left. So a table has all of its totals, a row for every class, and a bounded
 //! number of rows for the rest, however deep stacks are.
 
-use std::collections::HashMap;
-
-use foldhash::fast::FixedState;
-
 use memory::{List, Map, OrStop};
 use names::class::ClassId;
 use names::frame::FrameId;
@@ -173,13 +169,9 @@ impl<const N: usize> Fold<N> {
 /// A thread, if rows are divided by thread, and innermost frames.
 type ThreadAndFrames = (Option<ThreadSerial>, Box<[FrameId]>);
 
-/// The size in bytes of an entry of [`FoldedRows`], without its frames: these are at most [`MOST_FRAMES`], which the reserve
-/// covers.
-const ROW: usize = size_of::<(ThreadAndFrames, TraceId)>();
-
 /// Finds the row to which [`Fold`] has added a small one.
 pub struct FoldedRows {
-    rows: HashMap<ThreadAndFrames, TraceId, FixedState>,
+    rows: Map<ThreadAndFrames, TraceId>,
     /// The numbers of frames that they have, the largest first.
     lengths: Vec<usize>,
 }
@@ -187,14 +179,14 @@ pub struct FoldedRows {
 impl FoldedRows {
     /// Takes the traces of folded rows.
     pub fn new(folded: impl Iterator<Item = TraceId>, traces: &Traces) -> Self {
-        let mut rows = HashMap::default();
+        let mut rows = Map::<ThreadAndFrames, TraceId>::default();
         for id in folded {
             memory::stop_if_out();
-            memory::need_to_hash(rows.len(), rows.capacity(), ROW);
             let mut trace = traces.get(id);
             // The frame for what is folded.
             trace.frames.pop();
-            rows.insert((trace.thread, trace.frames.into_boxed_slice()), id);
+            let key = (trace.thread, trace.frames.into_boxed_slice());
+            rows.insert(key, id).or_stop();
         }
         let mut lengths: Vec<usize> = rows.keys().map(|(_, frames)| frames.len()).collect();
         lengths.sort_unstable_by_key(|&length| std::cmp::Reverse(length));
@@ -382,7 +374,7 @@ impl<T: StackTable> Folding<'_, T> {
     /// Counts the rows of each key, and returns the number of each row's group.
     fn count(&self, rows: Rows<'_, T>, level: usize) -> (Vec<Group>, List<u32>) {
         let mut numbers = Map::<Key, u32>::default();
-        let mut groups = Vec::<Group>::new();
+        let mut groups = List::<Group>::new();
         let mut group_of = List::<u32>::new();
         group_of.reserve(rows.len()).or_stop();
         // Rows with the same key often follow each other.
@@ -397,14 +389,13 @@ impl<T: StackTable> Folding<'_, T> {
                 }
             };
             if number as usize == groups.len() {
-                memory::need_to_grow(groups.len(), groups.capacity(), size_of::<Group>());
-                groups.push(Group::new(key, number));
+                groups.push(Group::new(key, number)).or_stop();
             }
             latest = Some((key, number));
             groups[number as usize].end += 1;
             group_of.push(number).or_stop();
         }
-        (groups, group_of)
+        (groups.into_vec(), group_of)
     }
 
     /// Returns the key of a row, and takes the frame off its stack if that is the key.
@@ -537,7 +528,7 @@ mod tests {
         };
         let folded = rule.rows(rows.to_vec(), &traces);
         let found = FoldedRows::new(folded.iter().map(|row| row.trace), &traces);
-        let mut sums: HashMap<TraceId, u64> = HashMap::new();
+        let mut sums: std::collections::HashMap<TraceId, u64> = std::collections::HashMap::new();
         for row in rows {
             let of = found.row(row.trace, &traces).expect("a row");
             *sums.entry(of).or_default() += row.values[0];

@@ -10,12 +10,9 @@
 
 pub mod allocations;
 mod context;
-#[allow(clippy::disallowed_types, reason = "its tables do not ask yet")]
 pub mod cpu_samples;
-#[allow(clippy::disallowed_types, reason = "its tables do not ask yet")]
 pub mod cpu_times;
 mod engine;
-#[allow(clippy::disallowed_types, reason = "its tables do not ask yet")]
 mod folding;
 mod gc;
 pub mod heap_dump;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hashbrown::HashTable;
+use memory::OrStop;
 
 use super::env::Env;
 use super::error::JvmtiError;
@@ -23,7 +23,7 @@ pub struct KnownObjects<V, R> {
 }
 
 struct Table<V> {
-    objects: HashTable<Arc<Known<V>>>,
+    objects: memory::Table<Arc<Known<V>>>,
     next_sweep: usize,
 }
 
@@ -55,7 +55,7 @@ impl<V, R: Rank> KnownObjects<V, R> {
     /// Creates an empty table.
     pub fn new(env: Env) -> Self {
         let table = Mutex::new(Table {
-            objects: HashTable::new(),
+            objects: memory::Table::default(),
             next_sweep: FIRST_SWEEP,
         });
         Self { env, table }
@@ -89,11 +89,6 @@ impl<V, R: Rank> KnownObjects<V, R> {
         if !table.has_only(object) {
             return Err(reference);
         }
-        memory::need_to_hash(
-            table.objects.len(),
-            table.objects.capacity(),
-            size_of::<Arc<Known<V>>>(),
-        );
         let known = Arc::new(Known {
             identity: object.identity,
             object: reference,
@@ -101,9 +96,11 @@ impl<V, R: Rank> KnownObjects<V, R> {
             is_collected: AtomicBool::new(false),
         });
         let added = known.clone();
-        table
-            .objects
-            .insert_unique(hash(object.identity), added, |known| hash(known.identity));
+        let hash_of_new = hash(object.identity);
+        let objects = &mut table.objects;
+        let inserted =
+            objects.insert_unique(hash_of_new, || Ok(added), |known| hash(known.identity));
+        inserted.or_stop();
         Ok(known)
     }
 

@@ -133,6 +133,11 @@ impl<T> List<T> {
         self.0.retain(keep);
     }
 
+    /// Removes so many items from the front, and returns them.
+    pub fn take_first(&mut self, count: usize) -> Vec<T> {
+        self.0.drain(..count).collect()
+    }
+
     /// Removes all but the first of consecutive items that the function returns `true` for.
     pub fn dedup_by(&mut self, is_same: impl FnMut(&mut T, &mut T) -> bool) {
         self.0.dedup_by(is_same);
@@ -257,8 +262,9 @@ impl<K: Eq + Hash, V, S: BuildHasher> Map<K, V, S> {
         Ok(self.clone())
     }
 
+    /// Makes sure of the memory for one more key.
     #[inline]
-    fn make_room(&mut self) -> Result<(), OutOfMemory> {
+    pub fn make_room(&mut self) -> Result<(), OutOfMemory> {
         if self.0.len() < self.0.capacity() {
             return Ok(());
         }
@@ -306,6 +312,11 @@ impl<K: Eq + Hash, V, S: BuildHasher> Map<K, V, S> {
     /// Iterates over the values.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.0.values_mut()
+    }
+
+    /// Gives back what is not used.
+    pub fn shrink_to_fit(&mut self) {
+        self.0.shrink_to_fit();
     }
 
     /// Removes all keys, and iterates over them.
@@ -442,6 +453,11 @@ impl<T> Table<T> {
         }
         let item = make()?;
         Ok(self.0.insert_unique(hash_of_new, item, hash).into_mut())
+    }
+
+    /// Removes the items that the function returns `true` for, and iterates over them.
+    pub fn extract_if(&mut self, is_wanted: impl FnMut(&mut T) -> bool) -> impl Iterator<Item = T> {
+        self.0.extract_if(is_wanted)
     }
 }
 

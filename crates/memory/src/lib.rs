@@ -75,22 +75,6 @@ pub fn stop_if_out() {
     }
 }
 
-/// As [`need`], for a table that is about to double if it is full.
-#[inline]
-pub fn need_to_grow(length: usize, capacity: usize, entry: usize) {
-    if length >= capacity {
-        need(capacity.saturating_mul(2).saturating_mul(entry));
-    }
-}
-
-/// As [`need_to_grow`], for a hash table, which keeps some slots free and has a byte for each.
-#[inline]
-pub fn need_to_hash(length: usize, capacity: usize, entry: usize) {
-    if length >= capacity {
-        need(capacity.saturating_mul(3).saturating_mul(entry + 1));
-    }
-}
-
 #[cold]
 fn give_up() {
     // A thread that is already unwinding and cleaning up must not unwind again.

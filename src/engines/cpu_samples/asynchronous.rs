@@ -3,7 +3,6 @@
 //!
 //! Both the thread and the method that are charged are exact, because neither waits for a safepoint.
 
-use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -30,6 +29,7 @@ use jvmti::{
     own_cpu_time,
 };
 use locks::{Mutex, rank};
+use memory::{Map, OrStop, Set};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 use output::console;
@@ -106,8 +106,8 @@ impl AsyncSampler {
     ) -> Self {
         let options = &context.options;
         let threads = SampledThreads {
-            sampled: HashMap::default(),
-            by_tid: HashMap::default(),
+            sampled: Map::default(),
+            by_tid: Map::default(),
             running: false,
             on: true,
         };
@@ -613,7 +613,7 @@ impl SamplerState {
         };
         let java = {
             let threads = self.threads.lock();
-            threads.by_tid.keys().copied().collect()
+            Set::collect(threads.by_tid.keys().copied()).or_stop()
         };
         if self.stacks.depth() > 0 {
             let timers = match self.timers.get() {

@@ -4,7 +4,6 @@
 //! The thread that is charged is exact, because the VM's CPU clocks decide. The method is not quite: the VM shows
 //! stacks only at safepoints, so the cost of a loop without a safepoint goes to the next one.
 
-use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +18,7 @@ use crate::engines::Context;
 use crate::engines::worker::Worker;
 use jvmti::{AgentThreads, Env, FrameInfo, GlobalRef, Jni, JvmtiError, Object, VirtualThreads};
 use locks::{Mutex, rank};
+use memory::{Map, OrStop};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 use stacks::{StackBuffer, Stacks};
@@ -47,7 +47,7 @@ struct SamplerState {
 
 /// The threads that are currently alive.
 struct WatchedThreads {
-    watched: HashMap<ThreadSerial, ChargedThread, FixedState>,
+    watched: Map<ThreadSerial, ChargedThread>,
     /// `true` if new threads are sampled.
     on: bool,
 }
@@ -71,7 +71,7 @@ impl JvmtiSampler {
     /// Creates a sampler that charges one sample for each `interval` of CPU time.
     pub(super) fn new(context: &Context, counts: Arc<SampleCounts>) -> Self {
         let threads = Mutex::new(WatchedThreads {
-            watched: HashMap::default(),
+            watched: Map::default(),
             on: true,
         });
         let shared = Arc::new(SamplerState {
@@ -121,7 +121,7 @@ impl Sampler for JvmtiSampler {
             account,
             on: threads.on,
         };
-        threads.watched.insert(serial, watched);
+        threads.watched.insert(serial, watched).or_stop();
     }
 
     fn current_thread_ended(&self, serial: ThreadSerial) {

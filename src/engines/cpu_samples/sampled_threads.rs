@@ -1,18 +1,16 @@
 //! The threads whose CPU time is sampled, each with its timer and its account.
 
-use std::collections::HashMap;
 use std::time::Duration;
-
-use foldhash::fast::FixedState;
 
 use super::account::Account;
 use jvmti::TimedThread;
+use memory::{Map, OrStop};
 use names::thread::ThreadSerial;
 
 /// The threads that are currently alive.
 pub(super) struct SampledThreads {
-    pub(super) sampled: HashMap<ThreadSerial, SampledThread, FixedState>,
-    pub(super) by_tid: HashMap<i32, ThreadSerial, FixedState>,
+    pub(super) sampled: Map<ThreadSerial, SampledThread>,
+    pub(super) by_tid: Map<i32, ThreadSerial>,
     /// `true` from the beginning of sampling to its end.
     pub(super) running: bool,
     /// `true` if new threads are sampled.
@@ -44,10 +42,10 @@ impl SampledThreads {
 
     pub(super) fn add(&mut self, serial: ThreadSerial, new: SampledThread) {
         // The previous thread with this system id has ended without an event.
-        if let Some(before) = self.by_tid.insert(new.timed.tid(), serial) {
+        if let Some(before) = self.by_tid.insert(new.timed.tid(), serial).or_stop() {
             self.sampled.remove(&before);
         }
-        self.sampled.insert(serial, new);
+        self.sampled.insert(serial, new).or_stop();
     }
 
     pub(super) fn remove(&mut self, serial: ThreadSerial) -> Option<SampledThread> {

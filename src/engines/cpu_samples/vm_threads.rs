@@ -4,15 +4,13 @@
 //! The system lists these threads. Reading their clocks is enough, unless frames of native code are wanted: then those
 //! that are certainly the VM's have timers, as the program's threads do.
 
-use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::time::Duration;
-
-use foldhash::fast::FixedState;
 
 use super::account::Account;
 use jvmti::{CpuTimers, ThreadCpuClock, TimedThread};
 use locks::{Mutex, rank};
+use memory::{Map, OrStop, Set};
 
 /// The interval at which their clocks are read: the time that a thread uses after its last reading is lost.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -78,7 +76,7 @@ impl VmThreadKind {
 
 /// Watches these threads.
 #[derive(Default)]
-pub(super) struct VmThreads(Mutex<HashMap<i32, VmThread, FixedState>, rank::VmThreads>);
+pub(super) struct VmThreads(Mutex<Map<i32, VmThread>, rank::VmThreads>);
 
 struct VmThread {
     clock: ThreadCpuClock,
@@ -110,7 +108,7 @@ impl VmThreads {
     /// one that began the VM waits for its end.
     pub(super) fn has_left_java(&self, task: i32, used: u64, interval: u64) {
         let thread = VmThread::new(task, used, interval);
-        self.0.lock().insert(task, thread);
+        self.0.lock().insert(task, thread).or_stop();
     }
 
     /// Removes all timers. What their threads use from now on is not charged.
@@ -126,19 +124,18 @@ impl VmThreads {
     /// timers. `java` are the threads that have samples of their own; `charge` takes the name of a kind, and samples.
     pub(super) fn look(
         &self,
-        java: &HashSet<i32, FixedState>,
+        java: &Set<i32>,
         interval: u64,
         timers: Option<&CpuTimers>,
         mut charge: impl FnMut(&'static str, u64),
     ) {
         let timers = timers.filter(|timers| timers.has_native_frames());
         let mut threads = self.0.lock();
-        let there: HashSet<i32, FixedState> = tasks().filter(|task| !java.contains(task)).collect();
+        let there: Set<i32> = Set::collect(tasks().filter(|task| !java.contains(task))).or_stop();
         threads.retain(|task, _| there.contains(task));
-        for &task in &there {
-            let thread = threads
-                .entry(task)
-                .or_insert_with(|| VmThread::new(task, 0, interval));
+        for &task in there.iter() {
+            let thread = threads.get_or_insert_with(task, || VmThread::new(task, 0, interval));
+            let thread = thread.or_stop();
             if matches!(thread.charged, Charged::ByTimer(_)) {
                 continue;
             }

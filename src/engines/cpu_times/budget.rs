@@ -1,16 +1,14 @@
 //! `budget=`: while counting every call would cost the program more than its share, the methods that are called most are
 //! no longer counted.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
-
-use foldhash::fast::FixedState;
 
 use super::ledger::Ledger;
 use super::redefine::ClassRedefiner;
 use super::rewrite::ClassRewriter;
 use crate::engines::worker::Worker;
 use jvmti::{Jni, process_cpu_time};
+use memory::{Map, OrStop};
 use names::frame::FrameId;
 
 /// The time over which costs are compared with the budget.
@@ -26,7 +24,7 @@ const TARGET: f64 = 0.05;
 /// The most methods that are left out at once: the program is stopped while their classes are defined anew.
 const MOST: usize = 200;
 
-type Calls = HashMap<FrameId, u64, FixedState>;
+type Calls = Map<FrameId, u64>;
 
 /// Keeps the costs within the budget.
 pub(super) struct CallBudget<'a> {
@@ -98,7 +96,8 @@ impl<'a> CallBudget<'a> {
             return;
         }
         let calls = self.ledger.calls_by_method();
-        let Some(before) = self.calls.replace(calls.clone()) else {
+        let copy = calls.try_clone().or_stop();
+        let Some(before) = self.calls.replace(copy) else {
             return;
         };
         let called = calls.into_iter().map(|(method, calls)| {

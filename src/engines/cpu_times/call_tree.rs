@@ -8,13 +8,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use foldhash::fast::FixedState;
-use std::collections::HashMap;
-
 use super::context_table::{ContextId, ContextTable};
 use jvmti::{Callee, ContextCell};
 use locks::{Mutex, MutexGuard, rank};
-use memory::{List, OrStop};
+use memory::{List, Map, OrStop};
 use names::Tables;
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
@@ -95,13 +92,13 @@ struct CalleeList {
 
 /// The contexts of one thread.
 pub(super) struct Tree {
-    blocks: Vec<Arc<Block>>,
+    blocks: List<Arc<Block>>,
     count: usize,
-    lists: Vec<CalleeList>,
+    lists: List<CalleeList>,
     /// Callees that did not fit into their context's list.
-    more_callees: HashMap<(u32, u32), u32, FixedState>,
+    more_callees: Map<(u32, u32), u32>,
     /// The contexts with `depth` frames.
-    cut: HashMap<TraceId, u32, FixedState>,
+    cut: Map<TraceId, u32>,
     depth: u32,
     cell_use: CellUse,
     /// Weak, because a thread keeps its tree when the run is over, but the tables must be freed.
@@ -114,7 +111,7 @@ pub(super) struct Published {
     /// The thread of its traces, if traces are kept apart by thread.
     thread: Option<ThreadSerial>,
     cell_use: CellUse,
-    blocks: Mutex<Vec<Arc<Block>>, rank::PublishedContexts>,
+    blocks: Mutex<List<Arc<Block>>, rank::PublishedContexts>,
     /// The contexts in the table of all threads, as far as somebody has put them there.
     ids: Mutex<List<ContextId>, rank::ContextIds>,
 }
@@ -251,11 +248,11 @@ impl Tree {
         cell_use: CellUse,
     ) -> Self {
         let mut tree = Self {
-            blocks: Vec::new(),
+            blocks: List::new(),
             count: 0,
-            lists: Vec::new(),
-            more_callees: HashMap::default(),
-            cut: HashMap::default(),
+            lists: List::new(),
+            more_callees: Map::default(),
+            cut: Map::default(),
             // A stack with more frames does not exist.
             depth: u32::try_from(depth).unwrap_or(u32::MAX),
             cell_use,
@@ -374,13 +371,13 @@ impl Tree {
         let tables = self.tables.upgrade()?;
         let frame = tables.frames.find(method)?;
         let origin = self.callee_origin(&tables, context, frame);
-        self.need_for_a_callee();
+        self.make_room();
         let found = match origin {
             Origin::Cut(trace) => match self.cut.get(&trace) {
                 Some(&found) => found,
                 None => {
                     let made = self.push(origin);
-                    self.cut.insert(trace, made);
+                    self.cut.insert(trace, made).or_stop();
                     made
                 }
             },
@@ -390,22 +387,13 @@ impl Tree {
         Some(found)
     }
 
-    /// Makes sure of the memory for one more context.
-    fn need_for_a_callee(&self) {
-        let blocks = self.blocks.len();
-        memory::need_to_grow(blocks, self.blocks.capacity(), 2 * size_of::<Arc<Block>>());
-        let lists = self.lists.len();
-        memory::need_to_grow(lists, self.lists.capacity(), size_of::<CalleeList>());
-        memory::need_to_hash(
-            self.more_callees.len(),
-            self.more_callees.capacity(),
-            size_of::<((u32, u32), u32)>(),
-        );
-        memory::need_to_hash(
-            self.cut.len(),
-            self.cut.capacity(),
-            size_of::<(TraceId, u32)>(),
-        );
+    /// Makes room for one more context, so that it is everywhere or nowhere.
+    fn make_room(&mut self) {
+        self.published.blocks.lock().reserve(1).or_stop();
+        self.blocks.reserve(1).or_stop();
+        self.lists.reserve(1).or_stop();
+        self.more_callees.make_room().or_stop();
+        self.cut.make_room().or_stop();
     }
 
     /// Returns the origin of a method called in a context.
@@ -437,13 +425,14 @@ impl Tree {
         }))
     }
 
-    /// Adds a context; [`Tree::need_for_a_callee`] comes first.
+    /// Adds a context; [`Tree::make_room`] comes first.
     fn push(&mut self, origin: Origin) -> u32 {
         let place = self.count % BLOCK;
         if place == 0 {
             let block = Arc::new(Block::new());
-            self.published.blocks.lock().push(block.clone());
-            self.blocks.push(block);
+            let mut published = self.published.blocks.lock();
+            published.push(block.clone()).or_stop();
+            self.blocks.push(block).or_stop();
         }
         let context = u32::try_from(self.count).expect("4 G contexts do not fit in memory");
         let block = &self.blocks[self.count / BLOCK];
@@ -461,7 +450,8 @@ impl Tree {
         let list = node.list.load(Ordering::Relaxed) as usize;
         if list != 0 {
             if !self.lists[list - 1].add(method, found) {
-                self.more_callees.insert((context, method), found);
+                let more = &mut self.more_callees;
+                more.insert((context, method), found).or_stop();
             }
             return;
         }
@@ -473,7 +463,7 @@ impl Tree {
         for (method, context) in [latest, earlier, (method, found)] {
             list.add(method, context);
         }
-        self.lists.push(list);
+        self.lists.push(list).or_stop();
         let place = u32::try_from(self.lists.len()).expect("no more lists than contexts");
         self.node(context).list.store(place, Ordering::Relaxed);
     }
@@ -533,10 +523,9 @@ impl Published {
         }
     }
 
-    fn blocks(&self) -> Vec<Arc<Block>> {
+    fn blocks(&self) -> List<Arc<Block>> {
         let blocks = self.blocks.lock();
-        memory::need(blocks.len() * size_of::<Arc<Block>>());
-        blocks.clone()
+        List::collect(blocks.iter().cloned()).or_stop()
     }
 
     fn merge_blocks(&self, blocks: &[Arc<Block>], table: &mut ContextTable) -> ContextIds<'_> {

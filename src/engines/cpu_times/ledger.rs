@@ -1,10 +1,7 @@
 //! The sum of all threads' measurements.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-use foldhash::fast::FixedState;
 
 use super::call_tree::{CallSums, CellUse, Published, Tree};
 use super::context_table::{ContextId, ContextTable};
@@ -14,7 +11,7 @@ use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
 use jvmti::{Env, RegisteredThreads};
 use locks::{Mutex, rank};
-use memory::{List, OrStop};
+use memory::{List, Map, OrStop};
 use names::Tables;
 use names::frame::{self, FrameId};
 use names::string::StringId;
@@ -269,13 +266,13 @@ impl Ledger {
     }
 
     /// Returns the number of calls of each method since the beginning.
-    pub(super) fn calls_by_method(&self) -> HashMap<FrameId, u64, FixedState> {
+    pub(super) fn calls_by_method(&self) -> Map<FrameId, u64> {
         let contexts = self.contexts.lock();
         let traces = &self.tables.traces;
-        let mut calls = HashMap::<FrameId, u64, FixedState>::default();
+        let mut calls = Map::<FrameId, u64>::default();
         let mut add = |method: FrameId, count: u64| {
             if count > 0 {
-                *calls.entry(method).or_default() += count;
+                *calls.get_or_default(method).or_stop() += count;
             }
         };
         for context in contexts.table.ids() {

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use foldhash::fast::FixedState;
 use hprof_format::{CallTime, LeftOut, Timing, TraceTime};
-use std::collections::HashMap;
 
 use super::context_table::TraceNaming;
 use super::cost::{CallPair, ContextCosts, Cost};
 use crate::engines::folding::{Fold, Small, SmallRows, is_small};
+use memory::{List, Map, OrStop};
 use names::frame::FrameId;
 use names::trace::{TraceId, Traces};
 use output::Journal;
@@ -98,7 +97,7 @@ pub(super) fn rows_by_time(
     let total = all.sum();
     let totals = [total.own, total.calls];
     let mut naming = TraceNaming::new(all.table, traces);
-    let (mut rows, mut small) = (Vec::new(), SmallRows::default());
+    let (mut rows, mut small) = (List::new(), SmallRows::default());
     let mut cut = LeftOut {
         rows: 0,
         values: [0; 2],
@@ -106,9 +105,8 @@ pub(super) fn rows_by_time(
     for (context, cost) in all.iter() {
         let values = [cost.own, cost.calls];
         if !is_small(&values, &totals, limit.cutoff) {
-            memory::need_to_grow(rows.len(), rows.capacity(), size_of::<TraceCost>());
             let trace = naming.trace(context);
-            rows.push(TraceCost { trace, cost });
+            rows.push(TraceCost { trace, cost }).or_stop();
         } else if limit.folded.is_some() {
             let (class, stack) = (None, context.into());
             small.push(Small {
@@ -128,15 +126,17 @@ pub(super) fn rows_by_time(
             folded,
         };
         let sums = rule.stacks(small, &all.table.stacks(traces), traces);
-        rows.extend(sums.into_iter().map(|row| TraceCost {
+        let sums = sums.into_iter().map(|row| TraceCost {
             trace: row.trace,
             cost: Cost {
                 own: row.values[0],
                 calls: row.values[1],
                 total: 0,
             },
-        }));
+        });
+        rows.extend(sums).or_stop();
     }
+    let mut rows = rows.into_vec();
     memory::sort_by_numbers(&mut rows, |row| [!row.cost.own, row.trace.index().into()]);
     cut.values[0] /= NANOS_PER_MILLI;
     MethodSelection {
@@ -155,13 +155,13 @@ pub(super) fn rows_by_calls(
 ) -> Vec<(CallPair, Cost)> {
     let total = all.sum();
     let totals = [total.own, total.calls];
-    let mut pairs = HashMap::<CallPair, Cost, FixedState>::default();
+    let mut pairs = Map::<CallPair, Cost>::default();
     for (context, cost) in all.iter() {
         if is_small(&[cost.own, cost.calls], &totals, least) {
             continue;
         }
         if let [Some(callee), caller] = all.table.innermost_two(context, traces) {
-            *pairs.entry((callee, caller)).or_default() += cost;
+            *pairs.get_or_default((callee, caller)).or_stop() += cost;
         }
     }
     let called = |(_, cost): &(CallPair, Cost)| cost.calls > 0;

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
 use hprof_format::Uncounted;
 use hprof_instrument::{
     CacheHash, CounterLayout, Hooks, Instrumented, LeafHooks, LeftOut, Method, Reason, SlowHooks,
     counter_class, instrument, tracker_class,
 };
-use std::collections::{HashMap, HashSet};
 
 use super::filter::ClassFilter;
 use jvmti::{CALL_HOOKS, COUNT_HOOKS, CellLayout, ClassFile, Jni};
 use locks::{Mutex, rank};
+use memory::{List, Map, OrStop, Set};
 use names::Tables;
 use names::class::{ClassId, name_of_signature};
 use names::frame::{self, Frame, FrameId, Line};
@@ -99,14 +98,14 @@ pub(super) struct ClassRewriter {
     hooks: &'static Hooks<'static>,
     left_out: Mutex<Omissions, rank::LeftOut>,
     /// The names of the classes that have hooks.
-    rewritten: Mutex<HashSet<StringId, FixedState>, rank::RewrittenClasses>,
+    rewritten: Mutex<Set<StringId>, rank::RewrittenClasses>,
     /// The methods that `budget=` has left out, with the calls that were counted until then.
-    over_budget: Mutex<HashMap<FrameId, u64, FixedState>, rank::OverBudget>,
+    over_budget: Mutex<Map<FrameId, u64>, rank::OverBudget>,
 }
 
 #[derive(Default)]
 struct Omissions {
-    methods: BTreeMap<&'static str, HashSet<(ClassId, StringId, StringId), FixedState>>,
+    methods: BTreeMap<&'static str, Set<(ClassId, StringId, StringId)>>,
     /// The number of classes whose files cannot be parsed.
     unreadable: u32,
     /// The number of rewritten classes that the VM refused.
@@ -190,7 +189,7 @@ impl ClassRewriter {
                 }
                 if class.is_some() {
                     let name = self.tables.strings.intern(&name);
-                    self.rewritten.lock().insert(name);
+                    self.rewritten.lock().insert(name).or_stop();
                 }
                 class
             }
@@ -208,26 +207,33 @@ impl ClassRewriter {
             let name = strings.intern(&text(&method.name));
             let signature = strings.intern(&text(&method.descriptor));
             let alike = left_out.methods.entry(method.reason.text()).or_default();
-            alike.insert((class, name, signature));
+            alike.insert((class, name, signature)).or_stop();
         }
     }
 
     /// Leaves these methods out when their classes are rewritten again; returns the names of the classes. With each
     /// method comes the number of calls that were counted.
-    pub(super) fn leave_out_methods(&self, methods: &[(FrameId, u64)]) -> HashSet<String> {
-        self.over_budget.lock().extend(methods.iter().copied());
+    pub(super) fn leave_out_methods(&self, methods: &[(FrameId, u64)]) -> Set<String> {
+        let mut over_budget = self.over_budget.lock();
+        over_budget.extend(methods.iter().copied()).or_stop();
+        drop(over_budget);
         let classes = methods.iter().map(|&(frame, _)| {
             let class = self.tables.frames.get(frame).method.class;
             let name = self.tables.classes.get(class).name;
             self.tables.strings.get(name).to_string()
         });
-        classes.collect()
+        Set::collect(classes).or_stop()
     }
 
     /// Names the methods that [`ClassRewriter::leave_out_methods`] has left out, one line each, the most called first.
     pub(super) fn over_budget(&self, budget: u8) -> Vec<String> {
-        let over_budget = self.over_budget.lock().clone();
-        let mut methods: Vec<(FrameId, u64)> = over_budget.into_iter().collect();
+        let methods = List::collect(
+            self.over_budget
+                .lock()
+                .iter()
+                .map(|(&frame, &calls)| (frame, calls)),
+        );
+        let mut methods = methods.or_stop().into_vec();
         memory::sort_by_numbers(&mut methods, |&(frame, calls)| {
             [!calls, frame.index().into()]
         });

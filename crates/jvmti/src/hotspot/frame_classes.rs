@@ -8,11 +8,8 @@
 //! The VM makes ids for the methods of such a class alone, when one of them has been found in a frame: it never frees
 //! an id.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-
-use foldhash::fast::FixedState;
 
 use super::super::env::{Env, MethodId};
 use super::super::error::JvmtiError;
@@ -21,11 +18,12 @@ use super::class_addresses::ClassAddresses;
 use super::cpu_timers::samples_begun;
 use super::stack_walk::{ClassMethod, MethodIds, MethodLayout};
 use locks::{Mutex, rank};
+use memory::{List, Map, OrStop};
 
 /// The classes that have been prepared since the last look, while they are wanted.
 static PREPARED: Mutex<PreparedClasses, rank::PreparedClasses> = Mutex::new(PreparedClasses {
     taken: 0,
-    classes: Vec::new(),
+    classes: List::new(),
 });
 /// What to do with a class that has been prepared.
 static WANTED: AtomicU8 = AtomicU8::new(NOTHING);
@@ -42,7 +40,7 @@ const LEAST_SWEPT: usize = 20_000;
 struct PreparedClasses {
     /// The number of those before them.
     taken: u64,
-    classes: Vec<Arc<PreparedClass>>,
+    classes: List<Arc<PreparedClass>>,
 }
 
 struct PreparedClass {
@@ -62,10 +60,10 @@ pub struct FrameClasses {
 
 #[derive(Default)]
 struct KnownClasses {
-    by_address: HashMap<usize, KnownClass, FixedState>,
+    by_address: Map<usize, KnownClass>,
     /// All addresses, in the order in which they are swept, the place of the next one, and how many are new since the
     /// last sweep.
-    order: Vec<usize>,
+    order: List<usize>,
     next: usize,
     new: usize,
     /// The number of classes that were ever known.
@@ -162,13 +160,10 @@ impl FrameClasses {
                 let class = Arc::new(reference);
                 let mut prepared = PREPARED.lock();
                 let classes = &mut prepared.classes;
-                memory::need_to_grow(
-                    classes.len(),
-                    classes.capacity(),
-                    size_of::<Arc<PreparedClass>>(),
-                );
                 let since = samples_begun();
-                classes.push(Arc::new(PreparedClass { class, since }));
+                classes
+                    .push(Arc::new(PreparedClass { class, since }))
+                    .or_stop();
             }
             IDS => drop(env.methods_of(class)),
             _ => {}
@@ -339,7 +334,7 @@ impl FrameClasses {
 impl PreparedClasses {
     fn take(&mut self) -> Vec<Arc<PreparedClass>> {
         self.taken += self.classes.len() as u64;
-        std::mem::take(&mut self.classes)
+        std::mem::take(&mut self.classes).into_vec()
     }
 
     /// Takes those before that number.
@@ -347,7 +342,7 @@ impl PreparedClasses {
         let count = usize::try_from(number.saturating_sub(self.taken)).unwrap_or(usize::MAX);
         let count = count.min(self.classes.len());
         self.taken += count as u64;
-        self.classes.drain(..count).collect()
+        self.classes.take_first(count)
     }
 }
 
@@ -362,12 +357,7 @@ impl KnownClass {
 impl KnownClasses {
     /// Adds a class; none that is at the same address is there any more: it is returned.
     fn add(&mut self, address: usize, class: Arc<WeakRef>, since: u64) -> Option<KnownClass> {
-        memory::need_to_hash(
-            self.by_address.len(),
-            self.by_address.capacity(),
-            size_of::<(usize, KnownClass)>(),
-        );
-        memory::need_to_grow(self.order.len(), self.order.capacity(), size_of::<usize>());
+        self.order.reserve(1).or_stop();
         let new = KnownClass {
             class,
             since,
@@ -377,9 +367,9 @@ impl KnownClasses {
         };
         self.seen += 1;
         self.new += 1;
-        let before = self.by_address.insert(address, new);
+        let before = self.by_address.insert(address, new).or_stop();
         if before.is_none() {
-            self.order.push(address);
+            self.order.push(address).or_stop();
         }
         before
     }

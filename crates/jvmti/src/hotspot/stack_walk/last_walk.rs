@@ -5,6 +5,7 @@ use super::MOST_FRAMES;
 use super::frame::{Code, NumberedMethod, Place, Record};
 use super::own_stack::OwnStack;
 use super::sums::{FrameKey, Sums};
+use memory::{List, OrStop};
 
 /// A word that a walk read: on the stack, or the one that a `jmethodID` points to.
 #[derive(Clone, Copy)]
@@ -34,10 +35,10 @@ struct Ends {
 /// Frames, and the values read on the way from each to the next one.
 #[derive(Default)]
 pub(super) struct FrameList {
-    pub(super) frames: Vec<WalkedFrame>,
-    words: Vec<Word>,
-    codes: Vec<Code>,
-    methods: Vec<NumberedMethod>,
+    pub(super) frames: List<WalkedFrame>,
+    words: List<Word>,
+    codes: List<Code>,
+    methods: List<NumberedMethod>,
 }
 
 /// Says of each value of a walk whether it is unchanged.
@@ -83,12 +84,7 @@ impl FrameList {
     #[inline]
     pub(super) fn add(&mut self, place: Place, key: FrameKey) {
         let before = self.sums(self.frames.len());
-        memory::need_to_grow(
-            self.frames.len(),
-            self.frames.capacity(),
-            size_of::<WalkedFrame>(),
-        );
-        self.frames.push(WalkedFrame {
+        let frame = WalkedFrame {
             place,
             key,
             sums: before.with(key),
@@ -97,7 +93,8 @@ impl FrameList {
                 codes: self.codes.len() as u32,
                 methods: self.methods.len() as u32,
             },
-        });
+        };
+        self.frames.push(frame).or_stop();
     }
 
     /// Returns the sums of the first `len` frames.
@@ -156,27 +153,17 @@ impl FrameList {
 impl Record for FrameList {
     #[inline]
     fn read(&mut self, address: usize, value: usize) {
-        let words = &mut self.words;
-        memory::need_to_grow(words.len(), words.capacity(), size_of::<Word>());
-        words.push(Word { address, value });
+        self.words.push(Word { address, value }).or_stop();
     }
 
     #[inline]
     fn interprets(&mut self, method: NumberedMethod) {
-        let methods = &mut self.methods;
-        memory::need_to_grow(
-            methods.len(),
-            methods.capacity(),
-            size_of::<NumberedMethod>(),
-        );
-        methods.push(method);
+        self.methods.push(method).or_stop();
     }
 
     #[inline]
     fn runs(&mut self, code: Code) {
-        let codes = &mut self.codes;
-        memory::need_to_grow(codes.len(), codes.capacity(), size_of::<Code>());
-        codes.push(code);
+        self.codes.push(code).or_stop();
     }
 }
 
