@@ -1,13 +1,12 @@
 //! The class loaders of the program, by their class.
 
-use std::collections::HashMap;
-
 use hprof_footprint::LoaderKind;
 
 use super::env::Env;
 use super::error::JvmtiError;
 use super::fields::ClassState;
 use super::jni::{Jni, LocalRef};
+use memory::{Map, OrStop};
 
 /// The loaders and their classes, counted.
 struct Counted<'a> {
@@ -19,7 +18,7 @@ impl Env {
     /// Counts class loaders and classes by the class of the loader; most classes come first. Arrays are left out.
     pub fn loader_kinds(self, jni: Jni<'_>) -> Result<Vec<LoaderKind>, JvmtiError> {
         let mut boot = 0;
-        let mut loaders: HashMap<i32, Vec<Counted<'_>>> = HashMap::new();
+        let mut loaders = Map::<i32, Vec<Counted<'_>>>::default();
         for class in self.loaded_classes(jni)? {
             if matches!(self.class_state(class.object()), Ok(ClassState::Array)) {
                 continue;
@@ -29,20 +28,20 @@ impl Env {
                 continue;
             };
             let identity = self.identity_hash(loader.object())?;
-            let alike = loaders.entry(identity).or_default();
+            let alike = loaders.get_or_default(identity).or_stop();
             let mut same = alike.iter_mut();
             match same.find(|known| jni.is_same(known.loader.object(), loader.object())) {
                 Some(known) => known.classes += 1,
                 None => alike.push(Counted { loader, classes: 1 }),
             }
         }
-        let mut kinds: HashMap<String, LoaderKind> = HashMap::new();
-        for Counted { loader, classes } in loaders.into_values().flatten() {
+        let mut kinds = Map::<String, LoaderKind>::default();
+        for Counted { loader, classes } in loaders.into_iter().flat_map(|(_, alike)| alike) {
             let Some(class) = jni.class_of(loader.object()) else {
                 continue;
             };
             let signature = self.class_signature(class.object())?;
-            let kind = kinds.entry(signature).or_default();
+            let kind = kinds.get_or_default(signature).or_stop();
             kind.loaders += 1;
             kind.classes += classes;
         }

@@ -7,6 +7,7 @@
 
 #![allow(unsafe_code)]
 #![warn(unreachable_pub)]
+#![cfg_attr(not(test), warn(clippy::disallowed_types))]
 
 mod agent_thread;
 mod boot_classes;

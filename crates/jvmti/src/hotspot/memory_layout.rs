@@ -4,7 +4,7 @@
 //! What other threads may free meanwhile, threads and classes, is read so that it cannot fault, and counts only if what it
 //! refers to refers back.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use hprof_footprint::{Contents, Memory, Resident, TrackedKind, Tracking, VmFacts, VmLayout};
@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::jni::{Jni, jni};
 use crate::os::{Pages, Peek};
 use crate::vm_kind::vm_structs::{VmStructs, read};
+use memory::{Map, OrStop};
 
 /// The metaspace consists of blocks of this size from JDK 16 on (`metaspace::chunklevel::MAX_CHUNK_BYTE_SIZE`).
 const METASPACE_BLOCK: usize = 4 << 20;
@@ -92,7 +93,7 @@ struct ClassList {
     /// The addresses of pieces of the metaspace.
     found: BTreeSet<usize>,
     /// The newest class of each loader that has been looked at.
-    seen: HashMap<usize, usize>,
+    seen: Map<usize, usize>,
     looks: u32,
 }
 
@@ -325,7 +326,7 @@ impl ClassList {
             holder: offset(c"ConstantPool", c"_pool_holder")?,
             block: (!is_old).then_some(METASPACE_BLOCK),
             found: BTreeSet::new(),
-            seen: HashMap::new(),
+            seen: Map::default(),
             looks: 0,
         })
     }
@@ -337,7 +338,7 @@ impl ClassList {
             self.seen.clear();
         }
         self.looks = (self.looks + 1) % LOOKS;
-        let mut loaders = HashMap::new();
+        let mut loaders = Map::default();
         let mut budget = MOST_CLASSES;
         let mut loader = peek.word(self.head).unwrap_or(0);
         while loader != 0 && loaders.len() < MOST_LOADERS {
@@ -345,7 +346,7 @@ impl ClassList {
             if newest != 0 {
                 let known = self.seen.get(&loader).copied().unwrap_or(0);
                 self.look_at(peek, newest, known, &mut budget);
-                loaders.insert(loader, newest);
+                loaders.insert(loader, newest).or_stop();
             }
             loader = word_at(peek, loader, self.next_loader).unwrap_or(0);
         }

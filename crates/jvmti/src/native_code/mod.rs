@@ -11,19 +11,17 @@ mod mappings;
 mod rules;
 mod table;
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-
-use foldhash::fast::FixedState;
 
 use elf::{Exported, Source};
 pub(super) use elf::{FrameRule, Saved, Variable};
 pub use function::NativeFunction;
 use library::Library;
 use mappings::Mapping;
+use memory::{Map, OrStop};
 use table::MappedCode;
 pub(super) use table::UnwindTable;
 
@@ -36,7 +34,7 @@ pub(super) struct NativeCode {
     table: Arc<UnwindTable>,
     /// Tables that a handler may still use.
     retired: Vec<Arc<UnwindTable>>,
-    libraries: HashMap<(PathBuf, u64), Arc<Library>, FixedState>,
+    libraries: Map<(PathBuf, u64), Arc<Library>>,
     /// The dynamic linker's counts of libraries that were loaded and unloaded, when the table was made.
     loaded: Option<(u64, u64)>,
 }
@@ -72,7 +70,7 @@ impl NativeCode {
         let mut code = Self {
             table: Arc::default(),
             retired: Vec::new(),
-            libraries: HashMap::default(),
+            libraries: Map::default(),
             loaded: None,
         };
         code.loaded = loaded_libraries();
@@ -122,14 +120,14 @@ impl NativeCode {
 
     fn read_table(&mut self) -> UnwindTable {
         let mappings = Mapping::of_code();
-        let mut libraries = HashMap::default();
+        let mut libraries = Map::<(PathBuf, u64), Arc<Library>>::default();
         let mut codes = Vec::new();
         for mapping in mappings {
             let key = (mapping.path.clone(), mapping.inode);
             let known = libraries.get(&key).or_else(|| self.libraries.get(&key));
             let library = known.cloned();
             let library = library.unwrap_or_else(|| Arc::new(Library::read(&mapping)));
-            libraries.insert(key, library.clone());
+            libraries.insert(key, library.clone()).or_stop();
             if mapping.is_removed || library.has_code() {
                 codes.push(MappedCode::new(&mapping, library));
             }

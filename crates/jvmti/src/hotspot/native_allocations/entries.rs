@@ -13,15 +13,13 @@
 //!   touched that were there before a moment at which nothing was being loaded: `dlopen` waits for whoever else is in it.
 //! - Libraries are touched within `dl_iterate_phdr`, which keeps them from being unloaded.
 
-use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use foldhash::fast::FixedState;
-
 use super::hooks::{Function, HOOKS};
 use crate::native_code::loaded_libraries;
+use memory::Map;
 
 type Address = usize;
 
@@ -62,7 +60,7 @@ struct Relocation {
 #[derive(Default)]
 pub(super) struct Entries {
     /// What they held before.
-    changed: HashMap<Address, Address, FixedState>,
+    changed: Map<Address, Address>,
     /// The linker's counts of libraries at the last look that was complete.
     seen: Option<(u64, u64)>,
     /// `true` from the end of the session on.
@@ -87,8 +85,8 @@ struct Entry<'a> {
 
 /// What to do with each entry of a hook's function.
 enum Visit<'a> {
-    Change(&'a mut HashMap<Address, Address, FixedState>),
-    Restore(&'a mut HashMap<Address, Address, FixedState>),
+    Change(&'a mut Map<Address, Address>),
+    Restore(&'a mut Map<Address, Address>),
 }
 
 struct Look<'a> {
@@ -322,9 +320,11 @@ impl LoadedLibrary<'_> {
                     && !(is_of_pages && self.is_allocator())
                     && (held == original || is_of_another && self.contains(held))
                     && held != hook
+                    && changed.make_room().is_ok()
                     && self.write(place, entry, held, hook)
                 {
-                    changed.insert(entry, held);
+                    // Without it, the original is restored.
+                    let _ = changed.insert(entry, held);
                 }
             }
             Visit::Restore(changed) => {
