@@ -12,7 +12,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * Truth: `print:TEXT` prints TEXT. `busy:N` uses N ms of CPU time in Recorded.busy. `wait` prints `ready`, then stays in
  * Recorded.busy until there is a file `end` in the working folder. `child:N` runs another JVM with `busy:N`, and waits for
  * it. `rest:N` sleeps N ms in Recorded.rest. `lock:N` has a thread hold a ReentrantLock for N ms in Recorded.hold, and waits for it in
- * Recorded.want. `tree:N` has Recorded.left and Recorded.right call each other, with 2 to the power of N stacks. `pid` prints its
+ * Recorded.want. `tree:N` has Recorded.left and Recorded.right call each other and compute, with 2 to the power of N stacks. `pid` prints its
  * process id. `killed` ends by SIGKILL.
  */
 public class Recorded {
@@ -33,7 +33,7 @@ public class Recorded {
                 case "rest": rest(Integer.parseInt(value)); break;
                 case "lock": want(Integer.parseInt(value)); break;
                 case "tree": {
-                    for (int round = 0; round < 10; round++) left(Integer.parseInt(value));
+                    for (int round = 0; round < 3; round++) left(Integer.parseInt(value));
                     break;
                 }
                 case "child": child("busy:" + value); break;
@@ -64,6 +64,9 @@ public class Recorded {
     }
 
     static void left(int levels) {
+        double sum = 0;
+        for (int i = 0; i < 200; i++) sum = sum * 0.5 + i;
+        result = sum;
         if (levels > 0) {
             left(levels - 1);
             right(levels - 1);
@@ -71,6 +74,9 @@ public class Recorded {
     }
 
     static void right(int levels) {
+        double sum = 0;
+        for (int i = 0; i < 200; i++) sum = sum * 0.25 + i;
+        result = sum;
         if (levels > 0) {
             left(levels - 1);
             right(levels - 1);
