@@ -35,6 +35,12 @@ def run(command: list[str]) -> tuple[float, float]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+def without_index(hprof: str) -> list[str]:
+    """The option without which the answer to the first question is an index for the next; commits of before that have none."""
+    told = subprocess.run([hprof, "heap", "leaks", "--help"], capture_output=True, text=True, check=True).stdout
+    return ["--no-index"] if "--no-index" in told else []
+
+
 def write_dump(options, file: pathlib.Path, objects: str) -> None:
     if options.generator:
         subprocess.run([options.generator, objects, str(file)], check=True, stdout=subprocess.DEVNULL)
@@ -58,7 +64,7 @@ def main() -> None:
         file = str(pathlib.Path(folder) / "x.hprof")
         write_dump(options, pathlib.Path(file), options.objects)
         subprocess.run(["cat", file], check=True, stdout=subprocess.DEVNULL)
-        commands = {f"hprof heap {question}": [options.cli, "heap", question, file] for question in QUESTIONS}
+        commands = {f"hprof heap {question}": [options.cli, "heap", question, *without_index(options.cli), file] for question in QUESTIONS}
         # Which command of hprof does what another command does.
         rivals = {}
         if options.analyzer:
@@ -68,10 +74,12 @@ def main() -> None:
             commands["hprof-slurp"] = [options.slurp, file]
             rivals["hprof-slurp"] = "hprof heap histogram"
         if options.before:
-            for name, command in list(commands.items())[: len(QUESTIONS)]:
+            for question in QUESTIONS:
+                name = f"hprof heap {question}"
                 old, alone = f"{name} of {options.commit}", f"{name}, one processor"
                 one = ["taskset", "-c", "0"]
-                commands[old] = [options.before, *command[1:]]
+                command = commands[name]
+                commands[old] = [options.before, "heap", question, *without_index(options.before), file]
                 commands[alone] = one + command
                 commands[f"{old}, one processor"] = one + commands[old]
                 rivals |= {old: name, alone: name, f"{old}, one processor": alone}

@@ -17,12 +17,14 @@
 mod classes;
 mod files;
 mod indexes;
+mod libraries;
 mod recordings;
 mod requests;
 
 pub use classes::instrumenter;
 pub use files::{black_box, checker, reader, redactor, text, text_reader};
 pub use indexes::index;
+pub use libraries::library;
 pub use recordings::recording;
 pub use requests::{commands, options};
 
@@ -30,7 +32,7 @@ pub use requests::{commands, options};
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their binaries and of the folders with their seeds.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 12] = [
     ("black_box", black_box),
     ("reader", reader),
     ("recording", recording),
@@ -40,6 +42,7 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("text_reader", text_reader),
     ("instrumenter", instrumenter),
     ("index", index),
+    ("library", library),
     ("options", options),
     ("commands", commands),
 ];

@@ -74,11 +74,11 @@ impl BudgetArgument {
     pub fn expected_cost(self, what: &What) -> Option<&'static str> {
         match (self.budget, what) {
             (None, What::Alloc) => Some(
-                "every allocation is counted: compilers take 3 times as long, a program that only makes small objects up to 17 times; --budget 20% \
+                "every allocation is counted: compilers take 3 to 4 times as long, a program that only makes small objects up to 17 times; --budget 20% \
                  bounds that",
             ),
             (None, What::Calls) => Some(
-                "every call is counted: compilers take 3 times as long; --budget 20% bounds that",
+                "every call is counted: compilers take 3 to 4 times as long; --budget 20% bounds that",
             ),
             _ => None,
         }
