@@ -36,9 +36,9 @@ def run(command: list[str]) -> tuple[float, float]:
 
 
 def without_index(hprof: str) -> list[str]:
-    """The option without which the answer to the first question is an index for the next; commits of before that have none."""
-    told = subprocess.run([hprof, "heap", "leaks", "--help"], capture_output=True, text=True, check=True).stdout
-    return ["--no-index"] if "--no-index" in told else []
+    """The option that keeps the first question from writing an index for the others; older commits have neither."""
+    help_text = subprocess.run([hprof, "heap", "leaks", "--help"], capture_output=True, text=True, check=True).stdout
+    return ["--no-index"] if "--no-index" in help_text else []
 
 
 def write_dump(options, file: pathlib.Path, objects: str) -> None:

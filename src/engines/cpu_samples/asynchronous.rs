@@ -69,8 +69,6 @@ pub(super) struct SamplerState {
     target: SampleTarget,
     /// The samples of [`SampleTarget::Contexts`] in threads that have ended since.
     ended_samples: AtomicU64,
-    /// `true` if the counting of calls is in no context.
-    leaves_out_counting: AtomicBool,
     /// `native=`.
     native: bool,
     /// `inlined=`.
@@ -122,7 +120,6 @@ impl AsyncSampler {
             interval: options.interval,
             target,
             ended_samples: AtomicU64::new(0),
-            leaves_out_counting: AtomicBool::new(false),
             native: options.native && target == SampleTarget::Stacks,
             inlined: options.inlined,
             timers: OnceLock::new(),
@@ -328,25 +325,18 @@ impl SamplerState {
         outside + self.ended_samples.load(Ordering::Relaxed)
     }
 
-    /// Has the time in the counting of calls told from that in contexts.
+    /// Has the time spent on counting calls charged to no context, where that is possible.
     pub(super) fn leave_out_counting(&self, jni: Jni<'_>) {
         if let Ok(timers) = self.timers(jni) {
-            let is_left_out = timers.leave_out_counting(self.env, jni);
-            self.leaves_out_counting
-                .store(is_left_out, Ordering::Relaxed);
+            timers.leave_out_counting(self.env, jni);
         }
     }
 
-    /// Returns `true` if the counting of calls is in no context.
-    pub(super) fn leaves_out_counting(&self) -> bool {
-        self.leaves_out_counting.load(Ordering::Relaxed)
-    }
-
-    /// Returns the number of samples in the counting of calls, if it is in no context.
-    pub(super) fn in_counting(&self) -> u64 {
+    /// Returns the number of samples in the counting of calls; `None` if they are charged to the contexts.
+    pub(super) fn in_counting(&self) -> Option<u64> {
         match self.timers.get() {
             Some(Ok(timers)) => timers.in_counting(),
-            _ => 0,
+            _ => None,
         }
     }
 

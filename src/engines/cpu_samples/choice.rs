@@ -34,10 +34,10 @@ impl SamplingMethod {
                 return Ok(Some(Self::Async(support)));
             }
             Clock::Auto if options.cpu == Some(Cpu::Times) => {
-                // Without its own walk the agent cannot tell what counting costs.
-                let has_cost = options.budget.is_none() || CpuTimers::may_walk(env);
+                // The agent's own walk measures what counting costs.
+                let keeps_budget = options.budget.is_none() || CpuTimers::may_walk(env);
                 let support = CpuTimerSupport::find(env).ok();
-                let support = support.filter(|_| CpuTimers::CHARGES_CONTEXTS && has_cost);
+                let support = support.filter(|_| CpuTimers::CHARGES_CONTEXTS && keeps_budget);
                 return Ok(support.map(Self::Async));
             }
             _ => {}

@@ -389,8 +389,10 @@ impl Tree {
 
     /// Makes room for one more context, so that it is everywhere or nowhere.
     fn make_room(&mut self) {
-        self.published.blocks.lock().reserve(1).or_stop();
-        self.blocks.reserve(1).or_stop();
+        if self.count.is_multiple_of(BLOCK) {
+            self.published.blocks.lock().reserve(1).or_stop();
+            self.blocks.reserve(1).or_stop();
+        }
         self.lists.reserve(1).or_stop();
         self.more_callees.make_room().or_stop();
         self.cut.make_room().or_stop();

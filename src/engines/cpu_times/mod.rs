@@ -218,7 +218,7 @@ impl MethodTimer {
         let sampled = self.sampler.as_ref().map(ContextSampler::counting_time);
         if let Some(None) = sampled {
             console::line(format_args!(
-                "budget= has no effect: the agent cannot tell how long counting takes in this VM"
+                "budget= has no effect: the cost of counting cannot be measured in this VM"
             ));
             return Ok(());
         }
@@ -301,15 +301,15 @@ impl MethodTimer {
     }
 
     /// Says what the times are if they are sampled.
-    fn about_samples(&self, jni: Option<Jni<'_>>) -> Vec<String> {
+    fn about_samples(&self, jni: Option<Jni<'_>>, totals: Totals) -> Vec<String> {
         let Some(sampler) = &self.sampler else {
             return Vec::new();
         };
         let millis = sampler.interval_nanos() as f64 / 1e6;
-        let outside = sampler.outside_nanos(jni) / 1_000_000;
+        let outside = sampler.outside_nanos(jni, totals) / 1_000_000;
         let error = (millis * 1_000.0).sqrt();
-        let counting = match sampler.counting_time() {
-            Some(time) => format!("without {} ms of counting", time.nanos() / 1_000_000),
+        let counting = match sampler.counting_nanos(totals) {
+            Some(nanos) => format!("without {} ms of counting", nanos / 1_000_000),
             None => "and include the counting".to_owned(),
         };
         let remark = format!(
@@ -428,7 +428,7 @@ impl Reporter for MethodTimer {
 
     fn report(&self, jni: Jni<'_>, report: &Report<'_>) {
         let mut notes = self.over_budget();
-        notes.extend(self.about_samples(Some(jni)));
+        notes.extend(self.about_samples(Some(jni), report.totals));
         if report.verbose {
             notes.extend(self.left_out(jni));
         }
@@ -440,7 +440,7 @@ impl ReporterWithoutVm for MethodTimer {
     fn report_without_vm(&self, report: &Report<'_>) {
         self.regulator.ask_to_stop();
         let mut notes = self.over_budget();
-        notes.extend(self.about_samples(None));
+        notes.extend(self.about_samples(None, report.totals));
         if report.verbose {
             notes.extend(self.rewriter.left_out());
         }

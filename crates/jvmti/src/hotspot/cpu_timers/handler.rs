@@ -102,7 +102,7 @@ pub(super) struct State {
     pub(super) own_time_key: AtomicU32,
     /// The key of the slot with a thread's contexts, [`NO_KEY`] unless samples are charged to these.
     pub(super) contexts_key: AtomicU32,
-    /// The class whose methods count calls, by its address; 0 unless their time is told from the contexts'.
+    /// The address of the class whose methods count calls; 0 if their time is charged to the contexts.
     pub(super) call_counter: AtomicUsize,
     /// The number of intervals in threads that were in no context.
     pub(super) outside_contexts: AtomicU64,

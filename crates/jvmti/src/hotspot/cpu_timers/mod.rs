@@ -335,11 +335,11 @@ impl CpuTimers {
         STATE.outside_contexts.load(Ordering::Relaxed)
     }
 
-    /// Has the time that threads spend in counting their calls ([`COUNT_HOOKS`]) charged to no context from now on. Returns `false`
-    /// in a VM where that cannot be told: it is in the contexts there.
-    pub fn leave_out_counting(&self, env: Env, jni: Jni<'_>) -> bool {
+    /// Has the time that threads spend on counting their calls ([`COUNT_HOOKS`]) charged to no context from now on, if the agent
+    /// walks the VM's stacks itself.
+    pub fn leave_out_counting(&self, env: Env, jni: Jni<'_>) {
         if !self.walks() {
-            return false;
+            return;
         }
         let find = || {
             let counter = jni.find_class(COUNT_HOOKS.name)?;
@@ -348,12 +348,13 @@ impl CpuTimers {
         // The boot loader never unloads it.
         let counter = find().unwrap_or(0);
         STATE.call_counter.store(counter, Ordering::Relaxed);
-        counter != 0
     }
 
-    /// Returns the number of intervals in which threads counted their calls, since [`CpuTimers::leave_out_counting`].
-    pub fn in_counting(&self) -> u64 {
-        STATE.in_call_counter.load(Ordering::Relaxed)
+    /// Returns the number of intervals in which threads counted their calls, since [`CpuTimers::leave_out_counting`]; `None` if they are
+    /// charged to the contexts.
+    pub fn in_counting(&self) -> Option<u64> {
+        let is_left_out = STATE.call_counter.load(Ordering::Relaxed) != 0;
+        is_left_out.then(|| STATE.in_call_counter.load(Ordering::Relaxed))
     }
 
     /// Returns `true` if the timers' signals still reach the agent. Otherwise the program has installed its own

@@ -316,14 +316,12 @@ impl CpuTimers {
         0
     }
 
-    /// Returns `false`, for the same reason.
-    pub fn leave_out_counting(&self, _: Env, _: Jni<'_>) -> bool {
-        false
-    }
+    /// Does nothing, for the same reason.
+    pub fn leave_out_counting(&self, _: Env, _: Jni<'_>) {}
 
-    /// Returns 0, for the same reason.
-    pub fn in_counting(&self) -> u64 {
-        0
+    /// Returns `None`, for the same reason.
+    pub fn in_counting(&self) -> Option<u64> {
+        None
     }
 
     /// Returns `true`: there is no signal that a program could take over.
