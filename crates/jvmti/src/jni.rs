@@ -302,6 +302,16 @@ impl ObjectRef {
         self.0.as_ptr().expose_provenance()
     }
 
+    /// Makes a reference of its address; `None` for 0.
+    ///
+    /// # Safety
+    /// The address is that of a weak reference that has not been deleted. If another [`ObjectRef`] has the same address, only one of
+    /// them may be deleted, and the other must not be used after that.
+    #[inline]
+    pub(super) unsafe fn at(address: usize) -> Option<Self> {
+        NonNull::new(ptr::with_exposed_provenance_mut(address)).map(Self)
+    }
+
     /// Returns a number that no other reference has until this one is deleted.
     pub fn identity(&self) -> u64 {
         self.address() as u64

@@ -43,6 +43,7 @@ mod monitors;
 #[cfg_attr(windows, path = "native_code/windows.rs")]
 mod native_code;
 mod object_list;
+mod object_refs;
 mod os;
 mod own_objects;
 mod own_time;
@@ -105,6 +106,7 @@ pub use known_objects::{Found, KnownObjects};
 pub use monitors::{MonitorUsage, ThreadStack, ThreadStateFlags};
 pub use native_code::NativeFunction;
 pub use object_list::ObjectList;
+pub use object_refs::{BorrowedRef, ObjectRefs};
 pub use own_objects::OwnObjects;
 pub use park_blockers::ParkBlockers;
 pub use prefetch::prefetch;

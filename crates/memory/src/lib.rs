@@ -21,6 +21,7 @@
 
 mod allocator;
 mod collections;
+mod labelled_words;
 mod large_blocks;
 mod malloc_use;
 mod os;
@@ -35,6 +36,7 @@ pub use allocator::{
 };
 
 pub use collections::{List, Map, OrStop, Set, Table, claim_to_grow};
+pub use labelled_words::{LabelledWord, LabelledWords};
 pub use malloc_use::{MallocUse, malloc_use};
 pub use os::{SystemThread, return_free_memory};
 pub use per_thread::PerThread;

@@ -47,17 +47,15 @@ impl AllocationTracker {
             return Vec::new();
         };
         let mut sums: BTreeMap<TraceId, Sum> = BTreeMap::new();
-        shared.live.for_each_counted(TIMEOUT, &mut |tracked| {
-            if !sites.contains(&tracked.site()) {
+        shared.live.for_each_counted(TIMEOUT, &mut |buffer, kind| {
+            if !sites.contains(&kind.site()) {
                 return;
             }
-            let Some(bytes) = fields.owned(jni, &tracked.object) else {
+            let Some(bytes) = fields.owned(jni, buffer) else {
                 return;
             };
-            let Weight { instances, .. } = tracked.weight(&shared.steps);
-            let sum = sums
-                .entry(shared.sites.key(tracked.site()).trace)
-                .or_default();
+            let Weight { instances, .. } = kind.weight(&shared.steps);
+            let sum = sums.entry(shared.sites.key(kind.site()).trace).or_default();
             let share = u128::from(bytes) * u128::from(instances) / u128::from(Weight::ONE);
             sum.bytes = sum
                 .bytes

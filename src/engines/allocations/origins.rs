@@ -24,13 +24,13 @@ impl AllocationTracker {
     /// made after this.
     pub fn for_each_tracked(&self, look: &mut dyn FnMut(WeakObject<'_>, Origin)) -> u32 {
         let TrackerState { live, sites, .. } = &*self.shared;
-        live.for_each(&mut |tracked, birth| {
+        live.for_each(&mut |object, kind, birth| {
             let origin = Origin {
-                trace: sites.key(tracked.site()).trace,
+                trace: sites.key(kind.site()).trace,
                 moment: birth.tick,
-                identity: tracked.object.identity(),
+                identity: object.identity(),
             };
-            look(tracked.object.weak_object(), origin);
+            look(object.weak_object(), origin);
         })
     }
 

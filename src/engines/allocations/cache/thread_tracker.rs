@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::budget::{EventCosts, Uncertainty};
 use super::super::counts::ThreadCounts;
-use super::super::liveness::{Chunk, Nursery, Tracked};
+use super::super::liveness::{Chunk, Kind, Nursery, Tracked};
 use super::super::state::TrackerState;
 use super::site_cache::{AllocationEvent, CurrentStack, SiteCache};
 use super::tracked_threads::KeepsObjects;
@@ -92,8 +92,7 @@ impl Recorder {
             .and_then(|object| ObjectRef::new(jni, object));
         let site = cache.site(state, lookup, stack, event);
         counts.add(site, size);
-        let tracked = object.and_then(|object| Tracked::new(object, site, step, size));
-        let Some(tracked) = tracked else {
+        let Some((object, kind)) = object.zip(Kind::new(site, step, size)) else {
             // It could not be seen to die.
             let sample_weight = state.steps.weight(step);
             let site = state.sites.get(site);
@@ -111,7 +110,7 @@ impl Recorder {
             }
             return None;
         };
-        nursery.add(tracked, state.live.clock().now())
+        nursery.add(Tracked { object, kind }, state.live.clock().now())
     }
 }
 

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use hprof_format::Survived;
-use memory::{List, OrStop};
+use jvmti::{BorrowedRef, ObjectRefs};
+use memory::OrStop;
 
 use super::super::lifetimes::{Birth, Moments};
-use super::tracked::Tracked;
+use super::tracked::Kind;
 
-/// Objects in one block.
-const BLOCK: usize = 16 * 1024;
 /// The number of cohorts at which those of neighbouring moments are joined.
 const MANY: usize = 8_192;
 
@@ -22,8 +21,9 @@ pub(in super::super) struct Cohort {
     pub(in super::super) seen: u32,
 }
 
-/// The objects of each cohort.
-pub(super) struct Cohorts<T = Tracked>(BTreeMap<Cohort, Blocks<T>>);
+/// The objects of each cohort; the labels are those of their [kinds](Kind).
+#[derive(Default)]
+pub(super) struct Cohorts(BTreeMap<Cohort, ObjectRefs>);
 
 impl Cohort {
     /// Objects that have not been looked at.
@@ -96,26 +96,20 @@ impl Cohort {
     }
 }
 
-impl<T> Default for Cohorts<T> {
-    fn default() -> Self {
-        Self(BTreeMap::new())
-    }
-}
-
-impl<T> Cohorts<T> {
+impl Cohorts {
     /// Returns the number of objects.
     pub(super) fn len(&self) -> usize {
-        self.0.values().map(Blocks::len).sum()
+        self.0.values().map(ObjectRefs::len).sum()
     }
 
     /// Returns the number of objects that are old.
     pub(super) fn old(&self) -> usize {
         let old = self.0.iter().filter(|(cohort, _)| cohort.is_old());
-        old.map(|(_, blocks)| blocks.len()).sum()
+        old.map(|(_, objects)| objects.len()).sum()
     }
 
     /// Removes and returns the objects of one cohort.
-    pub(super) fn take(&mut self, cohort: Cohort) -> Blocks<T> {
+    pub(super) fn take(&mut self, cohort: Cohort) -> ObjectRefs {
         self.0.remove(&cohort).unwrap_or_default()
     }
 
@@ -123,36 +117,37 @@ impl<T> Cohorts<T> {
     pub(super) fn take_if(
         &mut self,
         is_taken: impl Fn(Cohort) -> bool,
-    ) -> Vec<(Cohort, Blocks<T>)> {
+    ) -> Vec<(Cohort, ObjectRefs)> {
         let taken = self.0.extract_if(.., |&cohort, _| is_taken(cohort));
         taken.collect()
     }
 
     /// Adds objects to a cohort.
-    pub(super) fn put(&mut self, cohort: Cohort, blocks: Blocks<T>) {
-        if blocks.len() == 0 {
-            return;
-        }
-        match self.0.get_mut(&cohort) {
-            Some(others) => blocks
-                .into_iter()
-                .flatten()
-                .for_each(|object| others.push(object)),
-            None => {
-                self.0.insert(cohort, blocks);
-            }
+    pub(super) fn put(&mut self, cohort: Cohort, objects: ObjectRefs) {
+        if !objects.is_empty() {
+            let all = self.0.entry(cohort).or_default();
+            all.append(objects).or_stop();
         }
     }
 
     /// Iterates over the cohorts and their objects.
-    pub(super) fn cohorts(&self) -> impl Iterator<Item = (Cohort, impl Iterator<Item = &T>)> {
+    pub(super) fn cohorts(
+        &self,
+    ) -> impl Iterator<Item = (Cohort, impl Iterator<Item = (Kind, BorrowedRef<'_>)>)> {
         let cohorts = self.0.iter();
-        cohorts.map(|(&cohort, blocks)| (cohort, blocks.0.iter().flatten()))
+        cohorts.map(|(&cohort, objects)| {
+            let objects = objects.iter();
+            (
+                cohort,
+                objects.map(|(label, object)| (Kind::of_label(label), object)),
+            )
+        })
     }
 
     /// Gives back memory that the objects left do not need.
-    pub(super) fn shrink(&mut self) {
-        self.0.values_mut().for_each(Blocks::shrink);
+    pub(super) fn close(&mut self) {
+        let all = self.0.values_mut();
+        all.for_each(|objects| objects.close().or_stop());
     }
 
     /// Joins cohorts if there are many, or if `moments` has forgotten some of theirs.
@@ -162,66 +157,17 @@ impl<T> Cohorts<T> {
             moments.thin();
         }
         if are_many || have_changed {
-            for (cohort, blocks) in std::mem::take(&mut self.0) {
+            for (cohort, objects) in std::mem::take(&mut self.0) {
                 let birth = moments.known(cohort.birth);
-                self.put(Cohort { birth, ..cohort }, blocks);
+                self.put(Cohort { birth, ..cohort }, objects);
             }
         }
     }
 }
 
-impl<T> IntoIterator for Cohorts<T> {
-    type Item = (Cohort, Blocks<T>);
-    type IntoIter = std::collections::btree_map::IntoIter<Cohort, Blocks<T>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
-/// Objects in blocks of limited size, so that growing moves few of them.
-pub(super) struct Blocks<T = Tracked>(List<List<T>>);
-
-impl<T> Default for Blocks<T> {
-    fn default() -> Self {
-        Self(List::new())
-    }
-}
-
-impl<T> Blocks<T> {
-    /// Returns the number of objects. All blocks but the last are full.
-    pub(super) fn len(&self) -> usize {
-        self.0
-            .last()
-            .map_or(0, |last| (self.0.len() - 1) * BLOCK + last.len())
-    }
-
-    pub(super) fn push(&mut self, object: T) {
-        match self.0.last_mut() {
-            Some(block) if block.len() < BLOCK => block.push(object).or_stop(),
-            _ => {
-                // The first block may stay small.
-                let room = if self.0.is_empty() { 4 } else { BLOCK };
-                let mut block = List::with_capacity(room).or_stop();
-                block.push(object).or_stop();
-                self.0.push(block).or_stop();
-            }
-        }
-    }
-
-    /// Gives back the memory of a first block that is not full.
-    fn shrink(&mut self) {
-        if let [only] = &mut *self.0
-            && only.capacity() - only.len() > only.len() / 4
-        {
-            only.shrink_to_fit();
-        }
-    }
-}
-
-impl<T> IntoIterator for Blocks<T> {
-    type Item = List<T>;
-    type IntoIter = std::vec::IntoIter<List<T>>;
+impl IntoIterator for Cohorts {
+    type Item = (Cohort, ObjectRefs);
+    type IntoIter = std::collections::btree_map::IntoIter<Cohort, ObjectRefs>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -264,15 +210,9 @@ mod tests {
 
     #[test]
     fn old_objects_of_one_tick_are_together() {
-        let mut cohorts = Cohorts::default();
-        for collections in 0..3 {
-            let mut blocks = Blocks::default();
-            (0..BLOCK + 1).for_each(|object| blocks.push(object));
-            cohorts.put(born(collections, 5).seen_at(collections + 20), blocks);
-        }
-        assert_eq!(
-            (cohorts.0.len(), cohorts.len(), cohorts.old()),
-            (1, 3 * (BLOCK + 1), 3 * (BLOCK + 1))
-        );
+        let old = [0, 1, 2].map(|collections| born(collections, 5).seen_at(collections + 20));
+        assert!(old.iter().all(|cohort| cohort.is_old()));
+        assert_eq!(old, [old[0]; 3]);
+        assert_ne!(born(0, 6).seen_at(20), old[0]);
     }
 }

@@ -22,9 +22,9 @@ use super::super::sites::{SiteId, Sites, Weight};
 use super::chunk::Chunk;
 use super::cohorts::{Cohort, Cohorts};
 use super::sweep::{Counted, Sweep};
-use super::tracked::Tracked;
+use super::tracked::{Kind, Tracked};
 use crate::engines::worker::Worker;
-use jvmti::Jni;
+use jvmti::{Jni, ObjectRef};
 use locks::{Mutex, rank};
 use output::now;
 
@@ -310,12 +310,11 @@ impl LiveObjects {
         let young = std::mem::take(&mut *self.full.lock());
         let counted = std::mem::take(&mut old.counted);
         let young = young.into_iter().chain(counted).flat_map(Chunk::by_birth);
+        let young = young.flat_map(|(_, objects)| objects);
         let objects = std::mem::take(&mut old.objects);
-        let old = objects.into_iter().flat_map(|(_, blocks)| blocks);
-        let old = old.map(List::into_vec);
-        for tracked in young.map(|(_, objects)| objects).chain(old).flatten() {
-            tracked.object.delete(jni);
-        }
+        let old = objects.into_iter().flat_map(|(_, objects)| objects);
+        young.for_each(|tracked| tracked.object.delete(jni));
+        old.for_each(|(_, object)| object.delete(jni));
     }
 
     /// Returns the number of objects at the last complete examination.
@@ -332,9 +331,8 @@ impl LiveObjects {
         for (cohort, objects) in old.objects.cohorts() {
             let survived = cohort.survived_by_living(ended);
             let fate = Fate::Live(survived, old.moments.age(cohort.birth, time));
-            for tracked in objects {
-                let weight = tracked.weight(steps);
-                *living.get_or_default((tracked.site(), fate)).or_stop() += weight;
+            for (kind, _) in objects {
+                *living.get_or_default((kind.site(), fate)).or_stop() += kind.weight(steps);
             }
         }
         Some(ObjectAges {
@@ -349,7 +347,7 @@ impl LiveObjects {
 
     /// Calls `look` with each object that was alive at the last complete examination, and its moment. Returns the moment
     /// that begins with this, so that none of the objects is of it or a later one; 0 if the clock does not move.
-    pub(in super::super) fn for_each(&self, look: &mut dyn FnMut(&Tracked, Birth)) -> u32 {
+    pub(in super::super) fn for_each(&self, look: &mut dyn FnMut(&ObjectRef, Kind, Birth)) -> u32 {
         let mut old = self.old.lock();
         let mut next = 0;
         if self.clock.is_running() {
@@ -361,7 +359,7 @@ impl LiveObjects {
             self.clock.tick();
         }
         for (cohort, objects) in old.objects.cohorts() {
-            objects.for_each(|tracked| look(tracked, cohort.birth));
+            objects.for_each(|(kind, object)| look(&object, kind, cohort.birth));
         }
         next
     }
@@ -371,17 +369,16 @@ impl LiveObjects {
     pub(in super::super) fn for_each_counted(
         &self,
         timeout: Duration,
-        look: &mut dyn FnMut(&Tracked),
+        look: &mut dyn FnMut(&ObjectRef, Kind),
     ) {
         let Some(old) = self.old.try_lock_for(timeout) else {
             return;
         };
-        old.counted
-            .iter()
-            .flat_map(Chunk::objects)
-            .for_each(&mut *look);
+        for tracked in old.counted.iter().flat_map(Chunk::objects) {
+            look(&tracked.object, tracked.kind);
+        }
         for (_, objects) in old.objects.cohorts() {
-            objects.for_each(&mut *look);
+            objects.for_each(|(kind, object)| look(&object, kind));
         }
     }
 
@@ -399,12 +396,12 @@ impl LiveObjects {
                 if counted == Counted::No {
                     sweep.count(&tracked);
                 }
-                sweep.forget(tracked);
+                sweep.forget(tracked.kind, tracked.object);
             }
         }
         let objects = std::mem::take(&mut old.objects).into_iter();
-        for tracked in objects.flat_map(|(_, blocks)| blocks).flatten() {
-            sweep.forget(tracked);
+        for (label, object) in objects.flat_map(|(_, objects)| objects) {
+            sweep.forget(Kind::of_label(label), object);
         }
         old.looked_at = 0;
         sweep.finish();
@@ -450,8 +447,8 @@ impl LiveObjects {
         let mut new = Map::<SiteId, Weight>::default();
         for (cohort, objects) in old.objects.cohorts() {
             if !cohort.has_survived() {
-                for tracked in objects {
-                    *new.get_or_default(tracked.site()).or_stop() += sweep.weight(tracked);
+                for (kind, _) in objects {
+                    *new.get_or_default(kind.site()).or_stop() += sweep.weight(kind);
                 }
             }
         }
@@ -483,7 +480,9 @@ impl LiveObjects {
                 let cohort = Cohort::new(birth);
                 let seen = self.seen_at(cohort, ended);
                 let mut living = old.objects.take(seen);
-                sweep.look(objects, counted, cohort, |tracked| living.push(tracked));
+                sweep.look(objects, counted, cohort, |Tracked { object, kind }| {
+                    living.push(kind.label(), object).or_stop();
+                });
                 old.objects.put(seen, living);
             }
         }
@@ -499,15 +498,9 @@ impl LiveObjects {
             true => look_at_old,
             false => due == Due::All || cohort.is_due(begun),
         });
-        for (cohort, blocks) in due {
-            let seen = self.seen_at(cohort, ended);
-            let mut living = old.objects.take(seen);
-            for block in blocks {
-                sweep.look(block.into_vec(), Counted::Yes, cohort, |tracked| {
-                    living.push(tracked);
-                });
-            }
-            old.objects.put(seen, living);
+        for (cohort, mut objects) in due {
+            sweep.look_again(&mut objects, cohort);
+            old.objects.put(self.seen_at(cohort, ended), objects);
         }
         if look_at_old {
             old.looked_at = old.objects.old();
@@ -543,6 +536,6 @@ impl Old {
         self.deaths.append(swept.deaths);
         self.bytes = self.bytes.saturating_add_signed(swept.change);
         self.made += swept.made;
-        self.objects.shrink();
+        self.objects.close();
     }
 }

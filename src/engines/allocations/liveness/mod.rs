@@ -10,4 +10,4 @@ mod tracked;
 pub(super) use chunk::Chunk;
 pub(super) use live_objects::{LiveObjects, Nursery, ObjectAges, SWEEP_TIMEOUT};
 pub(super) use sweep::Sweep;
-pub(super) use tracked::Tracked;
+pub(super) use tracked::{Kind, Tracked};

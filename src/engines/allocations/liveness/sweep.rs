@@ -6,8 +6,8 @@ use super::super::budget::{EstimateErrors, Steps, Uncertainty};
 use super::super::lifetimes::{Clock, Deaths};
 use super::super::sites::{SiteId, Sites, Weight};
 use super::cohorts::Cohort;
-use super::tracked::Tracked;
-use jvmti::{Jni, WeakSlots};
+use super::tracked::{Kind, Tracked};
+use jvmti::{Jni, ObjectRef, ObjectRefs, WeakSlots};
 
 /// The number of sites whose sums are kept at a time; few sites allocate most objects.
 const SUMS: usize = 2_048;
@@ -91,8 +91,8 @@ impl<'a> Sweep<'a> {
 
     /// Counts the object as allocated.
     pub(in super::super) fn count(&mut self, tracked: &Tracked) {
-        let weight = self.weigh(tracked, Counted::No, false);
-        self.sum(tracked.site()).made += weight;
+        let weight = self.weigh(tracked.kind, Counted::No, false);
+        self.sum(tracked.kind.site()).made += weight;
     }
 
     /// Examines objects of one cohort. Live ones are passed to `living`; the others are counted as dead and forgotten.
@@ -113,7 +113,8 @@ impl<'a> Sweep<'a> {
             }
             let mut dead = 0_u64;
             for (place, tracked) in group.enumerate() {
-                dead |= u64::from(self.is_dead(tracked)) << place;
+                let is_dead = is_dead(&tracked.object, self.slots, self.jni);
+                dead |= u64::from(is_dead) << place;
             }
             if dead != 0 {
                 self.died(cohort);
@@ -127,12 +128,19 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    #[inline]
-    fn is_dead(&self, tracked: &Tracked) -> bool {
-        match self.slots {
-            Some(slots) => slots.is_dead(&tracked.object),
-            None => self.jni.is_some_and(|jni| tracked.object.is_dead(jni)),
-        }
+    /// Examines objects of one cohort that were alive before, and have been counted. Dead ones are counted as dead and forgotten.
+    pub(in super::super) fn look_again(&mut self, objects: &mut ObjectRefs, cohort: Cohort) {
+        let (jni, slots) = (self.jni, self.slots);
+        objects.take_dead(
+            |object| slots.iter().for_each(|slots| slots.prefetch(object)),
+            |object| is_dead(object, slots, jni),
+            |label, object| {
+                self.died(cohort);
+                let kind = Kind::of_label(label);
+                self.count_dead(kind);
+                self.give_back(object);
+            },
+        );
     }
 
     /// Notes that objects have been found dead; what they survived depends on the collections that have begun by now.
@@ -150,42 +158,49 @@ impl<'a> Sweep<'a> {
         if counted == Counted::Yes && !is_dead {
             return Some(tracked);
         }
-        let weight = self.weigh(&tracked, counted, is_dead);
-        let is_temporary = self.survived == Survived::TEMPORARY;
-        let sum = self.sum(tracked.site());
         if counted == Counted::No {
-            sum.made += weight;
+            let weight = self.weigh(tracked.kind, counted, false);
+            self.sum(tracked.kind.site()).made += weight;
         }
         if !is_dead {
             return Some(tracked);
         }
+        self.count_dead(tracked.kind);
+        self.give_back(tracked.object);
+        None
+    }
+
+    /// Counts an object as dead; [`Sweep::died`] has been called.
+    #[inline]
+    fn count_dead(&mut self, kind: Kind) {
+        let weight = self.weigh(kind, Counted::Yes, true);
+        let is_temporary = self.survived == Survived::TEMPORARY;
+        let sum = self.sum(kind.site());
         sum.dead += weight;
         if !is_temporary {
             sum.survived += weight;
         }
-        self.give_back(tracked);
-        None
     }
 
     /// Counts the object as dead and frees its reference.
-    pub(in super::super) fn forget(&mut self, tracked: Tracked) {
-        let weight = self.weigh(&tracked, Counted::Yes, true);
-        self.sum(tracked.site()).dead += weight;
-        self.give_back(tracked);
+    pub(in super::super) fn forget(&mut self, kind: Kind, object: ObjectRef) {
+        let weight = self.weigh(kind, Counted::Yes, true);
+        self.sum(kind.site()).dead += weight;
+        self.give_back(object);
     }
 
     #[inline]
-    fn give_back(&self, tracked: Tracked) {
+    fn give_back(&self, object: ObjectRef) {
         if let Some(jni) = self.jni {
-            tracked.object.delete(jni);
+            object.delete(jni);
         }
     }
 
     /// Returns the weight of an object, and notes what is uncertain about it: as allocated if it had not been counted, and
     /// as dead.
     #[inline]
-    fn weigh(&mut self, tracked: &Tracked, counted: Counted, is_dead: bool) -> Weight {
-        if let Some(variance) = self.steps.weight(tracked.step()).variance(tracked.bytes()) {
+    fn weigh(&mut self, kind: Kind, counted: Counted, is_dead: bool) -> Weight {
+        if let Some(variance) = self.steps.weight(kind.step()).variance(kind.bytes()) {
             if counted == Counted::No {
                 self.uncertainty.made += variance;
             }
@@ -193,13 +208,13 @@ impl<'a> Sweep<'a> {
                 self.uncertainty.dead += variance;
             }
         }
-        self.weight(tracked)
+        self.weight(kind)
     }
 
-    /// Returns the weight of an object.
+    /// Returns the weight of an object of this kind.
     #[inline]
-    pub(super) fn weight(&self, tracked: &Tracked) -> Weight {
-        tracked.weight(self.steps)
+    pub(super) fn weight(&self, kind: Kind) -> Weight {
+        kind.weight(self.steps)
     }
 
     #[inline]
@@ -260,6 +275,14 @@ impl<'a> Sweep<'a> {
             change,
             made,
         }
+    }
+}
+
+#[inline]
+fn is_dead(object: &ObjectRef, slots: Option<WeakSlots>, jni: Option<Jni<'_>>) -> bool {
+    match slots {
+        Some(slots) => slots.is_dead(object),
+        None => jni.is_some_and(|jni| object.is_dead(jni)),
     }
 }
 
