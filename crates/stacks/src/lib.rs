@@ -17,8 +17,8 @@
 
 mod buffer;
 mod named_frames;
-mod native_frames;
 mod other_threads;
+mod sampled_frames;
 mod top_frames;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,6 @@ use names::thread::ThreadSerial;
 use names::trace::{OuterPart, TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
-pub use native_frames::MixedFrame;
 pub use other_threads::WholeStack;
 pub use top_frames::{FramesMark, StackKey, StackMethod, StackTop, TopFrames, TopFramesTally};
 
@@ -153,7 +152,7 @@ impl Stacks {
     /// Returns the trace of a stack of the current thread.
     fn own_trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[FrameInfo]) -> TraceId {
         let ids = self.own_frame_ids(jni, frames);
-        self.intern(thread, &ids)
+        self.intern_trace(thread, &ids)
     }
 
     /// Returns the frame, of that name, for what is not Java's.
@@ -204,7 +203,7 @@ impl Stacks {
     pub fn unsampled_trace(&self, thread: ThreadSerial, reason: &str) -> TraceId {
         let reason = stand_in(&self.tables, self.stand_in_class, &format!("<{reason}>"));
         let frames = [self.unsampled, reason];
-        self.intern(thread, &frames[..self.depth().clamp(1, frames.len())])
+        self.intern_trace(thread, &frames[..self.depth().clamp(1, frames.len())])
     }
 
     /// Returns the outermost frame of rows in which small rows were added up.
@@ -288,18 +287,22 @@ impl Stacks {
         List::collect(gone.into_iter().map(|(class, _)| class)).or_stop()
     }
 
-    fn intern(&self, thread: ThreadSerial, frames: &[FrameId]) -> TraceId {
+    /// Returns the trace of a stack whose frames are named, innermost first.
+    pub fn intern_trace(&self, thread: ThreadSerial, frames: &[FrameId]) -> TraceId {
         self.tables.traces.intern(TraceKey {
             thread: self.shape.threads.then_some(thread),
             frames,
         })
     }
 
+    fn seen_frame(&self, frame: FrameInfo) -> Option<FrameId> {
+        self.names.lock().frames.get(&frame).copied()
+    }
+
     /// Asks the VM about a frame, unless it has been seen since. Its class is kept.
     fn name_frame(&self, jni: Jni<'_>, frame: FrameInfo) -> FrameId {
         // A recursion has the same frame many times.
-        let seen = self.names.lock().frames.get(&frame).copied();
-        if let Some(id) = seen {
+        if let Some(id) = self.seen_frame(frame) {
             return id;
         }
         // A class that was unloaded since the stack was taken can no longer be asked about.
