@@ -6,7 +6,7 @@ use hprof_format::Survived;
 use memory::{List, OrStop};
 
 use super::super::lifetimes::{Birth, Moments};
-use super::tracked::Tracked;
+use super::nursery::Tracked;
 
 /// Objects in one block.
 const BLOCK: usize = 16 * 1024;
