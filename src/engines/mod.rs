@@ -4,8 +4,7 @@
 //! records it reports.
 //!
 //! `engine` has the trait they share, and `context` the parts of the agent they use; this file lists them. `gc` knows the
-//! limits of garbage collectors; `folding` adds small rows of a table up; `sample_times` knows when samples were taken; `sampled_frames` names
-//! their frames; `worker` is a
+//! limits of garbage collectors; `folding` adds small rows of a table up; `sample_times` knows when samples were taken; `worker` is a
 //! thread of the agent inside the VM; `live_threads` and `interval_clock` are for samplers of elapsed time.
 
 pub mod allocations;
@@ -21,7 +20,6 @@ mod live_threads;
 pub mod monitors;
 mod native_memory;
 mod sample_times;
-mod sampled_frames;
 mod wall_samples;
 mod worker;
 

@@ -293,10 +293,10 @@ impl Opened {
 
     /// Returns the chosen part of the run.
     pub fn within(self, span: &SpanChoice, path: &Path) -> Result<Opened, Failure> {
-        Ok(Opened {
-            profile: span.limit(self.profile, path)?,
-            ..self
-        })
+        match span.part() {
+            Some(part) => self.of_part(part, path),
+            None => Ok(self),
+        }
     }
 
     /// Returns this part of the run.

@@ -149,13 +149,10 @@ impl SpanChoice {
         matches!((self.from, self.until), (None, None))
     }
 
-    /// Returns the profile of the chosen part of the run; all of it, if none was chosen.
-    pub fn limit(&self, profile: Profile, path: &Path) -> Result<Profile, Failure> {
+    /// Returns the chosen part of the run; `None` if that is all of it.
+    pub fn part(&self) -> Option<Part> {
         let Self { from, until } = *self;
-        match (from, until) {
-            (None, None) => Ok(profile),
-            _ => Part { from, to: until }.limit(profile, path),
-        }
+        (!self.is_all()).then_some(Part { from, to: until })
     }
 }
 

@@ -94,7 +94,7 @@ pub use hooks::{
 };
 pub use hotspot::{
     AllocationSample, BoolFlag, BytesUntilSample, ClassesSeen, Collection, CollectionCount,
-    CpuTimerSupport, CpuTimers, FrameClasses, HeapFill, HeapSize, HeldMethod, JavaStack,
+    CpuTimerSupport, CpuTimers, FoundMethod, FrameClasses, HeapFill, HeapSize, JavaStack,
     LostAllocations, MemoryLayout, NativeAllocations, NoCpuTimers, NoNativeAllocations, NoStack,
     NumberFlag, ProcessMemory, SampledFrame, SampledStack, SequenceHash, SettableFlags,
     StackSample, StackWalker, SystemThreads, TimedThread, TrackedBlock, VmDumper, VmFlags,

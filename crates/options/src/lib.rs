@@ -1,8 +1,7 @@
 //! The agent's options: `name=value`, separated by commas, as on the command line of the original HPROF.
 //!
 //! `rows` is the one list of them, with their values, defaults, help lines, scopes and setters, from which `declare` makes
-//! [`Options`]; `parse` is the way from the text to them: `table` reads a value with its row, `settings` collects the values, and
-//! `scope` knows what options are for; `values` reads times and sizes; `help` is
+//! [`Options`]; `table` is the form of its rows; `parse` is the way from the text to them; `values` reads times and sizes; `help` is
 //! the usage text; `file_name` turns `file=` into a path; `command` parses commands to a running VM.
 //!
 //! # Example
@@ -37,8 +36,6 @@ mod help;
 mod options;
 mod parse;
 mod rows;
-mod scope;
-mod settings;
 mod table;
 mod values;
 

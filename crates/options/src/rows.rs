@@ -9,8 +9,7 @@ use crate::address::Address;
 use crate::declare::options;
 #[cfg(test)]
 use crate::page::{LIVE, Page, Part};
-use crate::scope::{Scope, Use};
-use crate::table::{OptionRow, Setter, ValueRefusal};
+use crate::table::{OptionRow, Scope, Setter, Use, ValueRefusal};
 use crate::values::{
     CLASSES, LOG_CHECK_BINARY, NATIVE, Native, NativeMemory, ROTATE, Rotate, TIME, WALL, bytes,
     native, patterns, percentage, rotate, time, wall,

@@ -1,8 +1,4 @@
-//! The form of a row of the options' table, and how a value is read with it.
-
-use crate::error::OptionError;
-use crate::scope::Scope;
-use crate::values::switch;
+//! The form of a row of the options' table.
 
 /// An option.
 pub(super) struct OptionRow<O: 'static> {
@@ -60,36 +56,44 @@ impl<O> OptionRow<O> {
     pub(super) fn has_effect(&self) -> bool {
         matches!(self.setter, Setter::Switch(_) | Setter::Value(_))
     }
+}
 
-    /// Sets the value.
-    pub(super) fn apply(&self, options: &mut O, value: Option<&str>) -> Result<(), OptionError> {
-        let allowed = || self.allowed.unwrap_or(self.values).to_owned();
-        let Some(value) = value else {
-            return Err(OptionError::NoValue {
-                name: self.name,
-                allowed: allowed(),
-            });
-        };
-        let answer = match &self.setter {
-            Setter::Switch(set) => switch(value)
-                .map(|on| set(options, on))
-                .ok_or(ValueRefusal::NotAllowed),
-            Setter::Value(set) => set(options, value),
-            Setter::WithoutEffect => Ok(()),
-            Setter::SwitchWithoutEffect => {
-                switch(value).map(|_| ()).ok_or(ValueRefusal::NotAllowed)
-            }
-        };
-        answer.map_err(|refusal| match refusal {
-            ValueRefusal::NotAllowed => OptionError::Value {
-                name: self.name,
-                value: value.to_owned(),
-                allowed: allowed(),
-            },
-            ValueRefusal::Twice => OptionError::Twice {
-                name: self.name,
-                value: value.to_owned(),
-            },
-        })
+/// Something that the options may ask for, and that another option may change.
+pub(super) struct Use<O> {
+    /// The options that ask for it, as the user writes them.
+    pub(super) options: &'static str,
+    /// Returns `true` if the options ask for it.
+    pub(super) is_in: fn(&O) -> bool,
+}
+
+/// Which of the other options an option needs to have an effect.
+pub(super) enum Scope<O: 'static> {
+    /// None.
+    Always,
+    /// One of these; otherwise the option is refused.
+    Only(&'static [Use<O>]),
+    /// One of these; otherwise the option is accepted and named on stderr, because the original accepted it.
+    Original(&'static [Use<O>]),
+}
+
+impl<O> Scope<O> {
+    /// Returns what the option is for; nothing if it always has an effect.
+    pub(super) fn uses(&self) -> &'static [Use<O>] {
+        match self {
+            Scope::Always => &[],
+            Scope::Only(uses) | Scope::Original(uses) => uses,
+        }
+    }
+
+    /// Returns `true` if the option changes something that the options ask for.
+    pub(super) fn is_in(&self, options: &O) -> bool {
+        let uses = self.uses();
+        uses.is_empty() || uses.iter().any(|needed| (needed.is_in)(options))
+    }
+
+    /// Returns the options of which the option needs one, as the user writes them.
+    pub(super) fn needed(&self) -> String {
+        let needed: Vec<&str> = self.uses().iter().map(|needed| needed.options).collect();
+        needed.join(" or ")
     }
 }

@@ -17,7 +17,6 @@
 
 mod buffer;
 mod named_frames;
-mod native_frames;
 mod other_threads;
 mod top_frames;
 
@@ -25,8 +24,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use jvmti::{
-    Env, Found, FrameClasses, FrameInfo, Jni, JvmtiError, KnownObjects, LocalRef, MethodId, Object,
-    WeakRef,
+    Env, Found, FoundMethod, FrameClasses, FrameInfo, Jni, JvmtiError, KnownObjects, LocalRef,
+    MethodId, NativeFunction, Object, SampledFrame, WeakRef,
 };
 use locks::{Mutex, rank};
 use memory::{List, Map, OrStop};
@@ -38,7 +37,6 @@ use names::thread::ThreadSerial;
 use names::trace::{OuterPart, TraceId, TraceKey};
 
 pub use buffer::StackBuffer;
-pub use native_frames::MixedFrame;
 pub use other_threads::WholeStack;
 pub use top_frames::{FramesMark, StackKey, StackMethod, StackTop, TopFrames, TopFramesTally};
 
@@ -87,6 +85,13 @@ const UNSAMPLED: &str = "<unsampled>";
 
 /// The outermost frame of a row in which small rows were added up: it stands for their different callers.
 const FOLDED: &str = "<folded>";
+
+/// The name, in place of a function, of code of a library that is gone.
+const UNLOADED: &str = "<unloaded-library>";
+/// The name, in place of methods, of the outer frames of a virtual thread that are not on its carrier's stack.
+const IN_HEAP: &str = "<frames-in-heap>";
+/// The name, in place of methods, of the outer frames of a stack that took too long to walk.
+const CUT: &str = "<frames-cut>";
 
 /// The class of frames that stand for something other than Java. They look like real frames, because readers of the
 /// text format fail on a row of CPU SAMPLES whose trace has no frames.
@@ -153,7 +158,7 @@ impl Stacks {
     /// Returns the trace of a stack of the current thread.
     fn own_trace(&self, jni: Jni<'_>, thread: ThreadSerial, frames: &[FrameInfo]) -> TraceId {
         let ids = self.own_frame_ids(jni, frames);
-        self.intern(thread, &ids)
+        self.intern_trace(thread, &ids)
     }
 
     /// Returns the frame, of that name, for what is not Java's.
@@ -204,7 +209,7 @@ impl Stacks {
     pub fn unsampled_trace(&self, thread: ThreadSerial, reason: &str) -> TraceId {
         let reason = stand_in(&self.tables, self.stand_in_class, &format!("<{reason}>"));
         let frames = [self.unsampled, reason];
-        self.intern(thread, &frames[..self.depth().clamp(1, frames.len())])
+        self.intern_trace(thread, &frames[..self.depth().clamp(1, frames.len())])
     }
 
     /// Returns the outermost frame of rows in which small rows were added up.
@@ -218,6 +223,67 @@ impl Stacks {
         self.tables.traces.intern(TraceKey {
             thread: None,
             frames: &[frame],
+        })
+    }
+
+    /// Returns the tables' frames for those of the sample of that number; `function` names native code. `None` if the VM, which
+    /// must not be asked without `jni`, has not named a method before that it gave an id for.
+    pub fn sampled_frames(
+        &self,
+        jni: Option<Jni<'_>>,
+        sample: u64,
+        frames: &[SampledFrame],
+        function: impl Fn(usize) -> Option<FrameId>,
+    ) -> Option<List<FrameId>> {
+        let mut ids = List::new();
+        for &frame in frames {
+            let id = match frame {
+                SampledFrame::Java { method, location } => {
+                    let frame = |method| FrameInfo { method, location };
+                    let known = |method| self.seen_frame(frame(method));
+                    let classes = self.watched_classes();
+                    let found = classes.and_then(|it| it.method(jni, (method, sample), known));
+                    match (found, jni) {
+                        (Some(FoundMethod::Known(id)), _) => id,
+                        (Some(FoundMethod::Held(method, _class)), Some(jni)) => {
+                            self.name_frame(jni, frame(method))
+                        }
+                        _ => self.unloaded_frame(),
+                    }
+                }
+                SampledFrame::Known(frame) => match jni {
+                    Some(jni) => self.name_frame(jni, frame),
+                    None => self.seen_frame(frame)?,
+                },
+                SampledFrame::InHeap => self.stand_in(IN_HEAP),
+                SampledFrame::Cut => self.stand_in(CUT),
+                // Without a function, it is of a library that has been unloaded since.
+                SampledFrame::Native(instruction) => {
+                    function(instruction).unwrap_or_else(|| self.stand_in(UNLOADED))
+                }
+            };
+            ids.push(id).or_stop();
+        }
+        Some(ids)
+    }
+
+    /// Returns the frame of a function of native code. Its class is the library.
+    pub fn native_frame(&self, function: &NativeFunction) -> FrameId {
+        let tables = &self.tables;
+        let loader = *self.native_loader.get_or_init(|| tables.loaders.add());
+        let library = tables.strings.intern(&function.library);
+        let class = tables
+            .classes
+            .intern(loader, library, || tables.objects.add());
+        let method = frame::Method {
+            class: class.id(),
+            name: tables.strings.intern(&function.name),
+            signature: tables.strings.intern("()V"),
+            source_file: None,
+        };
+        tables.frames.intern(frame::Frame {
+            method,
+            line: Line::Native,
         })
     }
 
@@ -288,18 +354,22 @@ impl Stacks {
         List::collect(gone.into_iter().map(|(class, _)| class)).or_stop()
     }
 
-    fn intern(&self, thread: ThreadSerial, frames: &[FrameId]) -> TraceId {
+    /// Returns the trace of a stack whose frames are named, innermost first.
+    pub fn intern_trace(&self, thread: ThreadSerial, frames: &[FrameId]) -> TraceId {
         self.tables.traces.intern(TraceKey {
             thread: self.shape.threads.then_some(thread),
             frames,
         })
     }
 
+    fn seen_frame(&self, frame: FrameInfo) -> Option<FrameId> {
+        self.names.lock().frames.get(&frame).copied()
+    }
+
     /// Asks the VM about a frame, unless it has been seen since. Its class is kept.
     fn name_frame(&self, jni: Jni<'_>, frame: FrameInfo) -> FrameId {
         // A recursion has the same frame many times.
-        let seen = self.names.lock().frames.get(&frame).copied();
-        if let Some(id) = seen {
+        if let Some(id) = self.seen_frame(frame) {
             return id;
         }
         // A class that was unloaded since the stack was taken can no longer be asked about.

@@ -98,11 +98,11 @@ impl Stacks {
         let innermost = innermost.iter().map(|name| self.stand_in(name));
         let mut ids = List::collect(innermost).or_stop();
         ids.extend(self.frame_ids(jni, frames, seen)).or_stop();
-        self.intern(thread, &ids)
+        self.intern_trace(thread, &ids)
     }
 
     /// Returns the frame in place of one whose class went before it was named.
-    pub fn unloaded_frame(&self) -> FrameId {
+    pub(super) fn unloaded_frame(&self) -> FrameId {
         self.stand_in(UNLOADED_CLASS)
     }
 

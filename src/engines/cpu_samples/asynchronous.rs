@@ -21,7 +21,6 @@ use super::tally::SampleTally;
 use super::vm_threads::{POLL_INTERVAL, VmThreads};
 use super::{IN_ENDED_THREAD, LOST, NAMELESS, NO_JAVA};
 use crate::engines::Context;
-use crate::engines::sampled_frames::SampledFrames;
 use crate::engines::worker::Worker;
 use jvmti::{
     AgentThreads, CpuTimerSupport, CpuTimers, Env, Event, FrameClasses, Jni, JvmtiError,
@@ -29,11 +28,11 @@ use jvmti::{
     own_cpu_time,
 };
 use locks::{Mutex, rank};
-use memory::{Map, OrStop, Set};
+use memory::{List, Map, OrStop, Set};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 use output::console;
-use stacks::{MixedFrame, Stacks};
+use stacks::Stacks;
 
 /// The interval at which samples are fetched. It must be short, because names die with their class.
 const FETCH_INTERVAL: Duration = Duration::from_millis(20);
@@ -522,29 +521,25 @@ impl SamplerState {
 
     fn count(&self, timers: &CpuTimers, jni: Option<Jni<'_>>, sample: StackSample, depth: usize) {
         let weight = u64::from(sample.weight);
-        // Keeps the classes of methods that are named below.
-        let mut held = Vec::new();
-        let number = sample.number;
         let function = |instruction| {
             let function = timers.native_function(instruction)?;
             Some(self.stacks.native_frame(&function))
         };
-        let names = SampledFrames {
-            stacks: &self.stacks,
-            function: &function,
-            jni,
+        // At most so many of them.
+        let frames = |frames: &[SampledFrame], most: usize| {
+            let frames = &frames[..frames.len().min(most)];
+            self.stacks
+                .sampled_frames(jni, sample.number, frames, function)
         };
-        let mut frames = |frames: &[SampledFrame]| names.all(frames, number, &mut held);
         if sample.is_vm_thread {
-            let mut frames = match &sample.stack {
-                SampledStack::Frames(sampled) => frames(sampled),
-                _ => Vec::new(),
+            let native = match &sample.stack {
+                SampledStack::Frames(sampled) => frames(sampled, depth.saturating_sub(1)),
+                _ => Some(List::new()),
             };
-            frames.truncate(depth.saturating_sub(1));
-            let kind = VmThreads::name(sample.thread);
-            frames.push(MixedFrame::Named(self.stacks.stand_in(kind)));
-            let trace = self.stacks.mixed_trace(jni, ThreadSerial::UNKNOWN, &frames);
-            if let Some(trace) = trace {
+            if let Some(mut frames) = native {
+                let kind = VmThreads::name(sample.thread);
+                frames.push(self.stacks.stand_in(kind)).or_stop();
+                let trace = self.stacks.intern_trace(ThreadSerial::UNKNOWN, &frames);
                 self.counts.add(trace, weight);
             }
             return;
@@ -554,18 +549,15 @@ impl SamplerState {
             virtual_thread => ThreadSerial(virtual_thread),
         };
         self.tally.samples.fetch_add(weight, Ordering::Relaxed);
-        let (unseen, why) = match sample.stack {
+        let (unseen, why) = match &sample.stack {
             SampledStack::Frames(sampled) => {
                 if sample.in_agent {
                     self.tally.in_agent.fetch_add(weight, Ordering::Relaxed);
                 }
-                let mut frames = frames(&sampled);
-                if sample.in_agent {
-                    let own_time = self.stacks.stand_in(OWN_TIME);
-                    frames.insert(0, MixedFrame::Named(own_time));
-                }
-                frames.truncate(depth);
-                if let Some(trace) = self.stacks.mixed_trace(jni, thread, &frames) {
+                let own = sample.in_agent.then(|| self.stacks.stand_in(OWN_TIME));
+                if let Some(others) = frames(sampled, depth - usize::from(sample.in_agent)) {
+                    let frames = List::collect(own.into_iter().chain(others)).or_stop();
+                    let trace = self.stacks.intern_trace(thread, &frames);
                     self.counts.add(trace, weight);
                     self.ended.sampled(ThreadSerial(sample.thread), trace);
                     return;
@@ -574,7 +566,7 @@ impl SamplerState {
             }
             SampledStack::NoJava => (&self.tally.no_java, NO_JAVA.to_owned()),
             SampledStack::Unwalkable(reason) => {
-                (&self.tally.unwalkable[reason as usize], reason.to_string())
+                (&self.tally.unwalkable[*reason as usize], reason.to_string())
             }
         };
         unseen.fetch_add(weight, Ordering::Relaxed);

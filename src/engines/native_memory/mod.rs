@@ -10,21 +10,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::sampled_frames::SampledFrames;
 use super::{Context, Engine, Report, Reporter, ReporterWithoutVm, ThreadWatcher, Totals, Worker};
 use jvmti::{
     AgentThreads, AllocationSample, Env, Event, Jni, JvmtiError, NativeAllocations,
     NoNativeAllocations, Object, SampledStack, SystemThreads,
 };
 use locks::{Mutex, rank};
-use memory::{Map, OrStop};
+use memory::{List, Map, OrStop};
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
 use options::NativeMemory as NativeOptions;
 use output::Journal;
 use output::console;
-use stacks::{MixedFrame, Stacks};
+use stacks::Stacks;
 
 use report::Section;
 use sites::{Block, MallocSites};
@@ -317,31 +316,23 @@ impl NativeState {
         let thread = self.threads.lock().get(&sample.tid).copied();
         let thread = thread.unwrap_or(ThreadSerial::UNKNOWN);
         let function = |instruction| self.function(allocations, instruction);
-        let names = SampledFrames {
-            stacks: &self.stacks,
-            function: &function,
-            jni,
-        };
         // `malloc` is the same for nearly all, and nothing to look at.
-        let mapped_by = sample.mapped_by.iter();
-        let mapped_by = mapped_by.map(|it| MixedFrame::Named(self.stacks.native_frame(it)));
-        let mut frames: Vec<MixedFrame> = mapped_by.collect();
-        // Keeps the classes of methods that are named below.
-        let mut held = Vec::new();
-        match &sample.stack {
+        let mapped_by = sample.mapped_by.as_ref();
+        let mapped_by = mapped_by.map(|function| self.stacks.native_frame(function));
+        let others = match &sample.stack {
             SampledStack::Frames(sampled) => {
-                frames.extend(names.all(sampled, sample.number, &mut held));
+                self.stacks
+                    .sampled_frames(jni, sample.number, sampled, function)
             }
-            SampledStack::NoJava => {
-                frames.push(MixedFrame::Named(self.reason(NO_FRAMES)));
-            }
-            SampledStack::Unwalkable(reason) => {
-                frames.push(MixedFrame::Named(self.reason(&reason.to_string())));
-            }
-        }
+            SampledStack::NoJava => Some(self.reason(NO_FRAMES)),
+            SampledStack::Unwalkable(reason) => Some(self.reason(&reason.to_string())),
+        };
+        let Some(others) = others else {
+            return self.stacks.unsampled_trace(thread, NAMELESS);
+        };
+        let mut frames = List::collect(mapped_by.into_iter().chain(others)).or_stop();
         frames.truncate(self.stacks.depth().max(1));
-        let trace = self.stacks.mixed_trace(jni, thread, &frames);
-        trace.unwrap_or_else(|| self.stacks.unsampled_trace(thread, NAMELESS))
+        self.stacks.intern_trace(thread, &frames)
     }
 
     /// Returns the frame of the function that an instruction is in; `None` if that is in no library.
@@ -360,8 +351,9 @@ impl NativeState {
         Some(found)
     }
 
-    fn reason(&self, reason: &str) -> FrameId {
-        self.stacks.stand_in(&format!("<{reason}>"))
+    fn reason(&self, reason: &str) -> List<FrameId> {
+        let frame = self.stacks.stand_in(&format!("<{reason}>"));
+        List::collect([frame]).or_stop()
     }
 
     fn look_for_freed(&self) {

@@ -9,7 +9,6 @@ use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::layout::{Known as Origin, Layout};
 use crate::data::numbers::ClassIndex;
-use crate::data::records;
 use crate::data::references::{Excluded, Strength};
 
 /// No class.
@@ -154,7 +153,7 @@ impl Classes {
         };
         let found = found?;
         if found.offset >= self.end
-            && let HeapRecord::Class(class) = records::decode(&found)?
+            && let HeapRecord::Class(class) = found.decode()?
         {
             self.end = found.offset + found.record.bytes().len() as u64;
             self.add(offset, &class, dump);

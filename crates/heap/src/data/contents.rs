@@ -37,7 +37,7 @@ impl<'a> Contents<'a> {
     /// Returns the object of a record; `None` if the record is not about an object.
     #[inline]
     pub(crate) fn object(&self, found: &Found<'a>) -> Result<Option<Object<'a>>, Error> {
-        Ok(Some(match records::decode(found)? {
+        Ok(Some(match found.decode()? {
             HeapRecord::Instance {
                 object,
                 trace,

@@ -13,7 +13,6 @@ use crate::data::error::Error;
 use crate::data::find_layout::layout_of;
 use crate::data::layout::Layout;
 use crate::data::progress::{Progress, STEP, Stage};
-use crate::data::records;
 use crate::data::references::Excluded;
 use crate::data::sections::{SectionReader, SectionWriter};
 
@@ -160,7 +159,7 @@ fn first_classes(dump: &Dump) -> Result<Classes, Error> {
     for found in dump.records().take(100_000) {
         let found = found?;
         if found.record.kind() == HeapKind::Class
-            && let HeapRecord::Class(class) = records::decode(&found)?
+            && let HeapRecord::Class(class) = found.decode()?
         {
             classes.add(found.offset, &class, dump);
         }
@@ -204,7 +203,7 @@ impl<'a> CountPass<'a> {
                 progress.at(Stage::Index, bytes, all);
             }
             if found.record.kind() == HeapKind::Class || is_object(found.record.kind()) {
-                self.add(found.offset, &records::decode(&found)?);
+                self.add(found.offset, &found.decode()?);
             }
         }
         Ok(())

@@ -9,8 +9,9 @@ use std::thread;
 
 use foldhash::HashMap;
 use hprof_format::{
-    AllocSite, Completeness, HeapError, HeapRecords, IdSize, Item, Line, Millis, ObjectLayout,
-    RawHeapRecord, Reader, Record, SITES_INCREMENTAL, StringId, Version, printable, shortened,
+    AllocSite, Completeness, HeapError, HeapRecord, HeapRecords, IdSize, Item, Line, Millis,
+    ObjectLayout, RawHeapRecord, Reader, Record, SITES_INCREMENTAL, StringId, Version, printable,
+    shortened,
 };
 
 use crate::data::compressed::Compressed;
@@ -73,6 +74,14 @@ struct Texts {
 pub(crate) struct Found<'a> {
     pub(crate) offset: u64,
     pub(crate) record: RawHeapRecord<'a>,
+}
+
+impl<'a> Found<'a> {
+    pub(crate) fn decode(&self) -> Result<HeapRecord<'a>, Error> {
+        self.record
+            .decode()
+            .map_err(|error| record_error(self.offset, error))
+    }
 }
 
 impl Dump {
@@ -461,7 +470,7 @@ impl Texts {
     }
 }
 
-pub(crate) fn record_error(offset: u64, mut error: HeapError) -> Error {
+fn record_error(offset: u64, mut error: HeapError) -> Error {
     match &mut error {
         HeapError::Incomplete { offset, .. }
         | HeapError::UnknownTag { offset, .. }

@@ -8,7 +8,6 @@ use crate::data::classes::Classes;
 use crate::data::dump::Dump;
 use crate::data::error::Error;
 use crate::data::layout::{Known, Layout};
-use crate::data::records;
 use crate::data::stated_layout::stated;
 
 /// The number of objects examined to determine the layout.
@@ -58,7 +57,7 @@ impl Shape {
 fn find(dump: &Dump, classes: &mut Classes) -> Result<Option<Layout>, Error> {
     let mut objects = Vec::new();
     for found in dump.records().take(SAMPLE) {
-        objects.extend(shape(&records::decode(&found?)?, dump, classes));
+        objects.extend(shape(&found?.decode()?, dump, classes));
     }
     // ZGC and Shenandoah dump a heap object by object as references lead to them, so neighbors are far apart in the file.
     objects.sort_by_key(|&(id, _)| id);

@@ -9,9 +9,8 @@ use foldhash::HashMap;
 use foldhash::fast::FixedState;
 
 use crate::data::classes::Classes;
-use crate::data::facts::MOST_BYTES;
 use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
-use crate::data::objects::Objects;
+use crate::data::objects::{MOST_BYTES, Objects};
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The most sites that are kept for a row of waste.

@@ -12,7 +12,6 @@ use crate::data::error::Error;
 use crate::data::ids::{IdSet, Ids, MAX_OBJECTS};
 use crate::data::progress::{Progress, STEP, Stage};
 use crate::data::record_offsets::RecordOffsets;
-use crate::data::records;
 use crate::data::references::Excluded;
 
 /// What the first pass has found.
@@ -124,7 +123,7 @@ impl Part {
                 self.ends = Some((first, id));
                 self.record_offsets.sample(id, found.offset);
             }
-            _ => match records::decode(found)? {
+            _ => match found.decode()? {
                 HeapRecord::Class(class) => {
                     self.ids.insert(class.class.0);
                     self.classes.push(found.offset);

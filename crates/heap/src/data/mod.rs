@@ -11,7 +11,6 @@ pub(crate) mod counts;
 pub(crate) mod dominators;
 pub(crate) mod dump;
 pub(crate) mod error;
-pub(crate) mod facts;
 pub(crate) mod find_dump;
 pub(crate) mod find_layout;
 pub(crate) mod findings;

@@ -46,7 +46,7 @@ impl Heap<'_> {
         for found in self.dump.records_from(offset) {
             let found = found?;
             if self.id_of(&found) == Some(id) {
-                return records::decode(&found).map(Some);
+                return found.decode().map(Some);
             }
         }
         Ok(None)

@@ -1,16 +1,6 @@
 //! The content of objects' records.
 
-use hprof_format::{BasicType, ClassDump, HeapRecord, IdSize, ObjectId, Value};
-
-use crate::data::dump::{Found, record_error};
-use crate::data::error::Error;
-
-pub(crate) fn decode<'a>(found: &Found<'a>) -> Result<HeapRecord<'a>, Error> {
-    found
-        .record
-        .decode()
-        .map_err(|error| record_error(found.offset, error))
-}
+use hprof_format::{BasicType, ClassDump, IdSize, ObjectId, Value};
 
 /// Iterates over the ids that a class refers to, statics last. None of them is 0.
 pub(crate) fn class_references<'a>(class: &'a ClassDump<'_>) -> impl Iterator<Item = u64> + 'a {

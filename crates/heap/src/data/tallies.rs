@@ -10,7 +10,6 @@ use crate::data::layout::Layout;
 use crate::data::numbers::SiteIndex;
 use crate::data::objects::Sites;
 use crate::data::pieces::PieceSite;
-use crate::data::records;
 
 /// The numbers of records by site, those of classes apart.
 #[derive(Default)]
@@ -50,7 +49,7 @@ impl Tallies {
             let Some(found) = dump.records_from(class.offset).next() else {
                 return Ok(None);
             };
-            match records::decode(&found?)? {
+            match found?.decode()? {
                 HeapRecord::Class(class) => objects.push((class.class.0, class.trace.0, None)),
                 _ => return Ok(None),
             }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use crate::data::dominators::{Node, TOP};
-use crate::data::facts::MOST_BYTES;
 use crate::data::numbers::{ClassIndex, ObjectNumber, SiteIndex};
+use crate::data::objects::MOST_BYTES;
 use crate::data::sections::{SectionReader, SectionWriter};
 use crate::data::varint;
 

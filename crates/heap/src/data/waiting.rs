@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::data::facts::MOST_BYTES;
 use crate::data::numbers::ObjectNumber;
+use crate::data::objects::MOST_BYTES;
 use crate::data::sections::{SectionReader, SectionWriter};
 
 /// The objects that only finalizers keep.

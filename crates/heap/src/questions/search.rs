@@ -12,7 +12,6 @@ use crate::data::heap::Heap;
 use crate::data::label::Label;
 use crate::data::names::push_printable;
 use crate::data::numbers::ObjectNumber;
-use crate::data::records;
 
 /// The most characters of a string that are searched.
 const CHARACTERS: usize = 10_000;
@@ -92,7 +91,7 @@ impl Heap<'_> {
     ) -> Result<(), Error> {
         let mut arrays = HashSet::new();
         for record in self.dump.records() {
-            let record = records::decode(&record?)?;
+            let record = record?.decode()?;
             if let HeapRecord::PrimitiveArray {
                 object,
                 element,
@@ -109,7 +108,7 @@ impl Heap<'_> {
             }
         }
         for record in self.dump.records() {
-            let record = records::decode(&record?)?;
+            let record = record?.decode()?;
             let Some(number) = self.string_of(&record, &arrays) else {
                 continue;
             };

@@ -205,7 +205,7 @@ impl Heap<'_> {
         let wanted = self.objects.ids.id(number);
         let mut found = Vec::new();
         for record in self.dump.records() {
-            let record = records::decode(&record?)?;
+            let record = record?.decode()?;
             let from = self.referrer(&record, wanted);
             found.extend(from.and_then(|from| self.objects.ids.find(from)));
         }

@@ -63,7 +63,7 @@ impl Heap<'_> {
                 let first = strings.partition_point(|&[of, _]| of < array);
                 let of_array = strings[first..].iter().take_while(|&&[of, _]| of == array);
                 for &[_, string] in of_array {
-                    let array = records::decode(&found)?;
+                    let array = found.decode()?;
                     text.clear();
                     let length = push_text(&array, string & 1 == 1, most, &mut text);
                     // The number of an object has 32 bits.
@@ -86,7 +86,7 @@ impl Heap<'_> {
         for found in self.dump.records() {
             let found = found?;
             if found.record.kind() == HeapKind::Instance {
-                let record = records::decode(&found)?;
+                let record = found.decode()?;
                 if let Some(string) = self.string_of_array(&record, &mut known) {
                     strings.extend(&[string]);
                 }

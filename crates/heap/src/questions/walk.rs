@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
         let mut seen = HashSet::default();
         each_record(dump, progress, Stage::Index, |found| {
             if found.record.kind() == HeapKind::Class
-                && let HeapRecord::Class(class) = records::decode(found)?
+                && let HeapRecord::Class(class) = found.decode()?
                 && seen.insert(class.class.0)
             {
                 classes.add(found.offset, &class, dump);
@@ -243,7 +243,7 @@ impl<'a> Walk<'a> {
     #[inline]
     fn record<V: Visitor>(&mut self, found: &Found<'a>, visitor: &mut V) -> Result<(), V::Error> {
         let Some(object) = self.contents.object(found)? else {
-            if let HeapRecord::Root { object, root } = records::decode(found)? {
+            if let HeapRecord::Root { object, root } = found.decode()? {
                 visitor.root(object, root)?;
             }
             return Ok(());
@@ -284,7 +284,7 @@ impl<'a> Walk<'a> {
                 }
             }
             Content::Class(_) => {
-                if let HeapRecord::Class(class) = records::decode(found)? {
+                if let HeapRecord::Class(class) = found.decode()? {
                     self.class(&class, visitor)?;
                 }
             }
@@ -376,7 +376,7 @@ impl<'a> Walk<'a> {
                 }
             }
             Content::Class(_) => {
-                if let HeapRecord::Class(class) = records::decode(found)? {
+                if let HeapRecord::Class(class) = found.decode()? {
                     for (value, field) in self.statics(&class) {
                         if value.object().is_none() {
                             visit(class.class, field, value)?;

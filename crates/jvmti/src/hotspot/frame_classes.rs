@@ -93,12 +93,12 @@ impl ClassesSeen {
     pub const NONE: Self = Self(0);
 }
 
-/// A method that the VM may be asked about.
-pub struct HeldMethod<'a> {
-    /// The VM's id.
-    pub method: MethodId,
-    /// What keeps its class, if that was wanted.
-    pub class: Option<LocalRef<'a>>,
+/// A method that was found in a frame.
+pub enum FoundMethod<'a, T> {
+    /// What the caller knows of it.
+    Known(T),
+    /// The VM's id. The VM may be asked about it while the reference keeps its class.
+    Held(MethodId, LocalRef<'a>),
 }
 
 impl FrameClasses {
@@ -211,32 +211,29 @@ impl FrameClasses {
     }
 
     /// Returns a method that the sample of that number found in a frame, if [`FrameClasses::refresh`] has been called since
-    /// it was taken; `None` if its class is gone. `is_named` says of an id whether the VM need not be asked about it: then
-    /// nothing is held. Without the VM, only those are returned.
-    pub fn method<'a>(
+    /// it was taken; `None` if its class is gone. The VM need not be asked about one that is
+    /// `known_by_caller` by its id: then nothing is held. Without the VM, only those are returned.
+    pub fn method<'a, T>(
         &self,
         jni: Option<Jni<'a>>,
         (wanted, sample): (ClassMethod, u64),
-        is_named: impl Fn(MethodId) -> bool,
-    ) -> Option<HeldMethod<'a>> {
+        known_by_caller: impl Fn(MethodId) -> Option<T>,
+    ) -> Option<FoundMethod<'a, T>> {
         let class = {
             let known = self.known.lock();
             let known = known.by_address.get(&wanted.class)?;
             if sample < known.since {
                 return None;
             }
-            if let Some(method) = known.id(wanted.number)
-                && is_named(method)
-            {
-                let class = None;
-                return Some(HeldMethod { method, class });
+            let id = known.id(wanted.number);
+            if let Some(known) = id.and_then(known_by_caller) {
+                return Some(FoundMethod::Known(known));
             }
             known.class.clone()
         };
         let held = class.upgrade(jni?)?;
         let method = self.id(wanted, &class, &held)?;
-        let class = Some(held);
-        Some(HeldMethod { method, class })
+        Some(FoundMethod::Held(method, held))
     }
 
     /// Returns the id of a method of a class that is held, for which the VM is asked once.

@@ -31,7 +31,7 @@ pub use cpu_timers::{
     TimedThread,
 };
 pub use flags::{BoolFlag, NumberFlag, SettableFlags, VmFlags};
-pub use frame_classes::{ClassesSeen, FrameClasses, HeldMethod};
+pub use frame_classes::{ClassesSeen, FoundMethod, FrameClasses};
 pub use heap_dumper::{VmDumper, characters};
 pub use heap_size::{HeapFill, HeapSize};
 pub use memory_layout::{JavaStack, MemoryLayout, ProcessMemory};

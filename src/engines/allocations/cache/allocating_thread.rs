@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
-use super::super::budget::Step;
+use super::super::budget::{EventCosts, Step, Uncertainty};
 use super::super::counts::ThreadCounts;
+use super::super::liveness::{Chunk, Kind, Nursery, Tracked};
 use super::super::state::TrackerState;
-use super::site_cache::{AllocationEvent, CurrentStack};
-use super::thread_tracker::ThreadTracker;
-use super::tracked_threads::OwnLock;
-use jvmti::{Allocation, Jni, SessionId};
+use super::site_cache::{AllocationEvent, CurrentStack, SiteCache};
+use super::tracked_threads::{Kept, OwnLock};
+use jvmti::{Allocation, Jni, ObjectRef, SessionId};
 use memory::PerThread;
 use names::thread::ThreadSerial;
 use stacks::StackTop;
@@ -28,6 +29,20 @@ pub(in super::super) struct AllocatingThread {
     /// The step at which the VM has drawn the thread's next event: that of its last one, or of its start.
     drawn: Step,
     tracker: Arc<OwnLock<Option<ThreadTracker>>>,
+}
+
+/// The part of it that belongs to one session: the sites that the thread knows, and the objects it allocated most recently.
+struct ThreadTracker {
+    state: Arc<TrackerState>,
+    recorder: Recorder,
+    costs: EventCosts,
+}
+
+struct Recorder {
+    cache: SiteCache,
+    nursery: Nursery,
+    /// The program's counts of this thread.
+    counts: ThreadCounts,
 }
 
 impl AllocatingThread {
@@ -66,17 +81,19 @@ impl AllocatingThread {
         let mut answer = None;
         Self::with(shared, |local| {
             let mut tracker = local.tracker.lock();
-            answer = tracker.as_mut().map(|own| body(own.counts()));
+            answer = tracker.as_mut().map(|own| body(&mut own.recorder.counts));
         });
         answer
     }
 
     fn new(shared: &Arc<TrackerState>, drawn: Step) -> Self {
-        let tracker = match shared.has_ended.load(Ordering::Relaxed) {
-            // Nobody would remove it any more, and it would keep the whole tracker alive.
-            true => Arc::default(),
-            false => shared.threads.add(ThreadTracker::new(shared.clone())),
-        };
+        // After the end nobody would remove it any more, and it would keep the whole tracker alive.
+        let is_running = !shared.has_ended.load(Ordering::Relaxed);
+        let tracker = is_running.then(|| ThreadTracker::new(shared.clone()));
+        let tracker = Arc::new(OwnLock::new(tracker));
+        if is_running {
+            shared.threads.add(tracker.clone());
+        }
         Self {
             session: shared.session,
             stack: StackTop::default(),
@@ -132,5 +149,103 @@ impl AllocatingThread {
             }
         }
         true
+    }
+}
+
+impl ThreadTracker {
+    fn new(state: Arc<TrackerState>) -> Self {
+        Self {
+            recorder: Recorder {
+                cache: SiteCache::new(state.cached.clone()),
+                nursery: Nursery::default(),
+                counts: ThreadCounts::default(),
+            },
+            costs: EventCosts::default(),
+            state,
+        }
+    }
+
+    fn take_objects(&mut self) -> Chunk {
+        self.recorder.nursery.take()
+    }
+
+    /// Records an allocation of the current thread. Returns the thread's recent objects if there are enough of them for the
+    /// sweeper.
+    #[inline]
+    fn add_object(&mut self, stack: CurrentStack<'_>, event: AllocationEvent<'_>) -> Option<Chunk> {
+        let Self {
+            state,
+            recorder,
+            costs,
+        } = self;
+        let record = || recorder.record(state, stack, event);
+        match &state.costs {
+            None => record(),
+            Some(all) => {
+                let weight = state.steps.weight(event.step);
+                let weight = weight.weight(event.allocation.size);
+                costs.measure(all, event.step, weight, record)
+            }
+        }
+    }
+}
+
+impl Recorder {
+    #[inline]
+    fn record(
+        &mut self,
+        state: &TrackerState,
+        stack: CurrentStack<'_>,
+        event: AllocationEvent<'_>,
+    ) -> Option<Chunk> {
+        let Self {
+            cache,
+            nursery,
+            counts,
+        } = self;
+        let AllocationEvent {
+            jni,
+            allocation,
+            step,
+        } = event;
+        let size = allocation.size;
+        let has_identity = allocation.object.is_some();
+        let lookup = cache.look_up(state, stack.top, event);
+        let object = allocation
+            .object
+            .and_then(|object| ObjectRef::new(jni, object));
+        let site = cache.site(state, lookup, stack, event);
+        counts.add(site, size);
+        let Some((object, kind)) = object.zip(Kind::new(site, step, size)) else {
+            // It could not be seen to die.
+            let sample_weight = state.steps.weight(step);
+            let site = state.sites.get(site);
+            let weight = sample_weight.weight(size);
+            if has_identity {
+                site.add_allocated(weight);
+            } else {
+                site.add_without_identity(weight);
+            }
+            if let Some(made) = sample_weight.variance(size) {
+                state.errors.add(Uncertainty {
+                    made,
+                    ..Uncertainty::default()
+                });
+            }
+            return None;
+        };
+        nursery.add(Tracked { object, kind }, state.live.clock().now())
+    }
+}
+
+impl Kept for OwnLock<Option<ThreadTracker>> {
+    fn take_objects(&self, end: Instant) -> Option<Chunk> {
+        self.with_until(end, |state| state.as_mut().map(ThreadTracker::take_objects))
+    }
+
+    fn remove(&self, end: Instant) -> Option<Chunk> {
+        // The state is dropped without the lock held, because that calls the VM.
+        let state = self.with_until(end, Option::take);
+        state.map(|mut state| state.take_objects())
     }
 }

@@ -1,15 +1,13 @@
 //! The fast path of an allocation: the sites that the allocating thread already knows, found without state that threads
 //! share.
 //!
-//! `allocating_thread` is a thread's own state, `thread_tracker` the part of it that belongs to a session, and
-//! `tracked_threads` the list of these for everyone else. `site_cache` finds a site by the stack's key and the class, with
+//! `allocating_thread` is a thread's own state, and `tracked_threads` the list of the threads' states for everyone else. `site_cache` finds a site by the stack's key and the class, with
 //! the tables `site_table` and `known_classes`.
 
 mod allocating_thread;
 mod known_classes;
 mod site_cache;
 mod site_table;
-mod thread_tracker;
 mod tracked_threads;
 
 pub(super) use allocating_thread::AllocatingThread;

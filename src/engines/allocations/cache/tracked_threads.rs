@@ -26,14 +26,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two attempts to take the lock.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
-/// State that a thread keeps for itself, with the objects that it allocated last.
-pub(in super::super) trait KeepsObjects: Send {
-    /// Takes these objects away.
-    fn take_objects(&mut self) -> Chunk;
-}
-
-/// The state of one thread, as other threads see it. They wait for it until `end` at the latest.
-trait Kept: Send + Sync {
+/// The state of one thread, with the objects that it allocated last, as other threads see it. They wait for it until `end` at the
+/// latest.
+pub(super) trait Kept: Send + Sync {
     /// Takes the thread's recent objects; `None` if it has no state, or does not release it in time.
     fn take_objects(&self, end: Instant) -> Option<Chunk>;
 
@@ -52,7 +47,7 @@ impl RelaxStrategy for Sleep {
 }
 
 impl<T> OwnLock<T> {
-    fn new(value: T) -> Self {
+    pub(super) fn new(value: T) -> Self {
         Self(SpinMutex::new(value))
     }
 
@@ -63,7 +58,11 @@ impl<T> OwnLock<T> {
     }
 
     /// Calls `body` with what the lock protects, unless it is not released until `end`.
-    fn with_until<U>(&self, end: Instant, body: impl FnOnce(&mut T) -> Option<U>) -> Option<U> {
+    pub(super) fn with_until<U>(
+        &self,
+        end: Instant,
+        body: impl FnOnce(&mut T) -> Option<U>,
+    ) -> Option<U> {
         body(&mut *self.lock_until(end)?)
     }
 
@@ -82,24 +81,10 @@ impl<T> OwnLock<T> {
     }
 }
 
-impl<T: KeepsObjects> Kept for OwnLock<Option<T>> {
-    fn take_objects(&self, end: Instant) -> Option<Chunk> {
-        self.with_until(end, |state| state.as_mut().map(T::take_objects))
-    }
-
-    fn remove(&self, end: Instant) -> Option<Chunk> {
-        // The state is dropped without the lock held, because that calls the VM.
-        let state = self.with_until(end, Option::take);
-        state.map(|mut state| state.take_objects())
-    }
-}
-
 impl TrackedThreads {
     /// Adds the state of a thread.
-    pub(super) fn add<T: KeepsObjects + 'static>(&self, state: T) -> Arc<OwnLock<Option<T>>> {
-        let state = Arc::new(OwnLock::new(Some(state)));
-        self.0.lock().push(state.clone());
-        state
+    pub(super) fn add(&self, state: Arc<dyn Kept>) {
+        self.0.lock().push(state);
     }
 
     /// Takes the recent objects of threads that have ended, and forgets those threads.

@@ -7,7 +7,7 @@ use jvmti::{BorrowedRef, ObjectRefs};
 use memory::OrStop;
 
 use super::super::lifetimes::{Birth, Moments};
-use super::tracked::Kind;
+use super::kind::Kind;
 
 /// The number of cohorts at which those of neighbouring moments are joined.
 const MANY: usize = 8_192;

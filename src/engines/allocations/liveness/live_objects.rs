@@ -19,17 +19,15 @@ use super::super::lifetimes::{
     Before, Birth, Clock, Course, CourseReport, Deaths, Look, Moments, PeakObjects, PeakWatch,
 };
 use super::super::sites::{SiteId, Sites, Weight};
-use super::chunk::Chunk;
 use super::cohorts::{Cohort, Cohorts};
+use super::kind::Kind;
+use super::nursery::{CHUNK, Chunk, Tracked};
 use super::sweep::{Counted, Sweep};
-use super::tracked::{Kind, Tracked};
 use crate::engines::worker::Worker;
 use jvmti::{Jni, ObjectRef};
 use locks::{Mutex, rank};
 use output::now;
 
-/// Objects in one chunk.
-const CHUNK: usize = 256;
 /// The number of objects that may pile up without a collection before one is forced; if more objects than that are old,
 /// their number. 2 million objects take 50 MB, here and in the VM.
 const PILE: usize = 2_000_000;
@@ -40,10 +38,6 @@ const LONGEST_WAIT_MILLIS: u32 = 100;
 
 /// The longest that a thread waits for another one that examines objects, which may be suspended.
 pub(in super::super) const SWEEP_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The objects that one thread allocated most recently.
-#[derive(Default)]
-pub(in super::super) struct Nursery(Chunk);
 
 /// All tracked objects.
 ///
@@ -99,23 +93,6 @@ pub(in super::super) struct ObjectAges {
     pub(in super::super) peak: Option<PeakObjects>,
     /// The objects alive over time.
     pub(in super::super) course: CourseReport,
-}
-
-impl Nursery {
-    /// Adds an object that was just allocated; its site counts it later. Returns the chunk if it is now full.
-    #[inline]
-    pub(in super::super) fn add(&mut self, tracked: Tracked, birth: Birth) -> Option<Chunk> {
-        if self.0.capacity() == 0 {
-            self.0 = Chunk::with_capacity(CHUNK);
-        }
-        self.0.push(tracked, birth);
-        (self.0.len() == CHUNK).then(|| std::mem::replace(&mut self.0, Chunk::with_capacity(CHUNK)))
-    }
-
-    /// Removes and returns all objects.
-    pub(in super::super) fn take(&mut self) -> Chunk {
-        std::mem::take(&mut self.0)
-    }
 }
 
 impl LiveObjects {

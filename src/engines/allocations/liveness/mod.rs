@@ -1,13 +1,13 @@
-//! The tracked objects, and which of them are alive: `live_objects` holds weak references to new ones in chunks and to
-//! older ones in cohorts, `sweep` examines them after a collection.
+//! The tracked objects, and which of them are alive: each thread has a `nursery` for new ones, `live_objects` holds weak references
+//! to full chunks of these and to older ones in cohorts, `sweep` examines them after a collection.
 
-mod chunk;
 mod cohorts;
+mod kind;
 mod live_objects;
+mod nursery;
 mod sweep;
-mod tracked;
 
-pub(super) use chunk::Chunk;
-pub(super) use live_objects::{LiveObjects, Nursery, ObjectAges, SWEEP_TIMEOUT};
+pub(super) use kind::Kind;
+pub(super) use live_objects::{LiveObjects, ObjectAges, SWEEP_TIMEOUT};
+pub(super) use nursery::{Chunk, Nursery, Tracked};
 pub(super) use sweep::Sweep;
-pub(super) use tracked::{Kind, Tracked};

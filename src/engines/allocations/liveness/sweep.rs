@@ -6,7 +6,8 @@ use super::super::budget::{EstimateErrors, Steps, Uncertainty};
 use super::super::lifetimes::{Clock, Deaths};
 use super::super::sites::{SiteId, Sites, Weight};
 use super::cohorts::Cohort;
-use super::tracked::{Kind, Tracked};
+use super::kind::Kind;
+use super::nursery::Tracked;
 use jvmti::{Jni, ObjectRef, ObjectRefs, WeakSlots};
 
 /// The number of sites whose sums are kept at a time; few sites allocate most objects.

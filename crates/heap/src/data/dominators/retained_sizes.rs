@@ -4,10 +4,9 @@ use std::io::{self, Write};
 
 use foldhash::HashMap;
 
-use crate::data::facts::MOST_BYTES;
 use crate::data::memory::{Memory, Numbers};
 use crate::data::numbers::ObjectNumber;
-use crate::data::objects::{Objects, UNIT};
+use crate::data::objects::{MOST_BYTES, Objects, UNIT};
 use crate::data::packed::{Near, Packed, PackedWriter};
 use crate::data::ranks::{NewSet, Ranks};
 use crate::data::sections::{SectionReader, SectionWriter};

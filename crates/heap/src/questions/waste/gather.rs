@@ -16,7 +16,6 @@ use crate::data::error::Error;
 use crate::data::heap::Heap;
 use crate::data::memory::{Memory, Numbers};
 use crate::data::numbers::{ClassIndex, ObjectNumber};
-use crate::data::records;
 use crate::data::turns::in_turn;
 
 const STRING: &str = "java.lang.String";
@@ -202,7 +201,7 @@ impl Reader<'_> {
                 found.record.kind(),
                 HeapKind::Instance | HeapKind::ObjectArray | HeapKind::PrimitiveArray
             ) {
-                self.add(&records::decode(&found)?, &mut role, piece);
+                self.add(&found.decode()?, &mut role, piece);
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The types and errors of HotSpot's AsyncGetCallTrace, which are in no header of the JDK.
 
-use super::trace::CallFrame;
+use super::samples::CallFrame;
 use crate::sys;
 
 /// `ASGCT_CallTrace`.

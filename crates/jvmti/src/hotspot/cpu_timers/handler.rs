@@ -32,13 +32,13 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
-use super::super::stack_walk::{InterruptedWalker, refused};
+use super::super::stack_walk::InterruptedWalker;
 use super::async_call_trace::{
     AsyncGetCallTrace, CallTrace, NOT_WALKABLE_NOT_JAVA, UNKNOWN_NOT_JAVA,
 };
 use super::interrupted_threads::{InterruptedThread, InterruptedThreads, VM_THREAD};
 use super::registers::{Registers, StackPosition};
-use super::trace::CallFrame;
+use super::samples::{CallFrame, refused};
 use crate::call_contexts;
 use crate::hotspot::sample_ring::{Ring, SampleHead};
 use crate::native_code::UnwindTable;

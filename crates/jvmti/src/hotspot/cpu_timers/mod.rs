@@ -17,8 +17,6 @@ mod samples;
 mod signal;
 mod timed_thread;
 mod timer;
-mod trace;
-mod walked;
 
 use std::ptr;
 use std::sync::OnceLock;
@@ -47,9 +45,9 @@ use pending_signals::PendingSignals;
 use timed_thread::HeldRecord;
 use timer::Timer;
 
+pub(super) use samples::{CallFrame, refused};
 pub use samples::{NoCpuTimers, NoStack, SampledFrame, SampledStack, StackSample};
 pub use timed_thread::TimedThread;
-pub(super) use trace::CallFrame;
 
 /// The most frames of a sample: a slot of the ring has room for them.
 const MOST_FRAMES: usize = 2_048;

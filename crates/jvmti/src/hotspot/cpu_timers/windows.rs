@@ -14,8 +14,6 @@
 //! samples of a thread add up to its CPU time.
 
 mod samples;
-mod trace;
-mod walked;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -23,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::env::Env;
-use crate::hotspot::stack_walk::{Interrupted, InterruptedWalker, refused};
+use crate::hotspot::stack_walk::{Interrupted, InterruptedWalker};
 use crate::hotspot::thread_layout::{THREAD_TYPES, ThreadLayout, UNTESTED};
 use crate::jni::{Jni, Object};
 use crate::native_code::NativeFunction;
@@ -37,8 +35,8 @@ use crate::vm_kind::vm_structs::{VmStructs, read};
 use locks::{Mutex, rank};
 use memory::OutOfMemory;
 
+pub(super) use samples::{CallFrame, refused};
 pub use samples::{NoCpuTimers, NoStack, SampledFrame, SampledStack, StackSample};
-pub(super) use trace::CallFrame;
 
 /// The most frames of a sample.
 const MOST_FRAMES: usize = 2_048;

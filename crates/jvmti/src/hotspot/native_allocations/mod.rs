@@ -22,11 +22,12 @@ use std::{mem, ptr};
 use self::entries::Entries;
 use self::hooks::{Function, HOOKS};
 use super::cpu_timers::{
-    CallFrame, NoStack, OwnThread, SampledFrame, SampledStack, VmLayout, begin_sample, walker,
+    CallFrame, NoStack, OwnThread, SampledFrame, SampledStack, VmLayout, begin_sample, refused,
+    walker,
 };
 use super::fault_guard;
 use super::sample_ring::{Ring, SampleHead};
-use super::stack_walk::{Interrupted, InterruptedWalker, can_read, refused};
+use super::stack_walk::{Interrupted, InterruptedWalker, can_read};
 use super::thread_layout::UNTESTED;
 use crate::env::Env;
 use crate::jni::Jni;

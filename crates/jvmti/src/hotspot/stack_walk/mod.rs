@@ -75,7 +75,7 @@ use sums::Sums;
 pub use cache::WalkCache;
 pub(super) use interrupted::ClassMethod;
 pub(super) use interrupted::MethodLayout;
-pub(super) use interrupted::{Interrupted, InterruptedWalker, refused};
+pub(super) use interrupted::{Interrupted, InterruptedWalker};
 pub(super) use method_ids::MethodIds;
 #[cfg(unix)]
 pub(super) use probe::can_read;

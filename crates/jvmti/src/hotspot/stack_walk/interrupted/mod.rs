@@ -39,7 +39,7 @@ mod top;
 mod walk;
 
 use super::super::super::native_code::UnwindTable;
-use super::super::cpu_timers::CallFrame;
+use super::super::cpu_timers::{CallFrame, refused};
 use super::layout::WORD;
 use super::own_stack::unsigned;
 use super::probe::{self, MemoryReader};
@@ -52,27 +52,6 @@ use frame_method::FrameMethodLayout;
 pub(crate) use method::ClassMethod;
 pub(in crate::hotspot) use method::MethodLayout;
 use walk::Walk;
-
-/// The reasons why a stack is refused, as negative numbers where the number of frames is expected; those of
-/// AsyncGetCallTrace end at -10.
-pub(crate) mod refused {
-    /// The stack pointer is on no stack that the VM knows the thread by.
-    pub(crate) const OTHER_STACK: i32 = -21;
-    /// The thread is in the interpreter, but not in a frame of it, and neither at the entry of a method.
-    pub(crate) const INTERPRETER: i32 = -22;
-    /// A frame further out is of such code.
-    pub(crate) const FRAME: i32 = -23;
-    /// The frames of a virtual thread are only in part on the stack.
-    pub(crate) const CONTINUATION: i32 = -24;
-    /// The thread is in C code that leaves no frame pointers.
-    pub(crate) const NATIVE_CODE: i32 = -25;
-    /// The thread is where a compiled method makes its frame or gives it up.
-    pub(crate) const METHOD: i32 = -26;
-    /// The thread is in a stub.
-    pub(crate) const STUB: i32 = -27;
-    /// The thread is in code for exceptions, or for frames that are discarded.
-    pub(crate) const DISCARDING: i32 = -28;
-}
 
 /// The registers of an interrupted thread.
 #[derive(Clone, Copy)]

@@ -1,9 +1,25 @@
-//! Objects that one thread allocated, in the order of their births.
+//! The objects that one thread allocated most recently, in the order of their births.
 
 use super::super::lifetimes::Birth;
-use super::tracked::Tracked;
+use super::kind::Kind;
+use jvmti::ObjectRef;
 
-/// The objects, and where in their order each moment begins.
+/// Objects in one chunk.
+pub(super) const CHUNK: usize = 256;
+
+/// A tracked object that has not been looked at: 16 bytes, and a word in the VM. Later it takes [less](jvmti::ObjectRefs).
+pub(in super::super) struct Tracked {
+    pub(in super::super) object: ObjectRef,
+    pub(in super::super) kind: Kind,
+}
+
+const _: () = assert!(size_of::<Tracked>() == 16);
+
+/// The objects that one thread allocated most recently.
+#[derive(Default)]
+pub(in super::super) struct Nursery(Chunk);
+
+/// Objects, and where in their order each moment begins.
 pub(in super::super) struct Chunk<T = Tracked> {
     objects: Vec<T>,
     /// The moment of the first objects.
@@ -75,6 +91,23 @@ impl<T> Chunk<T> {
             .collect();
         parts.push((first, objects));
         parts.into_iter().rev()
+    }
+}
+
+impl Nursery {
+    /// Adds an object that was just allocated; its site counts it later. Returns the chunk if it is now full.
+    #[inline]
+    pub(in super::super) fn add(&mut self, tracked: Tracked, birth: Birth) -> Option<Chunk> {
+        if self.0.capacity() == 0 {
+            self.0 = Chunk::with_capacity(CHUNK);
+        }
+        self.0.push(tracked, birth);
+        (self.0.len() == CHUNK).then(|| std::mem::replace(&mut self.0, Chunk::with_capacity(CHUNK)))
+    }
+
+    /// Removes and returns all objects.
+    pub(in super::super) fn take(&mut self) -> Chunk {
+        std::mem::take(&mut self.0)
     }
 }
 

@@ -1,16 +1,9 @@
-//! A tracked object.
+//! What tracked objects have in common.
 
 use super::super::budget::{Step, Steps};
 use super::super::sites::{SiteId, Weight};
-use jvmti::ObjectRef;
 
-/// A tracked object that has not been looked at: 16 bytes, and a word in the VM. Later it takes [less](jvmti::ObjectRefs).
-pub(in super::super) struct Tracked {
-    pub(in super::super) object: ObjectRef,
-    pub(in super::super) kind: Kind,
-}
-
-/// What objects of one site and one size have in common.
+/// The site and the size of objects, 8 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Kind {
     /// The site, and above that the step at which the VM chose the object.
@@ -21,8 +14,6 @@ pub(in super::super) struct Kind {
 
 /// The bits of a site: more sites than that would take tens of gigabytes.
 const SITE_BITS: u32 = u32::BITS - Step::BITS;
-
-const _: () = assert!(size_of::<Tracked>() == 16);
 
 impl Kind {
     /// The kind of an object of that size; `None` if there are too many sites.
