@@ -456,7 +456,9 @@ impl ReporterWithoutVm for MethodTimer {
             cutoff: self.cutoff.max(least),
             folded: None,
         };
-        self.write_rows(journal, Totals::Keep, limit, &self.over_budget());
+        let mut notes = self.over_budget();
+        notes.extend(self.about_samples(None, Totals::Keep));
+        self.write_rows(journal, Totals::Keep, limit, &notes);
     }
 }
 

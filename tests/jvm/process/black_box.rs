@@ -14,7 +14,7 @@ use crate::profile::Profile;
 
 const BLACK_BOX: &str = "x.txt.blackbox";
 /// The modes, each with what the snapshot must have.
-const MODES: [(&str, &[&str]); 5] = [
+const MODES: [(&str, &[&str]); 6] = [
     ("heap=sites", &["Load$Item"]),
     (
         "cpu=samples,heap=sites,monitor=y",
@@ -25,6 +25,10 @@ const MODES: [(&str, &[&str]); 5] = [
         &["CPU SAMPLES BEGIN", "THREAD START", "Load.burn"],
     ),
     ("cpu=times", &["CPU TIME", "Load.burn"]),
+    (
+        "cpu=times,clock=samples",
+        &["CPU TIME", "Load.burn", "times are sampled"],
+    ),
     ("cpu=old", &["count callee caller time", "Load."]),
 ];
 
