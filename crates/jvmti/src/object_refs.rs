@@ -1,6 +1,7 @@
 //! Weak references to millions of objects, most of which take 4 bytes.
 
 use std::marker::PhantomData;
+use std::mem;
 use std::ops::Deref;
 
 use memory::{LabelledWord, LabelledWords, OutOfMemory};
@@ -88,7 +89,9 @@ impl ObjectRefs {
     ) {
         // SAFETY: by the invariant the word is a reference's address. It is given away only where its word is removed.
         let object = |word: u64| unsafe { ObjectRef::at(word as usize) };
-        self.0.retain(
+        // If `died` unwinds, all are forgotten: one that it has deleted must not be found again.
+        let mut words = mem::take(&mut self.0);
+        words.retain(
             |word| object(word).iter().for_each(&announce),
             |LabelledWord { label, word }| match object(word) {
                 Some(object) if is_dead(&object) => {
@@ -98,6 +101,7 @@ impl ObjectRefs {
                 _ => true,
             },
         );
+        self.0 = words;
     }
 }
 
@@ -111,5 +115,54 @@ impl IntoIterator for ObjectRefs {
             // SAFETY: by the invariant the word is the address of a reference that nothing else owns; its word is gone.
             Some((label, unsafe { ObjectRef::at(word as usize) }?))
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    fn of_addresses(addresses: impl IntoIterator<Item = usize>) -> ObjectRefs {
+        let mut references = ObjectRefs::default();
+        for address in addresses {
+            // SAFETY: no VM is asked about it.
+            let object = unsafe { ObjectRef::at(address) }.expect("not 0");
+            references.push(address as u64 % 3, object).expect("memory");
+        }
+        references
+    }
+
+    #[test]
+    fn the_dead_are_given_away_and_the_others_stay() {
+        let mut references = of_addresses((1..=1_000).map(|number| 8 * number));
+        references.close().expect("memory");
+        let mut dead = Vec::new();
+        references.take_dead(
+            |_| (),
+            |object| object.address() > 800,
+            |label, object| dead.push((label, object.address())),
+        );
+        assert_eq!((references.len(), dead.len()), (100, 900));
+        assert!(
+            dead.iter()
+                .all(|&(label, address)| address as u64 % 3 == label)
+        );
+        assert!(references.iter().all(|(_, object)| object.address() <= 800));
+        assert_eq!(references.into_iter().count(), 100);
+    }
+
+    #[test]
+    fn what_was_deleted_before_an_unwinding_is_not_found_again() {
+        let mut references = of_addresses([8, 16, 24]);
+        let mut given = 0;
+        let died = |_, _: ObjectRef| {
+            given += 1;
+            assert!(given < 2, "as if memory were out");
+        };
+        let unwound = AssertUnwindSafe(|| references.take_dead(|_| (), |_| true, died));
+        assert!(catch_unwind(unwound).is_err());
+        assert!(references.is_empty());
     }
 }
