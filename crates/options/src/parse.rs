@@ -173,7 +173,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The name of the file decides, but for what the original wrote only as text: its command lines go on writing that.
+    /// The name of the file decides, except for what the original wrote only as text: its command lines still write that.
     fn default_format(&self) -> Format {
         let file = &*self.options.file;
         let name = file.strip_suffix(".gz").unwrap_or(file);

@@ -98,7 +98,7 @@ impl ContextSampler {
     }
 }
 
-/// Returns the part of `nanos` that was not there at the last reset, and resets it if `totals` says so.
+/// Returns the part of `nanos` that was not there at the last reset, and begins anew if `totals` is to be reset.
 fn since_reset(nanos: u64, reported: &AtomicU64, totals: Totals) -> u64 {
     let before = match totals.start_anew() {
         true => reported.swap(nanos, Ordering::Relaxed),

@@ -394,7 +394,7 @@ impl Lengths {
         self.bytes.set(own as usize, bytes);
     }
 
-    /// Goes on to the contents.
+    /// Begins with the contents.
     pub(crate) fn fill(mut self, memory: &Memory) -> io::Result<Filled> {
         let total = self.bytes.add_up();
         Ok(Filled {
