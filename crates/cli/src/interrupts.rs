@@ -54,11 +54,13 @@ pub fn are_counted() {
     ARE_COUNTED.store(true, Ordering::Relaxed);
 }
 
-/// Counts a signal that asks for an end. The second one ends the process.
+/// Counts a signal that asks for an end. The second one ends the process. Only one thread calls this.
 pub fn count(signal: i32) {
-    if COUNT.fetch_add(1, Ordering::Relaxed) > 0 {
+    if COUNT.load(Ordering::Relaxed) > 0 {
+        // Not counted before: what waits for an answer would see the count and end the process in its own way.
         end_by(signal);
     }
+    COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Returns the number of signals that have asked for an end.
