@@ -22,7 +22,6 @@ static LOCAL: PerThread<AllocatingThread> = PerThread::new();
 pub(in super::super) struct AllocatingThread {
     /// The session it belongs to, which may be an earlier one that is over.
     session: SessionId,
-    stack: StackTop,
     serial: Option<ThreadSerial>,
     /// `true` while the thread's allocations are the agent's.
     is_muted: bool,
@@ -31,9 +30,10 @@ pub(in super::super) struct AllocatingThread {
     tracker: Arc<OwnLock<Option<ThreadTracker>>>,
 }
 
-/// The part of it that belongs to one session: the sites that the thread knows, and the objects it allocated most recently.
+/// The part of it that belongs to one session, at whose end it is removed: what takes memory.
 struct ThreadTracker {
     state: Arc<TrackerState>,
+    stack: StackTop,
     recorder: Recorder,
     costs: EventCosts,
 }
@@ -96,7 +96,6 @@ impl AllocatingThread {
         }
         Self {
             session: shared.session,
-            stack: StackTop::default(),
             serial: None,
             is_muted: false,
             drawn,
@@ -129,16 +128,12 @@ impl AllocatingThread {
         if self.is_muted {
             return true;
         }
-        let stack = CurrentStack {
-            top: &mut self.stack,
-            serial: &mut self.serial,
-        };
         let event = AllocationEvent {
             jni,
             allocation,
             step: drawn,
         };
-        let full = own.add_object(stack, event);
+        let full = own.add_object(&mut self.serial, event);
         if let Some(chunk) = full {
             let state = own.state.clone();
             // A thread that waits here for the sweeper must not make others wait.
@@ -160,6 +155,7 @@ impl ThreadTracker {
                 nursery: Nursery::default(),
                 counts: ThreadCounts::default(),
             },
+            stack: StackTop::default(),
             costs: EventCosts::default(),
             state,
         }
@@ -172,12 +168,18 @@ impl ThreadTracker {
     /// Records an allocation of the current thread. Returns the thread's recent objects if there are enough of them for the
     /// sweeper.
     #[inline]
-    fn add_object(&mut self, stack: CurrentStack<'_>, event: AllocationEvent<'_>) -> Option<Chunk> {
+    fn add_object(
+        &mut self,
+        serial: &mut Option<ThreadSerial>,
+        event: AllocationEvent<'_>,
+    ) -> Option<Chunk> {
         let Self {
             state,
+            stack,
             recorder,
             costs,
         } = self;
+        let stack = CurrentStack { top: stack, serial };
         let record = || recorder.record(state, stack, event);
         match &state.costs {
             None => record(),
