@@ -22,6 +22,7 @@ MODES = [
     "heap=sites",
     "cpu=samples",
     "cpu=times,include=Requests*:com.google.javascript.*",
+    "cpu=times,clock=samples,include=Requests*:com.google.javascript.*",
     "monitor=y",
     "heap=dump,format=b",
     "heap=sites,sample=512k",

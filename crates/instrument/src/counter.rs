@@ -419,10 +419,12 @@ impl<'a> Counter<'a> {
         self.get(&mut code, self.get_long, SLOT, layout.cache)?;
         code.op(&[LLOAD, CALLER, ILOAD, ARGUMENT]);
         code.with_index(INVOKESTATIC, find);
-        code.op(&[LSTORE, CONTEXT, LLOAD, CONTEXT, LCONST_0, LCMP]);
-        slow.push(code.jump(IFEQ));
+        code.op(&[LSTORE, CONTEXT]);
         code.land(found);
         code.land(found_second);
+        // Also 0 in the memory of a context that is discarded at this moment.
+        code.op(&[LLOAD, CONTEXT, LCONST_0, LCMP]);
+        slow.push(code.jump(IFEQ));
         self.push_place(&mut code, ENTRY, 8)?;
         code.op(&[LLOAD, CONTEXT]);
         code.with_index(INVOKEVIRTUAL, self.put_long);

@@ -62,7 +62,8 @@ mod vm_library;
 
 pub use agent_thread::AgentThreads;
 pub use call_contexts::{
-    CallContexts, Callee, CellHash, CellLayout, ContextCell, SavedStack, forget_call_slots,
+    CallContexts, Callee, CalleeCache, CellHash, CellLayout, ContextCell, SavedStack,
+    forget_call_slots,
 };
 pub use callbacks::Event;
 pub use capabilities::Capability;

@@ -175,6 +175,10 @@ ranks! {
     KnownVirtualThreads
     /// `monitors`: the time of the next check for unloaded classes.
     MonitorSweep
+    /// `monitors::contention_cache`: the caches of all threads.
+    ContentionCaches
+    /// `monitors::contention_cache`: that of one thread.
+    ContentionCache
 
     // Stacks.
     /// `jvmti::FrameClasses`.

@@ -42,6 +42,16 @@ pub fn own_memory() -> usize {
     HELD.load(Ordering::Relaxed)
 }
 
+/// Counts memory that does not come from the allocator.
+pub(super) fn count(bytes: usize) {
+    HELD.fetch_add(bytes, Ordering::Relaxed);
+}
+
+/// Undoes [`count`].
+pub(super) fn discount(bytes: usize) {
+    HELD.fetch_sub(bytes, Ordering::Relaxed);
+}
+
 /// Returns how many of these bytes are mappings of their own, and not in `malloc`.
 pub fn own_mappings() -> usize {
     large_blocks::mapped()
@@ -241,6 +251,8 @@ unsafe impl GlobalAlloc for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Mapped, OrStop};
+    use std::sync::atomic::AtomicU8;
 
     #[test]
     fn what_is_allocated_counts_until_it_is_freed() {
@@ -253,6 +265,17 @@ mod tests {
         assert!(own_memory().abs_diff(before + 2 * SIZE) < SIZE / 4);
         drop(block);
         assert!(own_memory().abs_diff(before) < SIZE / 4);
+        for is_discarded in [false, true] {
+            let mapped = Mapped::<AtomicU8>::zeroed(SIZE).or_stop();
+            assert!(own_memory().abs_diff(before + SIZE) < SIZE / 4);
+            if is_discarded && cfg!(target_os = "linux") {
+                mapped.discard();
+                mapped.discard();
+                assert!(own_memory().abs_diff(before) < SIZE / 4);
+            }
+            drop(mapped);
+            assert!(own_memory().abs_diff(before) < SIZE / 4);
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::os;
 /// The size from which a block is a mapping of its own; glibc's `M_MMAP_THRESHOLD` has the same value at the start.
 const THRESHOLD: usize = 128 << 10;
 /// An alignment that every mapping has: that of the smallest page of any supported processor.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 
 /// The bytes of all blocks that are mapped.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
@@ -51,6 +51,29 @@ pub(super) unsafe fn unmap(block: *mut u8, size: usize) {
     // SAFETY: the caller's promise.
     unsafe { os::unmap(block, size) };
     MAPPED.fetch_sub(size, Ordering::Relaxed);
+}
+
+/// Gives the memory of a block back to the system, but not its addresses: from now on the block is zeros or what it was, page by
+/// page. Returns `false` if the system does not take it.
+///
+/// # Safety
+/// The block is from [`map`], has this size, and whoever uses it expects that.
+pub(super) unsafe fn discard(block: *mut u8, size: usize) -> bool {
+    // SAFETY: the caller's promise.
+    let is_discarded = unsafe { os::discard(block, size) };
+    if is_discarded {
+        MAPPED.fetch_sub(size, Ordering::Relaxed);
+    }
+    is_discarded
+}
+
+/// As [`unmap`], for a block that has been [discarded](discard).
+///
+/// # Safety
+/// As [`unmap`].
+pub(super) unsafe fn unmap_discarded(block: *mut u8, size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { os::unmap(block, size) };
 }
 
 /// Counts a block that has got another size, unless it is null.

@@ -24,6 +24,7 @@ mod collections;
 mod labelled_words;
 mod large_blocks;
 mod malloc_use;
+mod mapped;
 mod os;
 mod per_thread;
 mod reserve;
@@ -38,6 +39,7 @@ pub use allocator::{
 pub use collections::{List, Map, OrStop, Set, Table, claim_to_grow};
 pub use labelled_words::{LabelledWord, LabelledWords};
 pub use malloc_use::{MallocUse, malloc_use};
+pub use mapped::{Discardable, Mapped};
 pub use os::{SystemThread, return_free_memory};
 pub use per_thread::PerThread;
 pub use sorting::sort_by_numbers;

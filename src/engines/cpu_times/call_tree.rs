@@ -11,14 +11,16 @@ use std::sync::{Arc, OnceLock, Weak};
 use super::context_table::{ContextId, ContextTable};
 use jvmti::{Callee, ContextCell};
 use locks::{Mutex, MutexGuard, rank};
-use memory::{List, Map, OrStop};
+use memory::{List, Map, Mapped, OrStop};
 use names::Tables;
 use names::frame::FrameId;
 use names::thread::ThreadSerial;
 use names::trace::{TraceId, TraceKey, Traces};
 
-/// The number of contexts that are allocated together.
+/// The number of contexts in a block.
 const BLOCK: usize = 64;
+/// The most blocks whose nodes are mapped together.
+const MAPPED_BLOCKS: usize = 64;
 /// The number of callees in a [`CalleeList`]; further ones are in a hash table.
 const SIDE_BY_SIDE: usize = 8;
 /// A number that no method has: memory would run out before there were that many frames.
@@ -78,9 +80,17 @@ enum Origin {
 }
 
 /// Contexts that were made one after the other. Those that exist have an origin.
-pub(super) struct Block {
-    nodes: [Node; BLOCK],
-    origins: [OnceLock<Origin>; BLOCK],
+#[derive(Clone)]
+struct Block {
+    nodes: Mapped<Node>,
+    origins: Arc<[OnceLock<Origin>; BLOCK]>,
+}
+
+/// Maps the nodes of blocks, more and more of them together.
+struct NodeMapper {
+    mapped: Mapped<Node>,
+    /// The number of nodes that are in a block.
+    used: usize,
 }
 
 /// The callees of one context.
@@ -92,7 +102,9 @@ struct CalleeList {
 
 /// The contexts of one thread.
 pub(super) struct Tree {
-    blocks: List<Arc<Block>>,
+    /// Those of the blocks.
+    nodes: List<Mapped<Node>>,
+    mapper: NodeMapper,
     count: usize,
     lists: List<CalleeList>,
     /// Callees that did not fit into their context's list.
@@ -111,7 +123,8 @@ pub(super) struct Published {
     /// The thread of its traces, if traces are kept apart by thread.
     thread: Option<ThreadSerial>,
     cell_use: CellUse,
-    blocks: Mutex<List<Arc<Block>>, rank::PublishedContexts>,
+    /// Empty after [`Published::discard`].
+    blocks: Mutex<List<Block>, rank::PublishedContexts>,
     /// The contexts in the table of all threads, as far as somebody has put them there.
     ids: Mutex<List<ContextId>, rank::ContextIds>,
 }
@@ -166,14 +179,6 @@ fn set(callee: &Callee, method: u32, context: u32) {
     callee.context.store(context, Ordering::Relaxed);
 }
 
-fn new_node() -> Node {
-    let node = Node::default();
-    for callee in &node.recent {
-        set(callee, NO_METHOD, ROOT);
-    }
-    node
-}
-
 fn sums(node: &Node, cell_use: CellUse) -> CallSums {
     let more = |place: usize| match cell_use {
         CellUse::Timed => node.more[place].load(Ordering::Relaxed),
@@ -197,18 +202,33 @@ fn looked_up(node: &Node, method: u32, context: u32) {
     set(latest, method, context);
 }
 
-impl AsRef<[ContextCell]> for Block {
-    fn as_ref(&self) -> &[ContextCell] {
-        &self.nodes
+impl Block {
+    fn new(nodes: Mapped<Node>) -> Self {
+        Self {
+            nodes,
+            origins: Arc::new([const { OnceLock::new() }; BLOCK]),
+        }
     }
 }
 
-impl Block {
+impl NodeMapper {
     fn new() -> Self {
         Self {
-            nodes: std::array::from_fn(|_| new_node()),
-            origins: [const { OnceLock::new() }; BLOCK],
+            mapped: Mapped::zeroed(BLOCK).or_stop(),
+            used: 0,
         }
+    }
+
+    /// Returns the nodes of the next block.
+    fn next(&mut self) -> Mapped<Node> {
+        if self.used == self.mapped.len() {
+            let blocks = (2 * self.used / BLOCK).min(MAPPED_BLOCKS);
+            self.mapped = Mapped::zeroed(blocks * BLOCK).or_stop();
+            self.used = 0;
+        }
+        let first = self.used;
+        self.used += BLOCK;
+        self.mapped.part(first..self.used)
     }
 }
 
@@ -248,7 +268,8 @@ impl Tree {
         cell_use: CellUse,
     ) -> Self {
         let mut tree = Self {
-            blocks: List::new(),
+            nodes: List::new(),
+            mapper: NodeMapper::new(),
             count: 0,
             lists: List::new(),
             more_callees: Map::default(),
@@ -275,7 +296,7 @@ impl Tree {
 
     #[inline]
     fn node(&self, context: u32) -> &Node {
-        &self.blocks[context as usize / BLOCK].nodes[context as usize % BLOCK]
+        &self.nodes[context as usize / BLOCK][context as usize % BLOCK]
     }
 
     /// Charges time to a context.
@@ -315,14 +336,15 @@ impl Tree {
         self.node(context).flag.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the blocks of contexts from the one with that index on.
-    pub(super) fn blocks_from(&self, first: usize) -> &[Arc<Block>] {
-        self.blocks.get(first..).unwrap_or_default()
+    /// Returns the nodes of contexts, block by block, from the block with that index on.
+    pub(super) fn nodes_from(&self, first: usize) -> &[Mapped<Node>] {
+        self.nodes.get(first..).unwrap_or_default()
     }
 
     /// Returns the method of a context; `None` for the root.
     pub(super) fn method(&self, context: u32) -> Option<u32> {
-        match origin(&self.blocks, context)? {
+        let origin = origin(&self.published.blocks.lock(), context)?;
+        match origin {
             Origin::Root => None,
             Origin::Called { method, .. } => Some(method.index()),
             Origin::Cut(trace) => {
@@ -370,18 +392,18 @@ impl Tree {
     fn make(&mut self, context: u32, method: u32) -> Option<u32> {
         let tables = self.tables.upgrade()?;
         let frame = tables.frames.find(method)?;
-        let origin = self.callee_origin(&tables, context, frame);
+        let origin = self.callee_origin(&tables, context, frame)?;
         self.make_room();
         let found = match origin {
             Origin::Cut(trace) => match self.cut.get(&trace) {
                 Some(&found) => found,
                 None => {
-                    let made = self.push(origin);
+                    let made = self.push(origin)?;
                     self.cut.insert(trace, made).or_stop();
                     made
                 }
             },
-            Origin::Root | Origin::Called { .. } => self.push(origin),
+            Origin::Root | Origin::Called { .. } => self.push(origin)?,
         };
         self.list(context, method, found);
         Some(found)
@@ -391,59 +413,65 @@ impl Tree {
     fn make_room(&mut self) {
         if self.count.is_multiple_of(BLOCK) {
             self.published.blocks.lock().reserve(1).or_stop();
-            self.blocks.reserve(1).or_stop();
+            self.nodes.reserve(1).or_stop();
         }
         self.lists.reserve(1).or_stop();
         self.more_callees.make_room().or_stop();
         self.cut.make_room().or_stop();
     }
 
-    /// Returns the origin of a method called in a context.
-    fn callee_origin(&self, tables: &Tables, context: u32, method: FrameId) -> Origin {
-        let caller = origin(&self.blocks, context).unwrap_or(Origin::Root);
+    /// Returns the origin of a method called in a context; `None` if the contexts have been discarded.
+    fn callee_origin(&self, tables: &Tables, context: u32, method: FrameId) -> Option<Origin> {
+        let blocks = self.published.blocks.lock();
+        let caller = origin(&blocks, context)?;
         let frames = 1 + match caller {
             Origin::Root => 0,
             Origin::Called { frames, .. } => frames,
             Origin::Cut(_) => self.depth,
         };
         if frames < self.depth {
-            return Origin::Called {
+            return Some(Origin::Called {
                 caller: context,
                 method,
                 frames,
-            };
+            });
         }
         let mut innermost = vec![method];
         match caller {
             Origin::Cut(trace) => innermost.extend(tables.traces.get(trace).frames),
             Origin::Root | Origin::Called { .. } => {
-                innermost.extend(callers(&self.blocks, context).map(|(_, method)| method));
+                innermost.extend(callers(&blocks, context).map(|(_, method)| method));
             }
         }
+        drop(blocks);
         innermost.truncate(self.depth as usize);
-        Origin::Cut(tables.traces.intern(TraceKey {
+        Some(Origin::Cut(tables.traces.intern(TraceKey {
             thread: self.published.thread,
             frames: &innermost,
-        }))
+        })))
     }
 
-    /// Adds a context; [`Tree::make_room`] comes first.
-    fn push(&mut self, origin: Origin) -> u32 {
+    /// Adds a context; [`Tree::make_room`] comes first. `None` if the contexts have been discarded.
+    fn push(&mut self, origin: Origin) -> Option<u32> {
         let place = self.count % BLOCK;
+        let mut blocks = self.published.blocks.lock();
         if place == 0 {
-            let block = Arc::new(Block::new());
-            let mut published = self.published.blocks.lock();
-            published.push(block.clone()).or_stop();
-            self.blocks.push(block).or_stop();
+            let nodes = self.mapper.next();
+            blocks.push(Block::new(nodes.clone())).or_stop();
+            self.nodes.push(nodes).or_stop();
         }
+        let block = blocks.last()?;
         let context = u32::try_from(self.count).expect("4 G contexts do not fit in memory");
-        let block = &self.blocks[self.count / BLOCK];
-        block.origins[place].get_or_init(|| origin);
-        if self.cell_use == CellUse::Sampled {
-            block.nodes[place].set_number(context);
+        let node = &block.nodes[place];
+        for callee in &node.recent {
+            set(callee, NO_METHOD, ROOT);
         }
+        if self.cell_use == CellUse::Sampled {
+            node.set_number(context);
+        }
+        block.origins[place].get_or_init(|| origin);
         self.count += 1;
-        context
+        Some(context)
     }
 
     /// Keeps a callee that is new to a context, unless there is still room for it in [`Node::recent`].
@@ -472,13 +500,13 @@ impl Tree {
 }
 
 /// Returns the origin of a context; `None` if there is no such context yet.
-fn origin(blocks: &[Arc<Block>], context: u32) -> Option<Origin> {
+fn origin(blocks: &[Block], context: u32) -> Option<Origin> {
     let block = blocks.get(context as usize / BLOCK)?;
     block.origins[context as usize % BLOCK].get().copied()
 }
 
 /// Iterates over a context that has all its callers, and these, outermost last, each with its method.
-fn callers(blocks: &[Arc<Block>], context: u32) -> impl Iterator<Item = (u32, FrameId)> {
+fn callers(blocks: &[Block], context: u32) -> impl Iterator<Item = (u32, FrameId)> {
     let mut next = context;
     std::iter::from_fn(move || match origin(blocks, next)? {
         Origin::Called { caller, method, .. } => {
@@ -497,7 +525,7 @@ impl Published {
     ) {
         let blocks = self.blocks();
         let ids = self.merge_blocks(&blocks, table);
-        let nodes = blocks.iter().flat_map(|block| &block.nodes);
+        let nodes = blocks.iter().flat_map(|block| &*block.nodes);
         for (&id, node) in ids.0.iter().zip(nodes).skip(1) {
             visit(id, sums(node, self.cell_use));
         }
@@ -512,7 +540,7 @@ impl Published {
     /// Calls `visit` with the method of every context, and the number of its calls up to now.
     pub(super) fn each_method(&self, traces: &Traces, mut visit: impl FnMut(FrameId, u64)) {
         for block in self.blocks() {
-            for (node, origin) in block.nodes.iter().zip(&block.origins) {
+            for (node, origin) in block.nodes.iter().zip(&*block.origins) {
                 let method = match origin.get() {
                     Some(&Origin::Called { method, .. }) => Some(method),
                     Some(&Origin::Cut(trace)) => traces.frame(trace, 0),
@@ -525,12 +553,19 @@ impl Published {
         }
     }
 
-    fn blocks(&self) -> List<Arc<Block>> {
+    /// Gives the memory back to the system. The thread may be at a call still: it makes no contexts any more.
+    pub(super) fn discard(&self) {
+        let blocks = std::mem::take(&mut *self.blocks.lock());
+        blocks.iter().for_each(|block| block.nodes.discard());
+        *self.ids.lock() = List::new();
+    }
+
+    fn blocks(&self) -> List<Block> {
         let blocks = self.blocks.lock();
         List::collect(blocks.iter().cloned()).or_stop()
     }
 
-    fn merge_blocks(&self, blocks: &[Arc<Block>], table: &mut ContextTable) -> ContextIds<'_> {
+    fn merge_blocks(&self, blocks: &[Block], table: &mut ContextTable) -> ContextIds<'_> {
         let mut ids = self.ids.lock();
         let new = (blocks.len() * BLOCK).saturating_sub(ids.len());
         ids.reserve(new).or_stop();
@@ -556,7 +591,7 @@ impl ContextIds<'_> {
 }
 
 struct Merge<'a> {
-    blocks: &'a [Arc<Block>],
+    blocks: &'a [Block],
     table: &'a mut ContextTable,
     outside: ContextId,
     /// `false` if there is no memory for whole stacks.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::call_tree::{Block, Tree};
+use super::call_tree::Tree;
 use super::hook_run::HookRun;
 use super::ledger::{Ledger, ThreadRecord};
 use jvmti::{CallContexts, CountHooks, SavedStack, caught, forget_call_slots};
@@ -69,7 +69,7 @@ pub(super) struct CountedCalls {
     ledger: Weak<Ledger>,
     record: Arc<ThreadRecord>,
     tree: Tree,
-    contexts: CallContexts<Block>,
+    contexts: CallContexts,
     /// The number of blocks of the tree that `contexts` holds.
     held: usize,
     /// The carrier's own calls while it carries a virtual thread, whose calls are in `contexts`.
@@ -79,17 +79,18 @@ pub(super) struct CountedCalls {
 impl CountedCalls {
     fn new(ledger: &Arc<Ledger>) -> Option<Self> {
         let tree = ledger.new_tree();
-        let first = tree.blocks_from(0)[0].clone();
+        let contexts = CallContexts::new(0, tree.nodes_from(0)[0].clone());
         let record = Arc::new(ThreadRecord {
             contexts: tree.published(),
             timed: None,
+            cache: Some(contexts.cache()),
         });
         ledger.opened(record.clone());
         Some(Self {
             ledger: Arc::downgrade(ledger),
             record,
             tree,
-            contexts: CallContexts::new(0, first),
+            contexts,
             held: 1,
             carrier: None,
         })
@@ -120,8 +121,8 @@ impl CountedCalls {
     fn callee(&mut self, method: u32) -> Option<u32> {
         let caller = self.contexts.top();
         let context = self.tree.callee(caller, method)?;
-        for block in self.tree.blocks_from(self.held) {
-            self.contexts.hold(block.clone());
+        for nodes in self.tree.nodes_from(self.held) {
+            self.contexts.hold(nodes.clone());
             self.held += 1;
         }
         self.contexts.link(caller, method, context);

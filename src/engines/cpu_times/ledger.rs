@@ -9,7 +9,7 @@ use super::cost::{ContextCosts, Cost};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
-use jvmti::{Env, RegisteredThreads};
+use jvmti::{CalleeCache, Env, RegisteredThreads};
 use locks::{Mutex, rank};
 use memory::{List, Map, OrStop};
 use names::Tables;
@@ -23,6 +23,8 @@ pub(super) struct ThreadRecord {
     pub(super) contexts: Arc<Published>,
     /// `None` if calls are only counted.
     pub(super) timed: Option<Arc<TimedRecord>>,
+    /// The memory by which bytecode finds contexts; `None` if calls are timed.
+    pub(super) cache: Option<CalleeCache>,
 }
 
 /// The part of a thread's state that there is only if calls are timed.
@@ -213,6 +215,16 @@ impl Ledger {
         record
             .contexts
             .each(table, |context, sums| ended.add(context, sums));
+    }
+
+    /// Gives back the memory of all threads' contexts, which they may still be using: after the last costs have been read, and the
+    /// hooks do nothing any more.
+    pub(super) fn discard(&self) {
+        let threads = std::mem::take(&mut self.books.lock().threads);
+        for thread in threads {
+            thread.contexts.discard();
+            thread.cache.iter().for_each(CalleeCache::discard);
+        }
     }
 
     /// Calls `read` with the costs since the last reset. Meanwhile no thread can end.

@@ -383,8 +383,11 @@ impl Engine for MethodTimer {
         }
     }
 
-    /// Restores the original methods of all classes.
+    /// Restores the original methods of all classes. The program's threads keep little of what was measured.
     fn give_back(&self, jni: Jni<'_>) {
+        if let Some(ledger) = self.ledger.lock().take() {
+            ledger.discard();
+        }
         if let Err(error) = self.redefiner.retransform(jni, |signature, _| {
             self.rewriter.has_rewritten_signature(signature)
         }) {

@@ -76,6 +76,7 @@ impl ThreadCalls {
         let record = Arc::new(ThreadRecord {
             contexts: tree.published(),
             timed: Some(timed.clone()),
+            cache: None,
         });
         ledger.opened(record.clone());
         Some(Self {

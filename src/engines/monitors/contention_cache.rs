@@ -2,7 +2,7 @@
 //! it before.
 
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use foldhash::fast::FixedState;
@@ -10,6 +10,7 @@ use foldhash::fast::FixedState;
 use super::contentions::{ContentionId, ContentionKey};
 use super::{MonitorWatch, SWEEP_INTERVAL};
 use jvmti::{Jni, Object, SessionId, WeakRef};
+use locks::{Mutex, rank};
 use memory::{Map, OrStop, PerThread};
 use names::thread::ThreadSerial;
 use names::trace::TraceId;
@@ -18,18 +19,28 @@ use stacks::{FramesMark, StackTop, TopFrames};
 /// The most entries that one system thread remembers, 32 bytes each; a full cache is emptied.
 const REMEMBERED: usize = 1_000;
 
-static CACHE: PerThread<ContentionCache> = PerThread::new();
+static OWN: PerThread<OwnCache> = PerThread::new();
 
 /// Finds contention entries.
 pub(super) struct Contenders {
     top_frames: Arc<TopFrames>,
     /// A cache from another session has other ids.
     session: SessionId,
+    /// The caches of threads that have not ended, and others: a thread does not take its cache out.
+    caches: Mutex<Vec<Weak<KeptCache>>, rank::ContentionCaches>,
 }
 
 /// The cache of one system thread, shared by the virtual threads it carries.
-struct ContentionCache {
+struct OwnCache {
     session: SessionId,
+    cache: Arc<KeptCache>,
+}
+
+/// `None` while the thread uses it, and after the session.
+type KeptCache = Mutex<Option<ContentionCache>, rank::ContentionCache>;
+
+#[derive(Default)]
+struct ContentionCache {
     stack: StackTop,
     /// By the hash of the stack's key and class, and of the thread if traces are kept apart by it.
     places: Map<u64, Cached>,
@@ -46,11 +57,44 @@ impl Contenders {
         Self {
             top_frames,
             session,
+            caches: Mutex::default(),
         }
     }
 
     pub(super) fn start(&self, jni: Jni<'_>) {
         self.top_frames.start(jni);
+    }
+
+    /// Frees the caches of all threads.
+    pub(super) fn forget(&self) {
+        let caches = std::mem::take(&mut *self.caches.lock());
+        for cache in caches.iter().filter_map(Weak::upgrade) {
+            // Dropped without the lock, because that calls the VM.
+            let cache = cache.lock().take();
+            drop(cache);
+        }
+    }
+
+    /// Returns the current thread's cache; `None` if the thread is being destroyed.
+    fn own(&self) -> Option<Arc<KeptCache>> {
+        OWN.with(|own| {
+            own.take_if(|own| own.session != self.session);
+            let own = own.get_or_insert_with(|| OwnCache {
+                session: self.session,
+                cache: self.new_cache(),
+            });
+            own.cache.clone()
+        })
+    }
+
+    fn new_cache(&self) -> Arc<KeptCache> {
+        let cache = Arc::new(KeptCache::default());
+        let mut caches = self.caches.lock();
+        if caches.len() == caches.capacity() {
+            caches.retain(|cache| cache.strong_count() > 0);
+        }
+        caches.push(Arc::downgrade(&cache));
+        cache
     }
 }
 
@@ -64,13 +108,15 @@ impl MonitorWatch {
         monitor: Object<'_>,
     ) -> Option<ContentionId> {
         // A thread that is being destroyed has no cache any more, but its event still counts.
-        let mut cache = CACHE
-            .with(Option::take)
-            .flatten()
-            .filter(|cache| cache.session == self.places.session)
-            .unwrap_or_else(|| ContentionCache::new(self.places.session));
+        let own = self.places.own();
+        let mut cache = own
+            .as_ref()
+            .and_then(|own| own.lock().take())
+            .unwrap_or_default();
         let place = cache.place(self, jni, serial, monitor);
-        CACHE.with(|own| *own = Some(cache));
+        if let Some(own) = own {
+            *own.lock() = Some(cache);
+        }
         place
     }
 
@@ -109,14 +155,6 @@ impl MonitorWatch {
 }
 
 impl ContentionCache {
-    fn new(session: SessionId) -> Self {
-        Self {
-            session,
-            stack: StackTop::default(),
-            places: Map::default(),
-        }
-    }
-
     fn place(
         &mut self,
         watch: &MonitorWatch,

@@ -211,6 +211,7 @@ impl Engine for MonitorWatch {
     }
 
     fn give_back(&self, _jni: Jni<'_>) {
+        self.places.forget();
         self.pending_waits.clear();
         self.known.clear();
         self.lock_waits.give_back();

@@ -9,8 +9,10 @@
 mod charge;
 
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
-use std::sync::{Arc, OnceLock};
+
+use memory::{Discardable, List, Mapped, OrStop};
 
 use crate::error::JvmtiError;
 use crate::os::key::{self, Key};
@@ -59,6 +61,9 @@ pub struct Callee {
 
 const _: () = assert!(size_of::<ContextCell>() == 64, "one cache line");
 
+// SAFETY: it consists of atomics.
+unsafe impl Discardable for ContextCell {}
+
 /// The place in [`ContextCell::more`] of a context's own number.
 const NUMBER: usize = 2;
 
@@ -106,6 +111,9 @@ struct CacheEntry {
 }
 
 const _: () = assert!(size_of::<CacheEntry>() == 32, "a shift finds it");
+
+// SAFETY: it consists of atomics, and padding.
+unsafe impl Discardable for CacheEntry {}
 
 /// The number of entries of a thread's cache as a power of two.
 const CACHE_BITS: u32 = 12;
@@ -216,17 +224,24 @@ pub struct SavedStack {
     pub contexts: Vec<u32>,
 }
 
-/// The contexts of the current thread: those that it is in, and the memory of all others that it may get to. `B` holds the memory of
-/// some; contexts are numbered through.
-pub struct CallContexts<B: AsRef<[ContextCell]>> {
+/// The contexts of the current thread: those that it is in, and the memory of all others that it may get to. They are numbered
+/// through.
+///
+/// Cells and cache may be discarded at any time after [`forget_call_slots`]. Whoever is still counting a call then finds no callee in
+/// them, or one whose address is 0, which is none; the addresses on the stack stay those of cells.
+pub struct CallContexts {
     /// All cells whose address may be on the stack, or in another cell.
-    blocks: Vec<Arc<B>>,
+    blocks: List<Mapped<ContextCell>>,
     /// The addresses of cells of `blocks`. The first is that of the context outside all methods.
     stack: Vec<AtomicU64>,
     /// Addresses of cells of `blocks`.
-    cache: Box<[CacheEntry]>,
+    cache: CalleeCache,
     slot: OwnSlot,
 }
+
+/// A thread's cache of callees.
+#[derive(Clone)]
+pub struct CalleeCache(Mapped<CacheEntry>);
 
 enum OwnSlot {
     /// In the table.
@@ -246,14 +261,16 @@ impl std::ops::Deref for OwnSlot {
     }
 }
 
-impl<B: AsRef<[ContextCell]>> CallContexts<B> {
+impl CallContexts {
     /// Creates a stack with the first context of a block alone, for the current thread, whose number the VM gave.
-    pub fn new(thread: u64, first: Arc<B>) -> Self {
+    pub fn new(thread: u64, first: Mapped<ContextCell>) -> Self {
         let slot = OwnSlot::of_thread(thread);
+        let mut blocks = List::new();
+        blocks.push(first).or_stop();
         let mut new = Self {
-            blocks: vec![first],
+            blocks,
             stack: Vec::new(),
-            cache: new_cache(),
+            cache: CalleeCache(Mapped::zeroed(1 << CACHE_BITS).or_stop()),
             slot,
         };
         new.make_room(1);
@@ -266,8 +283,13 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
     }
 
     /// Adds the next contexts.
-    pub fn hold(&mut self, block: Arc<B>) {
-        self.blocks.push(block);
+    pub fn hold(&mut self, block: Mapped<ContextCell>) {
+        self.blocks.push(block).or_stop();
+    }
+
+    /// Returns the thread's cache.
+    pub fn cache(&self) -> CalleeCache {
+        self.cache.clone()
     }
 
     /// Makes the slot that of a thread, the current one, if it was another's.
@@ -285,9 +307,8 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
     }
 
     fn cell(&self, context: u32) -> &ContextCell {
-        let cells = |block: usize| -> &[ContextCell] { (*self.blocks[block]).as_ref() };
-        let (context, count) = (context as usize, cells(0).len());
-        &cells(context / count)[context % count]
+        let (context, count) = (context as usize, self.blocks[0].len());
+        &self.blocks[context / count][context % count]
     }
 
     fn address(&self, context: u32) -> u64 {
@@ -302,7 +323,7 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
             .wrapping_mul(FACTOR.into())
             .wrapping_add(method)
             .wrapping_mul(SPREAD);
-        if let Some(entry) = self.cache.get((hash >> UNUSED) as usize) {
+        if let Some(entry) = self.cache.0.get((hash >> UNUSED) as usize) {
             entry.caller.store(caller, Ordering::Relaxed);
             entry.callee.store(self.address(callee), Ordering::Relaxed);
             entry.method.store(method, Ordering::Relaxed);
@@ -325,8 +346,8 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
 
     fn at(&self, depth: usize) -> u32 {
         let address = self.stack[depth].load(Ordering::Relaxed);
-        // SAFETY: only addresses of cells get to the stack, by `enter` or by bytecode, which has them from `link`. `blocks`
-        // holds all of them.
+        // SAFETY: only addresses of cells get to the stack, by `enter` or by bytecode, which has them from `link`, and leaves out
+        // the 0 of a cell that was discarded. `blocks` holds all of them.
         let cell = unsafe { &*ptr::with_exposed_provenance::<ContextCell>(address as usize) };
         cell.more[NUMBER].load(Ordering::Relaxed) as u32
     }
@@ -411,7 +432,7 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
 
     fn publish(&self, thread: u64) {
         self.publish_stack();
-        let cache = self.cache.as_ptr().expose_provenance();
+        let cache = self.cache.0.as_ptr().expose_provenance();
         self.slot.cache.store(cache, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         if let OwnSlot::Shared(slot) = self.slot {
@@ -429,7 +450,14 @@ impl<B: AsRef<[ContextCell]>> CallContexts<B> {
     }
 }
 
-impl<B: AsRef<[ContextCell]>> Drop for CallContexts<B> {
+impl CalleeCache {
+    /// Gives the memory back to the system: every callee is looked up from now on.
+    pub fn discard(&self) {
+        self.0.discard();
+    }
+}
+
+impl Drop for CallContexts {
     fn drop(&mut self) {
         self.withdraw();
     }
@@ -451,13 +479,6 @@ impl OwnSlot {
             None => Self::Private(Box::default()),
         }
     }
-}
-
-/// Returns a cache without entries.
-fn new_cache() -> Box<[CacheEntry]> {
-    let length = 1 << CACHE_BITS;
-    memory::need(length * size_of::<CacheEntry>());
-    (0..length).map(|_| CacheEntry::default()).collect()
 }
 
 fn position(identity: u32, depth: u32) -> u64 {

@@ -12,7 +12,7 @@ use linux as system;
 use windows as system;
 
 pub(crate) use system::key::Key;
-pub(crate) use system::{current_thread, map, pause, resize, unmap};
+pub(crate) use system::{current_thread, discard, map, pause, resize, unmap};
 
 pub use system::return_free_memory;
 pub use system::system_thread::SystemThread;

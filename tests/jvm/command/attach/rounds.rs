@@ -267,17 +267,46 @@ fn what_a_profile_held_goes_when_it_stops(jvm: &Jvm) {
         "{}: {tracking}, then {after_allocations}",
         jvm.feature
     );
-    // All classes of the JDK have names; threads keep the contexts of their calls.
+    // All classes of the JDK have names.
     run.hprof_well("attach", &["cpu=times,verbose=n,file=b.txt"]);
     go(&run, 2);
     let timing = held(&run);
     run.hprof_well("stop", &[]);
     let after_times = held(&run);
     assert!(
-        timing > 1 << 20 && after_times < timing / 2,
+        timing > 1 << 20 && after_times < timing / 4,
         "{}: {timing}, then {after_times}",
         jvm.feature
     );
+    end(run);
+}
+
+on_every_jvm!(what_calls_took_goes_while_their_threads_live, and 17);
+
+fn what_calls_took_goes_while_their_threads_live(jvm: &Jvm) {
+    let run = Program::bare_java(jvm, &[])
+        .program("attach", "Contexts")
+        .start();
+    run.wait_for_output("ready");
+    for round in 0..2 {
+        for clock in ["cpu", "samples"] {
+            let file = format!("{clock}{round}.txt");
+            let options = "depth=64,include=Contexts,monitor=y,heap=sites,verbose=n";
+            let options = format!("cpu=times,clock={clock},{options},file={file}");
+            run.hprof_well("attach", &[&options]);
+            // Three methods for each pair of calls, and 64 bytes each.
+            run.wait_until(|| held(&run) > 4 * 8_192 * 2 * 64);
+            run.hprof_well("stop", &[]);
+            let after = held(&run);
+            assert!(
+                after < 512 * 1024,
+                "{}, {clock}: {after} bytes",
+                jvm.feature
+            );
+            let written = text(&run, &file);
+            assert!(written.contains("\nCPU TIME (ms) END\n"), "{written}");
+        }
+    }
     end(run);
 }
 

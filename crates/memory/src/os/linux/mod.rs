@@ -47,6 +47,20 @@ pub(crate) unsafe fn unmap(block: *mut u8, size: usize) {
     unsafe { libc::munmap(block.cast(), size) };
 }
 
+/// Gives the contents of a mapping back to the system: from now on it is zeros, or on systems that do so only when they need memory
+/// what it was. Returns `false` if the system refuses, as for memory that is locked.
+///
+/// # Safety
+/// The block is from [`map`], has this size, and its users expect that.
+pub(crate) unsafe fn discard(block: *mut u8, size: usize) -> bool {
+    #[cfg(target_os = "macos")]
+    const ADVICE: libc::c_int = libc::MADV_FREE;
+    #[cfg(not(target_os = "macos"))]
+    const ADVICE: libc::c_int = libc::MADV_DONTNEED;
+    // SAFETY: the caller's promise.
+    unsafe { libc::madvise(block.cast(), size, ADVICE) == 0 }
+}
+
 fn or_null(mapped: *mut libc::c_void) -> *mut u8 {
     match mapped == libc::MAP_FAILED {
         true => ptr::null_mut(),

@@ -40,6 +40,14 @@ pub(crate) unsafe fn unmap(block: *mut u8, _size: usize) {
     unsafe { VirtualFree(block.cast(), 0, MEM_RELEASE) };
 }
 
+/// Returns `false`: what the system does to memory that is discarded is undefined here.
+///
+/// # Safety
+/// None is needed; that of other systems has conditions.
+pub(crate) unsafe fn discard(_block: *mut u8, _size: usize) -> bool {
+    false
+}
+
 /// Returns what distinguishes the current thread from others; never 0.
 #[inline]
 pub(crate) fn current_thread() -> usize {
