@@ -105,6 +105,17 @@ impl<'a> Pool<'a> {
         Ok((self.utf8(name)?, self.utf8(descriptor)?))
     }
 
+    /// Returns an int or a long.
+    #[cfg(test)]
+    pub(crate) fn number(&self, index: u16) -> Option<i64> {
+        use crate::reader::i32_at;
+        if let Some(entry) = self.entry(index, INTEGER) {
+            return i32_at(entry, 0).map(i64::from);
+        }
+        let bytes = self.entry(index, LONG)?.first_chunk()?;
+        Some(i64::from_be_bytes(*bytes))
+    }
+
     /// Returns `true` if loading this constant runs no code and fails only for lack of memory.
     pub(crate) fn is_plain_value(&self, index: u16) -> bool {
         [INTEGER, FLOAT, LONG, DOUBLE, STRING]

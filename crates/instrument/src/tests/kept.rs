@@ -3,7 +3,6 @@
 use super::HOOKS;
 use super::build::{ClassBuilder, Parsed};
 use crate::class::instrument;
-use crate::counter::{CacheHash, CounterLayout, SlowHooks, counter_class};
 use crate::hooks::{Hooks, LeafHooks};
 
 const RETURN: u8 = 177;
@@ -11,12 +10,12 @@ const ARRAYLENGTH: u8 = 190;
 /// `lload 4`: the methods have four local variables of their own.
 const LOAD: [u8; 2] = [22, 4];
 
-const KEEPING: Hooks = Hooks {
+pub(super) const KEEPING: Hooks = Hooks {
     caught: Some(b"caught"),
     ..HOOKS
 };
 
-const LEAF: LeafHooks = LeafHooks {
+pub(super) const LEAF: LeafHooks = LeafHooks {
     entry: b"leafIn",
     exit: b"leafOut",
 };
@@ -115,68 +114,5 @@ fn only_leaves_have_the_calls_of_leaves() {
     ));
     for code in other_code {
         assert!(!has_calls_of_leaves(code, 1), "{code:?}");
-    }
-}
-
-#[test]
-fn the_counter_is_small_enough_to_be_inlined() {
-    const FREQ_INLINE_SIZE: usize = 325;
-    let layout = CounterLayout {
-        slots: 1 << 40,
-        slot_count: 1 << 16,
-        slot_shift: 6,
-        key: 0,
-        position: 8,
-        stack: 16,
-        room: 24,
-        cache: 32,
-        hash: CacheHash {
-            shift: 6,
-            factor: 31,
-            spread: 0x9E37_79B1,
-            unused: 20,
-        },
-        entry_shift: 5,
-        caller: 0,
-        callee: 8,
-        method: 16,
-        calls: 0,
-        callees: [16, 24],
-        methods: [40, 48],
-        has_carriers: true,
-    };
-    let slow = SlowHooks {
-        entry: b"slowIn",
-        exit: b"slowOut",
-        leaf_entry: b"slowLeafIn",
-    };
-    let hooks = Hooks {
-        exception_exit: b"out",
-        leaf: Some(LEAF),
-        ..KEEPING
-    };
-    let class = counter_class(&hooks, &slow, &layout);
-    let mut lengths = Vec::new();
-    let other = Hooks {
-        tracker: b"X",
-        ..KEEPING
-    };
-    let outcome = instrument(&class, &other, &mut |_, method| {
-        lengths.push((
-            String::from_utf8_lossy(method.name).into_owned(),
-            method.code_length,
-        ));
-        Some(1)
-    });
-    outcome.expect("a class file");
-    let names: Vec<&str> = lengths.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(
-        names,
-        [
-            "<clinit>", "in", "out", "find", "leafIn", "leafOut", "caught"
-        ]
-    );
-    for (name, length) in &lengths {
-        assert!((*length as usize) < FREQ_INLINE_SIZE, "{name}: {length}");
     }
 }

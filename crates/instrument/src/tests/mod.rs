@@ -8,6 +8,7 @@
 
 mod build;
 mod constructors;
+mod counting;
 mod kept;
 mod methods;
 mod mutations;
