@@ -131,15 +131,13 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         let (start, size) = (self.start.as_ptr(), self.size);
-        // SAFETY: a block of `map` with this size, which nobody has any more.
-        match *self.is_discarded.get_mut() {
-            true => unsafe { large_blocks::unmap_discarded(start, size) },
-            false => {
-                discount(size);
-                // SAFETY: as above.
-                unsafe { large_blocks::unmap(start, size) };
-            }
+        if *self.is_discarded.get_mut() {
+            // SAFETY: a block of `map` with this size, which nobody has any more.
+            return unsafe { large_blocks::unmap_discarded(start, size) };
         }
+        discount(size);
+        // SAFETY: as above.
+        unsafe { large_blocks::unmap(start, size) };
     }
 }
 
