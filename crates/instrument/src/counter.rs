@@ -65,11 +65,12 @@ pub struct CounterLayout {
     pub stack: u64,
     /// In a slot, an int.
     pub room: u64,
-    /// In a slot, a long.
+    /// In a slot, a long: the address of the cache, a multiple of the size of an entry, and in its lowest five bits the number of bits by
+    /// which the hash has more than the number of an entry.
     pub cache: u64,
     /// The hash by which an entry of the cache is found.
     pub hash: CacheHash,
-    /// The size of an entry as a power of two.
+    /// The size of an entry as a power of two, at least five.
     pub entry_shift: u8,
     /// In an entry, a long.
     pub caller: u64,
@@ -87,7 +88,8 @@ pub struct CounterLayout {
     pub has_carriers: bool,
 }
 
-/// `((address >>> shift) * factor + method) * spread >>> unused`, all of it as unsigned ints, for a context's address.
+/// `((address >>> shift) * factor + method) * spread`, all of it as unsigned ints, for a context's address. Its upper bits are the number
+/// of an entry.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheHash {
     /// The bits of an address that say nothing.
@@ -96,8 +98,6 @@ pub struct CacheHash {
     pub factor: u8,
     /// A large odd number.
     pub spread: u32,
-    /// The number of bits by which the hash has more than the number of an entry.
-    pub unused: u8,
 }
 
 /// The names of the native methods: `static native long slowEntry(int method, long thread)` and
@@ -118,6 +118,9 @@ pub struct SlowHooks<'a> {
 pub fn counter_class(hooks: &Hooks, slow: &SlowHooks, layout: &CounterLayout) -> Vec<u8> {
     Counter::build(hooks, slow, layout).unwrap_or_default()
 }
+
+/// The bits of a cache's address that are not part of it.
+const UNUSED_BITS: u64 = 31;
 
 /// The name of the method that looks into the cache.
 const FIND: &[u8] = b"find";
@@ -457,14 +460,16 @@ impl<'a> Counter<'a> {
             shift,
             factor,
             spread,
-            unused,
         } = layout.hash;
         let mut code = Code::default();
-        code.op(&[LLOAD, CACHE, LLOAD, CALLER, BIPUSH, shift, LUSHR, L2I]);
+        code.op(&[LLOAD, CACHE]);
+        self.constant(&mut code, !UNUSED_BITS)?;
+        code.op(&[LAND, LLOAD, CALLER, BIPUSH, shift, LUSHR, L2I]);
         code.op(&[BIPUSH, factor, IMUL, ILOAD, METHOD, IADD]);
         let spread = self.pool.integer(spread)?;
         code.with_index(LDC_W, spread);
-        code.op(&[IMUL, BIPUSH, unused, IUSHR, I2L]);
+        // A shift of an int takes the five lowest bits.
+        code.op(&[IMUL, LLOAD, CACHE, L2I, IUSHR, I2L]);
         code.op(&[BIPUSH, layout.entry_shift, LSHL, LADD, LSTORE, ENTRY]);
         self.get(&mut code, self.get_long, ENTRY, layout.caller)?;
         code.op(&[LLOAD, CALLER, LCMP]);

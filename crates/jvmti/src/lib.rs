@@ -62,7 +62,7 @@ mod vm_library;
 
 pub use agent_thread::AgentThreads;
 pub use call_contexts::{
-    CallContexts, Callee, CalleeCache, CellHash, CellLayout, ContextCell, SavedStack,
+    CallContexts, Callee, CellHash, CellLayout, ContextCell, SavedStack, SharedCache,
     forget_call_slots,
 };
 pub use callbacks::Event;

@@ -239,6 +239,8 @@ ranks! {
     InterruptedThreads
     /// `PendingSignals`.
     PendingSignals
+    /// `jvmti::CallContexts`: a thread's cache of callees.
+    CalleeCache
     /// `engines::Worker`.
     WorkerState
     /// `Gate::waiting`.

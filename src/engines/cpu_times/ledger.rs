@@ -9,7 +9,7 @@ use super::cost::{ContextCosts, Cost};
 use super::shadow_stack::PublishedStack;
 use super::thread_clock::{ThreadClock, Timing};
 use crate::engines::Totals;
-use jvmti::{CalleeCache, Env, RegisteredThreads};
+use jvmti::{Env, RegisteredThreads, SharedCache};
 use locks::{Mutex, rank};
 use memory::{List, Map, OrStop};
 use names::Tables;
@@ -24,7 +24,7 @@ pub(super) struct ThreadRecord {
     /// `None` if calls are only counted.
     pub(super) timed: Option<Arc<TimedRecord>>,
     /// The memory by which bytecode finds contexts; `None` if calls are timed.
-    pub(super) cache: Option<CalleeCache>,
+    pub(super) cache: Option<SharedCache>,
 }
 
 /// The part of a thread's state that there is only if calls are timed.
@@ -223,7 +223,7 @@ impl Ledger {
         let threads = std::mem::take(&mut self.books.lock().threads);
         for thread in threads {
             thread.contexts.discard();
-            thread.cache.iter().for_each(CalleeCache::discard);
+            thread.cache.iter().for_each(SharedCache::discard);
         }
     }
 

@@ -385,7 +385,8 @@ impl Engine for MethodTimer {
 
     /// Restores the original methods of all classes. The program's threads keep little of what was measured.
     fn give_back(&self, jni: Jni<'_>) {
-        if let Some(ledger) = self.ledger.lock().take() {
+        let ledger = self.ledger.lock().take();
+        if let Some(ledger) = ledger {
             ledger.discard();
         }
         if let Err(error) = self.redefiner.retransform(jni, |signature, _| {

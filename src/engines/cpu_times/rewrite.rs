@@ -72,7 +72,6 @@ pub(super) fn counter(layout: &CellLayout, has_carriers: bool) -> Vec<u8> {
             shift: layout.hash.shift,
             factor: layout.hash.factor,
             spread: layout.hash.spread,
-            unused: layout.hash.unused,
         },
         entry_shift: layout.entry_shift,
         caller: layout.caller,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use locks::{Mutex, rank};
 
 /// The number of frames that a new stack has room for.
-const ROOM: usize = 256;
+const ROOM: usize = 64;
 /// The initial value of the clock: a virtual thread's calls began before its carrier's clock did, so it must be far
 /// from 0.
 const START: u64 = 1 << 62;

@@ -27,7 +27,6 @@ const LAYOUT: CounterLayout = CounterLayout {
         shift: 6,
         factor: 31,
         spread: 0x9E37_79B1,
-        unused: 20,
     },
     entry_shift: 5,
     caller: 0,
@@ -81,6 +80,8 @@ const THREAD: i64 = 5;
 const SLOT: u64 = LAYOUT.slots + (5 << LAYOUT.slot_shift);
 const STACK: u64 = 2 << 40;
 const CACHE: u64 = 3 << 40;
+/// The bits of a hash that are not part of an entry's number in the cache.
+const UNUSED: u64 = 22;
 /// The context of the caller, at the position before the call.
 const CALLER: u64 = 4 << 40;
 const CALLEES: [u64; 2] = [CALLER + 64, CALLER + 128];
@@ -114,7 +115,7 @@ impl Machine {
             (SLOT + LAYOUT.position, POSITION),
             (SLOT + LAYOUT.stack, STACK.cast_signed()),
             (SLOT + LAYOUT.room, 100),
-            (SLOT + LAYOUT.cache, CACHE.cast_signed()),
+            (SLOT + LAYOUT.cache, (CACHE | UNUSED).cast_signed()),
             (STACK + 3 * 8, CALLER.cast_signed()),
             (STACK + 4 * 8, 0),
         ]);
@@ -125,7 +126,7 @@ impl Machine {
         for context in [CALLEES[0], CALLEES[1], CACHED] {
             memory.insert(context + LAYOUT.calls, 1_000);
         }
-        for entry in 0..1 << (32 - LAYOUT.hash.unused) {
+        for entry in 0..1 << (32 - UNUSED) {
             let entry = CACHE + (entry << LAYOUT.entry_shift);
             for offset in [LAYOUT.caller, LAYOUT.method, LAYOUT.callee] {
                 memory.insert(entry + offset, 0);
@@ -152,7 +153,7 @@ impl Machine {
             .wrapping_mul(LAYOUT.hash.factor.into())
             .wrapping_add(method as u32)
             .wrapping_mul(LAYOUT.hash.spread);
-        CACHE + (u64::from(hash >> LAYOUT.hash.unused) << LAYOUT.entry_shift)
+        CACHE + (u64::from(hash >> UNUSED) << LAYOUT.entry_shift)
     }
 
     fn at(&self, address: u64) -> i64 {

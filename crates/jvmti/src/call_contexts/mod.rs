@@ -9,9 +9,10 @@
 mod charge;
 
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use std::sync::{Arc, OnceLock};
 
+use locks::{Mutex, rank};
 use memory::{Discardable, List, Mapped, OrStop};
 
 use crate::error::JvmtiError;
@@ -43,7 +44,7 @@ pub struct ContextCell {
     pub more: [AtomicU64; 3],
     /// The methods that were called last in it, the latest first, and their contexts.
     pub recent: [Callee; 2],
-    /// Free for the tree.
+    /// 0 as long as `recent` has all callees; which other number, is up to the tree.
     pub list: AtomicU32,
     /// Free for the tree.
     pub flag: AtomicU32,
@@ -79,7 +80,7 @@ struct Slot {
     stack: AtomicUsize,
     /// The highest number of contexts for which it has room.
     room: AtomicU32,
-    /// The address of the thread's cache.
+    /// See [`CellLayout::cache`].
     cache: AtomicUsize,
 }
 
@@ -115,13 +116,16 @@ const _: () = assert!(size_of::<CacheEntry>() == 32, "a shift finds it");
 // SAFETY: it consists of atomics, and padding.
 unsafe impl Discardable for CacheEntry {}
 
-/// The number of entries of a thread's cache as a power of two.
-const CACHE_BITS: u32 = 12;
+/// The number of entries of a thread's first cache as a power of two. Most threads of a server call little.
+const FIRST_CACHE_BITS: u32 = 8;
+/// That of the largest.
+const LAST_CACHE_BITS: u32 = 12;
+/// The step from one cache to the next.
+const MORE_CACHE_BITS: u32 = 2;
 /// The hash of an entry: `((address >> SHIFT) * FACTOR + method) * SPREAD`, its upper bits.
 const SHIFT: u8 = size_of::<ContextCell>().trailing_zeros() as u8;
 const FACTOR: u8 = 31;
 const SPREAD: u32 = 0x9E37_79B1;
-const UNUSED: u8 = (u32::BITS - CACHE_BITS) as u8;
 
 /// The places in this memory that bytecode has to know, with offsets in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -140,7 +144,7 @@ pub struct CellLayout {
     pub stack: u64,
     /// In a slot.
     pub room: u64,
-    /// In a slot.
+    /// In a slot: the address of the cache, and in its lowest five bits by how many bits the hash is longer than the number of an entry.
     pub cache: u64,
     /// The hash by which an entry of the cache is found.
     pub hash: CellHash,
@@ -160,7 +164,7 @@ pub struct CellLayout {
     pub methods: [u64; 2],
 }
 
-/// `((address >> shift) * factor + method) * spread >> unused`, in 32 bits.
+/// `((address >> shift) * factor + method) * spread`, in 32 bits, of which the upper ones are the number of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct CellHash {
     /// See above.
@@ -169,8 +173,6 @@ pub struct CellHash {
     pub factor: u8,
     /// See above.
     pub spread: u32,
-    /// See above.
-    pub unused: u8,
 }
 
 impl CellLayout {
@@ -195,7 +197,6 @@ impl CellLayout {
                 shift: SHIFT,
                 factor: FACTOR,
                 spread: SPREAD,
-                unused: UNUSED,
             },
             entry_shift: size_of::<CacheEntry>().trailing_zeros() as u8,
             caller: std::mem::offset_of!(CacheEntry, caller) as u64,
@@ -234,14 +235,21 @@ pub struct CallContexts {
     blocks: List<Mapped<ContextCell>>,
     /// The addresses of cells of `blocks`. The first is that of the context outside all methods.
     stack: Vec<AtomicU64>,
-    /// Addresses of cells of `blocks`.
     cache: CalleeCache,
     slot: OwnSlot,
 }
 
-/// A thread's cache of callees.
+/// A thread's cache of callees, with addresses of cells of its contexts.
+struct CalleeCache {
+    entries: Mapped<CacheEntry>,
+    /// The number of callees that have lost their entry to another since there are so many.
+    displaced: usize,
+    shared: SharedCache,
+}
+
+/// A thread's cache of callees, as others see it.
 #[derive(Clone)]
-pub struct CalleeCache(Mapped<CacheEntry>);
+pub struct SharedCache(Arc<Mutex<Mapped<CacheEntry>, rank::CalleeCache>>);
 
 enum OwnSlot {
     /// In the table.
@@ -270,7 +278,7 @@ impl CallContexts {
         let mut new = Self {
             blocks,
             stack: Vec::new(),
-            cache: CalleeCache(Mapped::zeroed(1 << CACHE_BITS).or_stop()),
+            cache: CalleeCache::new(),
             slot,
         };
         new.make_room(1);
@@ -288,8 +296,8 @@ impl CallContexts {
     }
 
     /// Returns the thread's cache.
-    pub fn cache(&self) -> CalleeCache {
-        self.cache.clone()
+    pub fn cache(&self) -> SharedCache {
+        self.cache.shared.clone()
     }
 
     /// Makes the slot that of a thread, the current one, if it was another's.
@@ -316,18 +324,15 @@ impl CallContexts {
     }
 
     /// Makes the latest callees of a context known to bytecode, and that of this method.
-    pub fn link(&self, context: u32, method: u32, callee: u32) {
-        let cell = self.cell(context);
+    pub fn link(&mut self, context: u32, method: u32, callee: u32) {
         let caller = self.address(context);
-        let hash = ((caller >> SHIFT) as u32)
-            .wrapping_mul(FACTOR.into())
-            .wrapping_add(method)
-            .wrapping_mul(SPREAD);
-        if let Some(entry) = self.cache.0.get((hash >> UNUSED) as usize) {
-            entry.caller.store(caller, Ordering::Relaxed);
-            entry.callee.store(self.address(callee), Ordering::Relaxed);
-            entry.method.store(method, Ordering::Relaxed);
+        if self.cell(context).list.load(Ordering::Relaxed) != 0 {
+            let callee = self.address(callee);
+            if self.cache.put(caller, method, callee) {
+                self.publish_cache();
+            }
         }
+        let cell = self.cell(context);
         for (callee, address) in cell.recent.iter().zip(&cell.more) {
             let number = callee.context.load(Ordering::Relaxed);
             address.store(self.address(number), Ordering::Relaxed);
@@ -430,10 +435,16 @@ impl CallContexts {
         self.slot.room.store(room, Ordering::Relaxed);
     }
 
+    fn publish_cache(&self) {
+        let entries = &self.cache.entries;
+        let address = entries.as_ptr().expose_provenance();
+        let unused = unused_bits(entries.len()) as usize;
+        self.slot.cache.store(address | unused, Ordering::Relaxed);
+    }
+
     fn publish(&self, thread: u64) {
         self.publish_stack();
-        let cache = self.cache.0.as_ptr().expose_provenance();
-        self.slot.cache.store(cache, Ordering::Relaxed);
+        self.publish_cache();
         compiler_fence(Ordering::SeqCst);
         if let OwnSlot::Shared(slot) = self.slot {
             slot.key.store(thread, Ordering::Relaxed);
@@ -451,9 +462,59 @@ impl CallContexts {
 }
 
 impl CalleeCache {
+    fn new() -> Self {
+        let entries = Mapped::zeroed(1 << FIRST_CACHE_BITS).or_stop();
+        Self {
+            shared: SharedCache(Arc::new(Mutex::new(entries.clone()))),
+            entries,
+            displaced: 0,
+        }
+    }
+
+    /// Adds a callee; returns `true` if the cache is elsewhere now.
+    fn put(&mut self, caller: u64, method: u32, callee: u64) -> bool {
+        let entry = &self.entries[place(caller, method, self.entries.len())];
+        self.displaced += usize::from(entry.caller.load(Ordering::Relaxed) != 0);
+        entry.caller.store(caller, Ordering::Relaxed);
+        entry.callee.store(callee, Ordering::Relaxed);
+        entry.method.store(method, Ordering::Relaxed);
+        self.displaced > self.entries.len() && self.grow()
+    }
+
+    /// Makes a larger cache, which is empty, if there may be one and the system has the memory.
+    fn grow(&mut self) -> bool {
+        let length = self.entries.len() << MORE_CACHE_BITS;
+        if length > 1 << LAST_CACHE_BITS {
+            return false;
+        }
+        let Ok(entries) = Mapped::zeroed(length) else {
+            return false;
+        };
+        *self.shared.0.lock() = entries.clone();
+        self.entries = entries;
+        self.displaced = 0;
+        true
+    }
+}
+
+/// Returns the number of an entry in a cache of this length.
+fn place(caller: u64, method: u32, length: usize) -> usize {
+    let hash = ((caller >> SHIFT) as u32)
+        .wrapping_mul(FACTOR.into())
+        .wrapping_add(method)
+        .wrapping_mul(SPREAD);
+    (hash >> unused_bits(length)) as usize
+}
+
+/// Returns by how many bits the hash is longer than the number of an entry of a cache of this length, a power of two.
+fn unused_bits(length: usize) -> u32 {
+    u32::BITS - length.trailing_zeros()
+}
+
+impl SharedCache {
     /// Gives the memory back to the system: every callee is looked up from now on.
     pub fn discard(&self) {
-        self.0.discard();
+        self.0.lock().discard();
     }
 }
 
@@ -531,5 +592,52 @@ fn set_current(slot: *mut Slot) {
     if let Some(key) = key() {
         // Without memory for the value the thread's samples have no context.
         key::set(key, slot.cast());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn callee_of(cache: &CalleeCache, caller: u64, method: u32) -> Option<u64> {
+        let entry = &cache.entries[place(caller, method, cache.entries.len())];
+        let is_it = entry.caller.load(Ordering::Relaxed) == caller
+            && entry.method.load(Ordering::Relaxed) == method;
+        is_it.then(|| entry.callee.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn a_cache_grows_when_callees_displace_each_other() {
+        let mut cache = CalleeCache::new();
+        let mut lengths = vec![cache.entries.len()];
+        for number in 1..20_000_u32 {
+            let caller = u64::from(number) << SHIFT;
+            let is_elsewhere = cache.put(caller, 7, 64);
+            assert_eq!(is_elsewhere, callee_of(&cache, caller, 7).is_none());
+            if is_elsewhere {
+                lengths.push(cache.entries.len());
+            }
+            let shared = cache.shared.0.lock().as_ptr();
+            assert_eq!(shared, cache.entries.as_ptr());
+        }
+        assert_eq!(lengths, [256, 1_024, 4_096]);
+        cache.put(64, 8, 128);
+        assert_eq!(callee_of(&cache, 64, 8), Some(128));
+    }
+
+    #[test]
+    fn only_callees_that_a_context_has_no_room_for_are_in_the_cache() {
+        let cells = Mapped::<ContextCell>::zeroed(4).or_stop();
+        let mut contexts = CallContexts::new(0, cells.clone());
+        let known = |contexts: &CallContexts| {
+            callee_of(&contexts.cache, contexts.address(0), 9) == Some(contexts.address(2))
+        };
+        contexts.link(0, 9, 2);
+        assert!(!known(&contexts));
+        cells[0].list.store(1, Ordering::Relaxed);
+        contexts.link(0, 9, 2);
+        assert!(known(&contexts));
+        contexts.cache().discard();
+        assert!(!known(&contexts) || !cfg!(target_os = "linux"));
     }
 }
